@@ -1,0 +1,1 @@
+//! paddock.toml: parsing with spans, schema, reloading, building Workspaces from Mounts.

@@ -1,0 +1,1 @@
+//! The domain: logical paths, Access Scopes, Workspaces, the guarded Vfs and its ports.

@@ -1,0 +1,1 @@
+//! The System Root and the WorkspaceId.

@@ -1,0 +1,1 @@
+//! Stores: Physical, and the one in memory that tests compare with.

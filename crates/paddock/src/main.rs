@@ -1,0 +1,3 @@
+//! The `paddock` command line.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! Chores of the repository: test, tidy, bench, soak.
+
+fn main() {}
