@@ -1,0 +1,129 @@
+//! The table of suites: one row each, from which `--list`, the run and the summary derive.
+//!
+//! Owns what "tested" means for this repository. A suite must never pass by not running.
+
+use anyhow::Result;
+
+use super::{Outcome, libtest};
+use crate::process;
+use crate::repo::Repo;
+use crate::tidy;
+
+/// One row of the table.
+#[derive(Debug)]
+pub(crate) struct Suite {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    /// Minutes it may take on two cores from a clean clone; past it the summary marks the suite.
+    pub(crate) budget_minutes: u64,
+    pub(crate) needs: &'static str,
+    /// Whether a run that counted nothing is a failure.
+    pub(crate) runs_tests: bool,
+    pub(crate) run: fn(&Repo) -> Result<Outcome>,
+}
+
+/// Cheap suites first, so that a slip is seen early.
+pub(crate) const SUITES: &[Suite] = &[
+    Suite {
+        name: "format",
+        about: "the code is formatted",
+        budget_minutes: 1,
+        needs: "rustfmt",
+        runs_tests: true,
+        run: format,
+    },
+    Suite {
+        name: "tidy",
+        about: "the architecture has not rotted",
+        budget_minutes: 1,
+        needs: "nothing",
+        runs_tests: true,
+        run: tidy::suite,
+    },
+    Suite {
+        name: "clippy",
+        about: "no lint of the workspace speaks up",
+        budget_minutes: 6,
+        needs: "clippy",
+        runs_tests: true,
+        run: clippy,
+    },
+    Suite {
+        name: "unit+integration",
+        about: "tests beside the code and the integration binaries of every crate",
+        budget_minutes: 14,
+        needs: "nothing",
+        runs_tests: true,
+        run: unit_and_integration,
+    },
+    Suite {
+        name: "doc",
+        about: "the examples in the documentation compile and run",
+        budget_minutes: 3,
+        needs: "nothing",
+        runs_tests: false,
+        run: doc,
+    },
+];
+
+fn format(repo: &Repo) -> Result<Outcome> {
+    with_component(repo, "fmt", "rustfmt", &["fmt", "--all", "--check"])
+}
+
+fn clippy(repo: &Repo) -> Result<Outcome> {
+    with_component(
+        repo,
+        "clippy",
+        "clippy",
+        &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ],
+    )
+}
+
+fn unit_and_integration(repo: &Repo) -> Result<Outcome> {
+    let mut command = process::cargo(repo.top());
+    // Every kind of target but the documentation, which is a suite of its own.
+    command.args([
+        "test",
+        "--workspace",
+        "--lib",
+        "--bins",
+        "--tests",
+        "--examples",
+        "--no-fail-fast",
+    ]);
+    libtest::run(&mut command)
+}
+
+fn doc(repo: &Repo) -> Result<Outcome> {
+    let mut command = process::cargo(repo.top());
+    command.args(["test", "--workspace", "--doc", "--no-fail-fast"]);
+    libtest::run(&mut command)
+}
+
+/// Runs a cargo subcommand that a toolchain may lack, adding its component when it can be added.
+fn with_component(
+    repo: &Repo,
+    subcommand: &str,
+    component: &str,
+    args: &[&str],
+) -> Result<Outcome> {
+    let answers = || process::answers(format!("cargo-{subcommand}"), "--version");
+    if !answers() && process::answers("rustup", "--version") {
+        let mut add = std::process::Command::new("rustup");
+        process::stream(add.args(["component", "add", component]), |_| {})?;
+    }
+    if !answers() {
+        return Ok(Outcome::could_not_run(format!(
+            "`cargo {subcommand}` is not installed and rustup could not add it; `rustup component add {component}` does"
+        )));
+    }
+    let status = process::stream(process::cargo(repo.top()).args(args), |_| {})?;
+    Ok(Outcome::of_check(status.success()))
+}

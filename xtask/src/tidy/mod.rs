@@ -1,0 +1,69 @@
+//! `cargo xtask tidy`: the checks that keep the architecture from rotting.
+//!
+//! Owns the table of checks; each check is a module of its own with a sample it accepts and one it refuses.
+//! A check must only read, and must name the file and the way out in every complaint.
+
+mod dependencies;
+mod module_docs;
+
+use anyhow::Result;
+
+use crate::repo::Repo;
+use crate::test::Outcome;
+
+/// Shown by `cargo xtask tidy --help`.
+pub(crate) const USAGE: &str = "\
+Usage: cargo xtask tidy
+
+Runs every check and prints each complaint with its file. Takes no options.
+";
+
+/// One check: a row per rule.
+struct Check {
+    name: &'static str,
+    rule: &'static str,
+    complaints: fn(&Repo) -> Result<Vec<String>>,
+}
+
+const CHECKS: &[Check] = &[
+    Check {
+        name: "dependencies",
+        rule: "crates depend only downwards, and only on what their row allows",
+        complaints: dependencies::complaints,
+    },
+    Check {
+        name: "module docs",
+        rule: "every module opens with `//!` lines that say what it owns",
+        complaints: module_docs::complaints,
+    },
+];
+
+/// Runs every check; true when none complains.
+pub(crate) fn run(repo: &Repo, args: &[String]) -> Result<bool> {
+    anyhow::ensure!(
+        args.is_empty(),
+        "tidy takes no options, got \"{}\"",
+        args.join(" ")
+    );
+    let outcome = suite(repo)?;
+    println!("\n{} passed, {} failed", outcome.passed, outcome.failed);
+    Ok(outcome.failed == 0)
+}
+
+/// The same, for the table of suites.
+pub(crate) fn suite(repo: &Repo) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    for check in CHECKS {
+        let complaints = (check.complaints)(repo)?;
+        if complaints.is_empty() {
+            outcome.pass(check.name);
+            continue;
+        }
+        println!("FAILED  {}: {}", check.name, check.rule);
+        for complaint in &complaints {
+            println!("        {complaint}");
+        }
+        outcome.fail(check.name, check.rule);
+    }
+    Ok(outcome)
+}
