@@ -1,0 +1,182 @@
+//! WorkspaceHome: a project's own place in the System Root, `workspaces/<WorkspaceId>/`.
+//!
+//! It appears whole: a directory with its `origin.json` is prepared beside and renamed into place. A rename
+//! never replaces a directory that holds something, so of two projects (or two processes) that want the
+//! same id exactly one gets it, and the other reads whose it is.
+//!
+//! It must never give one origin the state of another, nor guess whose state without an origin is.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::{Origin, StateError, SystemRoot, WorkspaceId};
+
+const ORIGIN_FILE: &str = "origin.json";
+
+/// A project's directory under `workspaces/`, checked to be its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkspaceHome {
+    id: WorkspaceId,
+    path: PathBuf,
+}
+
+impl WorkspaceHome {
+    /// The place that already belongs to `origin`, if there is one. Makes nothing.
+    ///
+    /// # Errors
+    /// When a place that may be the origin's cannot be read, or nothing says whose it is.
+    pub fn find(system: &SystemRoot, origin: &Origin) -> Result<Option<Self>, StateError> {
+        // The hashed id first: who once had to take it keeps it after the plain one becomes free.
+        for id in [WorkspaceId::with_hash(origin), WorkspaceId::of(origin)] {
+            let home = Self::at(system, id);
+            if home.owner()?.as_ref() == Some(origin) {
+                return Ok(Some(home));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The origin's place, made now if it is not there yet.
+    ///
+    /// # Errors
+    /// As [`Self::find`], and when it cannot be made.
+    pub fn claim(system: &SystemRoot, origin: &Origin) -> Result<Self, StateError> {
+        system.ensure()?;
+        if let Some(home) = Self::find(system, origin)? {
+            return Ok(home);
+        }
+        let plain = Self::at(system, WorkspaceId::of(origin));
+        if plain.take(system, origin)? == *origin {
+            return Ok(plain);
+        }
+        let hashed = Self::at(system, WorkspaceId::with_hash(origin));
+        let owner = hashed.take(system, origin)?;
+        if owner == *origin {
+            return Ok(hashed);
+        }
+        Err(StateError::Taken {
+            path: hashed.path,
+            owner: Box::new(owner),
+        })
+    }
+
+    /// The id it is kept under.
+    #[must_use]
+    pub fn id(&self) -> &WorkspaceId {
+        &self.id
+    }
+
+    /// The directory itself.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whose it is.
+    #[must_use]
+    pub fn origin_file(&self) -> PathBuf {
+        self.path.join(ORIGIN_FILE)
+    }
+
+    /// Ledger, checkpoints, tokens, metadata of Virtual Stores.
+    #[must_use]
+    pub fn state_db(&self) -> PathBuf {
+        self.path.join("state.db")
+    }
+
+    /// Chunks of Virtual Stores and evicted outputs.
+    #[must_use]
+    pub fn content_db(&self) -> PathBuf {
+        self.path.join("content.db")
+    }
+
+    /// Pre-images of Physical Stores; staged and held changes.
+    #[must_use]
+    pub fn history_dir(&self) -> PathBuf {
+        self.path.join("history")
+    }
+
+    /// Conversations and extension state, one directory per instance.
+    #[must_use]
+    pub fn instances_dir(&self) -> PathBuf {
+        self.path.join("instances")
+    }
+
+    fn at(system: &SystemRoot, id: WorkspaceId) -> Self {
+        let path = system.workspaces_dir().join(&id);
+        Self { id, path }
+    }
+
+    /// Who has this place: `None` when it is free (missing, or an empty directory).
+    fn owner(&self) -> Result<Option<Origin>, StateError> {
+        let file = self.origin_file();
+        match fs::read_to_string(&file) {
+            Ok(text) => Origin::from_json(&text)
+                .map(Some)
+                .map_err(|reason| StateError::DamagedOrigin { path: file, reason }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.refuse_orphan(),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                let reason = "it is not text".to_owned();
+                Err(StateError::DamagedOrigin { path: file, reason })
+            }
+            Err(error) => Err(StateError::io(file, error)),
+        }
+    }
+
+    fn refuse_orphan(&self) -> Result<Option<Origin>, StateError> {
+        match fs::read_dir(&self.path) {
+            Ok(mut entries) => match entries.next() {
+                None => Ok(None),
+                Some(_) => Err(StateError::NoOrigin(self.path.clone())),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(StateError::io(&self.path, error)),
+        }
+    }
+
+    /// Puts `origin` here if nobody has the place, and says who has it now.
+    fn take(&self, system: &SystemRoot, origin: &Origin) -> Result<Origin, StateError> {
+        let prepared = prepare(system, origin)?;
+        let moved = fs::rename(&prepared, &self.path);
+        if moved.is_err() {
+            // Somebody has it. What was prepared is ours alone and holds one small file.
+            let _ = fs::remove_dir_all(&prepared);
+        }
+        match (self.owner()?, moved) {
+            (Some(owner), _) => Ok(owner),
+            (None, Err(error)) => Err(StateError::io(&self.path, error)),
+            (None, Ok(())) => Err(StateError::NoOrigin(self.path.clone())),
+        }
+    }
+}
+
+/// A new directory beside the others that holds the origin and nothing else.
+fn prepare(system: &SystemRoot, origin: &Origin) -> Result<PathBuf, StateError> {
+    let directory = system.workspaces_dir().join(unused_name());
+    system
+        .make_private(&directory)
+        .map_err(|error| StateError::io(&directory, error))?;
+    let file = directory.join(ORIGIN_FILE);
+    write_durably(&file, origin.to_json().as_bytes())
+        .map_err(|error| StateError::io(&file, error))?;
+    Ok(directory)
+}
+
+/// A name that no WorkspaceId can have (those contain `__`) and that no other process uses now.
+fn unused_name() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let since = std::time::UNIX_EPOCH
+        .elapsed()
+        .unwrap_or_default()
+        .as_nanos();
+    format!(".new-{}-{since}-{count}", std::process::id())
+}
+
+fn write_durably(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = File::options().write(true).create_new(true).open(path)?;
+    file.write_all(content)?;
+    file.sync_all()
+}
