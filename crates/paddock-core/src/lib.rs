@@ -1,1 +1,56 @@
-//! The domain: logical paths, Access Scopes, Workspaces, the guarded Vfs and its ports.
+//! The domain of Paddock: what an agent perceives, and the guard in front of it.
+//!
+//! A [`Workspace`] is a logical directory with one [`AccessScope`] and a [`Mount`] behind it. A
+//! [`Vfs`] holds the Workspaces of one agent. Every operation goes the same way through it:
+//!
+//! 1. [`Vfs::plan`] judges each path the operation touches and refuses what the policy denies;
+//! 2. [`Vfs::ask`] puts the plan before the [`Gate`], the only source of a [`Token`];
+//! 3. [`Vfs::run`] takes plan and token, and hands the [`Store`] a [`Place`] or a [`ChangeSet`].
+//!
+//! Only the Vfs can mint a `Place` or a `ChangeSet`, so no Store can be reached with the guard left
+//! out. This crate does no I/O and depends on no runtime; Stores do the work elsewhere.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+mod browse;
+mod call;
+mod change;
+mod decision;
+mod edit;
+mod error;
+mod glob;
+mod guarded;
+mod names;
+mod path;
+mod place;
+mod plan;
+mod policy;
+mod ports;
+mod router;
+mod run;
+mod scope;
+mod store;
+mod text;
+mod vfs;
+mod workspace;
+
+pub use call::{AgentName, BadAgentName, Call, CallId, Cancel};
+pub use change::{Act, Applied, AppliedChange, Change, ChangeSet, Expect};
+pub use decision::{Decision, Denial, DenyRule, Rule, list_some};
+pub use edit::{EditError, Replacement, edit};
+pub use error::{ErrorKind, Result, StoreError};
+pub use glob::PathGlob;
+pub use guarded::{GUARDED, GuardedName};
+pub use names::{HidePattern, NameRuleError, NameRules};
+pub use path::{LogicalPath, MAX_NAME, MAX_PATH, PathError, RelPath, RelPathBuf, is_plain_name, tree_order, visible};
+pub use place::Place;
+pub use plan::{Browse, Effect, EffectKind, Entries, Found, Hits, Operation, Outcome, Plan, Search};
+pub use policy::AgentPolicy;
+pub use ports::{
+    CommandRunner, CommandSpec, Gate, Journal, NoJournal, Output, Passed, Permit, Ran, Request, Risk, Token,
+};
+pub use scope::{AccessScope, OpKind, UnknownScope};
+pub use store::{Entry, Hit, Kind, LastName, Meta, Query, Sink, Store, Version, Walk};
+pub use text::{SNIFF, TextKind, suited_to};
+pub use vfs::{BuildError, MAX_EXPANSION, Refused, Vfs};
+pub use workspace::{Mount, Origin, Territory, Workspace};

@@ -1,0 +1,112 @@
+//! The guarded names: paths that make a host run code later. One row each.
+//!
+//! An agent that may write a project can plant code that a *person* runs tomorrow by opening an
+//! editor or typing `git status`. These names are therefore read-only at any depth, in every scope
+//! that writes, unless a Workspace lists them under `unguard`. Ordinary project files that are
+//! code by nature (`package.json`, `Makefile`) are not here: writing those is the agent's work.
+
+/// One guarded name: what `unguard` calls it, what it covers, and why.
+#[derive(Debug, PartialEq, Eq)]
+pub struct GuardedName {
+    /// The name that `unguard` takes.
+    pub name: &'static str,
+    /// What it covers, in gitignore syntax; everything below a match is covered too.
+    pub(crate) patterns: &'static [&'static str],
+    /// Who runs it.
+    pub why: &'static str,
+}
+
+const GIT: &str = "git runs what it names";
+const EDITOR: &str = "an editor runs what it names when the project is opened";
+const AGENT: &str = "an agent program takes its tools, hooks and rules from it";
+const SHELL: &str = "a shell runs it when it starts";
+const DEBUGGER: &str = "a debugger runs it when it starts";
+const LOGIN: &str = "the system runs it at login or on a schedule";
+const REMOTE: &str = "it decides who may log in, and what runs then";
+
+const fn row(name: &'static str, patterns: &'static [&'static str], why: &'static str) -> GuardedName {
+    GuardedName { name, patterns, why }
+}
+
+/// The name of the row that covers a *file* called `.git`, which points git at another place.
+pub(crate) const GIT_FILE: &str = ".git";
+
+/// Every guarded name.
+pub const GUARDED: &[GuardedName] = &[
+    // Only as a file ("gitdir: …"): a directory of this name is covered by the rows below.
+    row(GIT_FILE, &[], "a file of this name sends git to another repository"),
+    row(".git/hooks", &["**/.git/hooks", "**/.git/modules/**/hooks", "**/.git/worktrees/*/hooks"], GIT),
+    row(
+        ".git/config",
+        &[
+            "**/.git/config",
+            "**/.git/config.worktree",
+            "**/.git/modules/**/config",
+            "**/.git/modules/**/config.worktree",
+            "**/.git/worktrees/*/config.worktree",
+        ],
+        GIT,
+    ),
+    row(".git/commondir", &["**/.git/commondir", "**/.git/worktrees/*/commondir", "**/.git/worktrees/*/gitdir"], GIT),
+    row(".gitconfig", &[".gitconfig", "**/.config/git/config"], GIT),
+    row(".envrc", &[".envrc"], "direnv runs it when a shell enters the directory"),
+    row(
+        ".vscode",
+        &[
+            "**/.vscode/tasks.json",
+            "**/.vscode/settings.json",
+            "**/.vscode/launch.json",
+            "**/.vscode/mcp.json",
+            "*.code-workspace",
+        ],
+        EDITOR,
+    ),
+    row(".devcontainer", &[".devcontainer", ".devcontainer.json"], EDITOR),
+    row(".idea", &[".idea"], EDITOR),
+    row(".zed", &[".zed"], EDITOR),
+    row(".vimrc", &[".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".gvimrc", ".vim", "**/.config/nvim"], EDITOR),
+    row(".emacs", &[".emacs", ".emacs.d", ".dir-locals.el", ".dir-locals-2.el"], EDITOR),
+    row(".mcp.json", &[".mcp.json"], AGENT),
+    row(".claude", &[".claude", ".claude.json"], AGENT),
+    row(".codex", &[".codex"], AGENT),
+    row(".cursor", &[".cursor", ".cursorrules"], AGENT),
+    row(".gemini", &[".gemini"], AGENT),
+    row(".windsurf", &[".windsurf", ".windsurfrules", ".codeium"], AGENT),
+    row(".continue", &[".continue", ".continuerc.json"], AGENT),
+    row(".opencode", &[".opencode", "opencode.json", "opencode.jsonc"], AGENT),
+    row(
+        ".agents",
+        &[".roo", ".cline", ".clinerules", ".kiro", ".amazonq", ".aider.conf.yml", ".goose", ".agents"],
+        AGENT,
+    ),
+    row(
+        ".bashrc",
+        &[
+            ".bashrc",
+            ".bash_profile",
+            ".bash_login",
+            ".bash_logout",
+            ".bash_aliases",
+            ".profile",
+            ".zshrc",
+            ".zshenv",
+            ".zprofile",
+            ".zlogin",
+            ".zlogout",
+            ".kshrc",
+            ".cshrc",
+            ".tcshrc",
+            ".login",
+            ".xonshrc",
+            "**/.config/fish",
+            ".inputrc",
+            ".xprofile",
+            ".xinitrc",
+            ".xsessionrc",
+        ],
+        SHELL,
+    ),
+    row(".gdbinit", &[".gdbinit", ".lldbinit", ".pdbrc"], DEBUGGER),
+    row(".config/autostart", &["**/.config/autostart", "**/.config/systemd", "**/.local/share/systemd"], LOGIN),
+    row(".ssh", &[".ssh"], REMOTE),
+];

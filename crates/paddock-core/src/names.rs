@@ -1,0 +1,270 @@
+//! Which names a Workspace hides, guards, or keeps as Paddock's own.
+//!
+//! Hidden names are invisible in every operation. Guarded names may be read and never changed.
+//! Paddock's own files (its configuration, schema, binary) may never be changed, and nothing lifts
+//! that. All three compare without regard to case and to Unicode composition, so that a file system
+//! that folds either cannot be used to reach the same file by another spelling.
+
+use std::sync::OnceLock;
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use thiserror::Error;
+use unicode_normalization::{UnicodeNormalization, is_nfc};
+
+use crate::guarded::{GIT_FILE, GUARDED, GuardedName};
+use crate::path::{RelPath, RelPathBuf};
+use crate::workspace::Origin;
+
+/// A pattern under `hide`, and where it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HidePattern {
+    /// The pattern, in gitignore syntax.
+    pub text: String,
+    /// Where a person wrote it.
+    pub origin: Origin,
+}
+
+/// A pattern or name that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum NameRuleError {
+    /// Not gitignore syntax.
+    #[error("\"{pattern}\" under hide is not a valid pattern: {why}")]
+    BadPattern {
+        /// The pattern as written.
+        pattern: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Not a row of the guarded list.
+    #[error("\"{0}\" under unguard is not a guarded name")]
+    UnknownGuard(String),
+}
+
+/// The name rules of one Workspace, compiled.
+#[derive(Debug, Clone)]
+pub struct NameRules {
+    hide: Vec<HidePattern>,
+    hidden: Option<Gitignore>,
+    guards: Guards,
+    unguard: Vec<String>,
+    own: Vec<String>,
+}
+
+impl Default for NameRules {
+    fn default() -> Self {
+        Self { hide: Vec::new(), hidden: None, guards: Guards::Standard, unguard: Vec::new(), own: Vec::new() }
+    }
+}
+
+impl NameRules {
+    /// Compiles the rules. `own` holds Paddock's own files, relative to the Mount.
+    pub fn new(hide: Vec<HidePattern>, unguard: &[String], own: &[RelPathBuf]) -> Result<Self, NameRuleError> {
+        let hidden = if hide.is_empty() { None } else { Some(compile_hidden(&hide)?) };
+        if let Some(unknown) = unguard.iter().find(|name| !GUARDED.iter().any(|row| row.name == **name)) {
+            return Err(NameRuleError::UnknownGuard(unknown.clone()));
+        }
+        let guards = if unguard.is_empty() { Guards::Standard } else { Guards::Fewer(compile_guards(unguard)?) };
+        let own = own.iter().map(|path| fold(path.as_str())).collect();
+        Ok(Self { hide, hidden, guards, unguard: unguard.to_vec(), own })
+    }
+
+    /// The pattern that hides this path or a directory above it.
+    pub fn hidden(&self, rel: RelPath<'_>) -> Option<&HidePattern> {
+        self.hidden.as_ref()?;
+        // Every directory on the way counts: nothing below a hidden one can be shown again.
+        rel.ancestors().find_map(|path| self.hides_entry(path.as_str()))
+    }
+
+    /// The pattern that hides this very entry, its directory being known to be visible.
+    pub fn hides_entry(&self, rel: &str) -> Option<&HidePattern> {
+        let hidden = self.hidden.as_ref()?;
+        let found = |path: &str| match hidden.matched(path, true) {
+            ignore::Match::Ignore(glob) => self.hide.iter().find(|p| fold(&p.text) == glob.original()),
+            _ => None,
+        };
+        if rel.is_ascii() { found(rel) } else { found(&fold(rel)) }
+    }
+
+    /// The guarded name that covers this path, given whether it is, or is to be, a directory.
+    pub fn guarded(&self, rel: RelPath<'_>, directory: bool) -> Option<&'static GuardedName> {
+        let is_git_file = rel.split_last().is_some_and(|(_, name)| !directory && name.eq_ignore_ascii_case(GIT_FILE));
+        if is_git_file && !self.unguard.iter().any(|name| name == GIT_FILE) {
+            return GUARDED.iter().find(|row| row.name == GIT_FILE);
+        }
+        let folded = fold(rel.as_str());
+        let guards = self.guards.matcher()?;
+        RelPath(&folded).ancestors().find_map(|path| match guards.matched(path.as_str(), true) {
+            ignore::Match::Ignore(glob) => row_of(glob.original()),
+            _ => None,
+        })
+    }
+
+    /// Is this one of Paddock's own files, or below one?
+    pub fn own(&self, rel: RelPath<'_>) -> bool {
+        !self.own.is_empty() && {
+            let folded = fold(rel.as_str());
+            self.own.iter().any(|own| RelPath(&folded).is_within(RelPath(own)))
+        }
+    }
+
+    /// The patterns under `hide`, as written.
+    pub fn hide_patterns(&self) -> &[HidePattern] {
+        &self.hide
+    }
+}
+
+/// The compiled guarded list; the full one is shared by every Workspace.
+#[derive(Debug, Clone)]
+enum Guards {
+    Standard,
+    Fewer(Gitignore),
+}
+
+impl Guards {
+    fn matcher(&self) -> Option<&Gitignore> {
+        static STANDARD: OnceLock<Option<Gitignore>> = OnceLock::new();
+        match self {
+            Self::Fewer(matcher) => Some(matcher),
+            // The table is fixed and compiled by the tests, so this is never nothing.
+            Self::Standard => STANDARD.get_or_init(|| compile_guards(&[]).ok()).as_ref(),
+        }
+    }
+}
+
+fn compile_hidden(hide: &[HidePattern]) -> Result<Gitignore, NameRuleError> {
+    compile(hide.iter().map(|pattern| fold(&pattern.text)))
+}
+
+fn compile_guards(unguard: &[String]) -> Result<Gitignore, NameRuleError> {
+    let kept = GUARDED.iter().filter(|row| !unguard.iter().any(|name| name == row.name));
+    compile(kept.flat_map(|row| row.patterns.iter().map(|p| (*p).to_owned())))
+}
+
+fn compile(patterns: impl Iterator<Item = String>) -> Result<Gitignore, NameRuleError> {
+    let mut builder = GitignoreBuilder::new("");
+    let bad = |pattern: &str, why: &dyn std::fmt::Display| NameRuleError::BadPattern {
+        pattern: pattern.to_owned(),
+        why: why.to_string(),
+    };
+    builder.case_insensitive(true).map_err(|e| bad("", &e))?;
+    for pattern in patterns {
+        builder.add_line(None, &pattern).map_err(|e| bad(&pattern, &e))?;
+    }
+    builder.build().map_err(|e| bad("", &e))
+}
+
+fn row_of(pattern: &str) -> Option<&'static GuardedName> {
+    GUARDED.iter().find(|row| row.patterns.contains(&pattern))
+}
+
+/// One spelling for all that a file system may take for the same name. The matchers fold ASCII case
+/// by themselves, so that ASCII paths need no copy.
+fn fold(text: &str) -> String {
+    if is_nfc(text) { text.to_lowercase() } else { text.nfc().collect::<String>().to_lowercase() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(hide: &[&str], unguard: &[&str], own: &[&str]) -> Result<NameRules, NameRuleError> {
+        let hide = hide.iter().map(|p| HidePattern { text: (*p).to_owned(), origin: Origin::unknown() }).collect();
+        let unguard: Vec<String> = unguard.iter().map(|n| (*n).to_owned()).collect();
+        let own: Vec<RelPathBuf> = own.iter().map(|p| RelPathBuf::parse(p).unwrap()).collect();
+        NameRules::new(hide, &unguard, &own)
+    }
+
+    #[test]
+    fn hidden_names_hide_at_any_depth_and_everything_below() {
+        let rules = rules(&[".env", ".env.*", "/private/", "*.pem", "caf\u{e9}"], &[], &[]).unwrap();
+        for hidden in [
+            ".env",
+            "a/b/.env",
+            ".env.local",
+            "private",
+            "private/x/y",
+            "k/server.pem",
+            ".ENV",
+            "cafe\u{301}/x",
+            "CAF\u{c9}",
+        ] {
+            assert!(rules.hidden(RelPath(hidden)).is_some(), "{hidden}");
+        }
+        for shown in ["env", ".environment", "a/private", "pem", "x.pem.txt", ""] {
+            assert!(rules.hidden(RelPath(shown)).is_none(), "{shown}");
+        }
+    }
+
+    #[test]
+    fn an_exception_shows_a_file_but_nothing_below_a_hidden_directory() {
+        let rules = rules(&["*.key", "!public.key", "/vault", "!/vault/open.txt"], &[], &[]).unwrap();
+        assert!(rules.hidden(RelPath("a.key")).is_some());
+        assert!(rules.hidden(RelPath("public.key")).is_none());
+        assert!(rules.hidden(RelPath("vault/open.txt")).is_some());
+    }
+
+    #[test]
+    fn every_guarded_row_guards_itself_at_any_depth_and_can_be_lifted_alone() {
+        let samples = [
+            (".git", ".git"),
+            (".git/hooks", "sub/.git/hooks/pre-commit"),
+            (".git/hooks", ".git/modules/a/b/hooks/post-checkout"),
+            (".git/config", ".git/config"),
+            (".git/config", "x/.GIT/Config"),
+            (".git/commondir", ".git/commondir"),
+            (".gitconfig", ".gitconfig"),
+            (".envrc", "a/.envrc"),
+            (".vscode", ".vscode/tasks.json"),
+            (".idea", ".idea/workspace.xml"),
+            (".mcp.json", ".mcp.json"),
+            (".claude", ".claude/settings.json"),
+            (".cursor", "p/.cursor/mcp.json"),
+            (".bashrc", ".zshenv"),
+            (".ssh", ".ssh/authorized_keys"),
+        ];
+        let all = rules(&[], &[], &[]).unwrap();
+        for (row, path) in samples {
+            assert_eq!(all.guarded(RelPath(path), false).map(|g| g.name), Some(row), "{path}");
+            let lifted = rules(&[], &[row], &[]).unwrap();
+            assert_eq!(lifted.guarded(RelPath(path), false), None, "{path} with {row} lifted");
+        }
+        for row in GUARDED {
+            assert!(row.name == GIT_FILE || !row.patterns.is_empty(), "{} covers something", row.name);
+        }
+    }
+
+    #[test]
+    fn ordinary_project_files_are_not_guarded() {
+        let rules = rules(&[], &[], &[]).unwrap();
+        for path in [
+            "package.json",
+            "Makefile",
+            "conftest.py",
+            ".gitignore",
+            ".github/workflows/ci.yml",
+            "src/config",
+            "git/hooks/x",
+        ] {
+            assert_eq!(rules.guarded(RelPath(path), false), None, "{path}");
+        }
+        assert_eq!(rules.guarded(RelPath("new/.git"), true), None, "a directory may be made");
+        assert_eq!(rules.guarded(RelPath(".git/objects/ab/cd"), false), None);
+    }
+
+    #[test]
+    fn own_files_are_kept_in_any_spelling() {
+        let rules = rules(&[], &[], &["paddock.toml", "target/paddock"]).unwrap();
+        for own in ["paddock.toml", "Paddock.TOML", "target/paddock", "paddock.toml/x"] {
+            assert!(rules.own(RelPath(own)), "{own}");
+        }
+        for other in ["a/paddock.toml", "target", "paddock.toml.bak", ""] {
+            assert!(!rules.own(RelPath(other)), "{other}");
+        }
+    }
+
+    #[test]
+    fn wrong_rules_are_named() {
+        assert!(matches!(rules(&["a{b"], &[], &[]), Err(NameRuleError::BadPattern { .. })));
+        assert_eq!(rules(&[], &["Makefile"], &[]).unwrap_err(), NameRuleError::UnknownGuard("Makefile".to_owned()));
+    }
+}

@@ -1,0 +1,312 @@
+//! An operation as asked, and the plan it becomes once it is judged.
+
+use std::ops::Range;
+
+use crate::change::{ChangeSet, Expect};
+use crate::edit::Replacement;
+use crate::glob::PathGlob;
+use crate::path::{LogicalPath, RelPathBuf};
+use crate::scope::OpKind;
+use crate::store::{Kind, Meta, Version};
+
+/// What a tool asks for, in logical paths.
+#[derive(Debug, Clone)]
+pub enum Operation {
+    /// Bytes of a file.
+    Read {
+        /// The file.
+        path: LogicalPath,
+        /// Which bytes.
+        range: Range<u64>,
+    },
+    /// What is below a directory.
+    List(Browse),
+    /// Files below a directory whose path matches.
+    Find {
+        /// Where and how much.
+        browse: Browse,
+        /// Which.
+        glob: PathGlob,
+    },
+    /// Lines of files that match.
+    Search {
+        /// A directory, or one file.
+        path: LogicalPath,
+        /// What to look for.
+        search: Search,
+    },
+    /// The content of a file becomes this.
+    Write {
+        /// The file.
+        path: LogicalPath,
+        /// All of its content.
+        content: Vec<u8>,
+        /// What must be true before.
+        expect: Expect,
+    },
+    /// Text is added to the end of a file.
+    Append {
+        /// The file.
+        path: LogicalPath,
+        /// What is added.
+        content: Vec<u8>,
+    },
+    /// Text in a file is replaced.
+    Edit {
+        /// The file.
+        path: LogicalPath,
+        /// The replacements, all or nothing.
+        edits: Vec<Replacement>,
+        /// What must be true before.
+        expect: Expect,
+    },
+    /// A directory is made.
+    MakeDir {
+        /// The directory.
+        path: LogicalPath,
+    },
+    /// A file or directory moves.
+    Move {
+        /// From here.
+        from: LogicalPath,
+        /// To here, where nothing may be.
+        to: LogicalPath,
+    },
+    /// A file or directory goes.
+    Delete {
+        /// What goes.
+        path: LogicalPath,
+        /// With everything below it.
+        recursive: bool,
+    },
+}
+
+impl Operation {
+    /// The kind of operation on the (first) path.
+    pub fn kind(&self) -> OpKind {
+        match self {
+            Self::Read { .. } => OpKind::Read,
+            Self::List(_) => OpKind::List,
+            Self::Find { .. } => OpKind::Find,
+            Self::Search { .. } => OpKind::Search,
+            Self::Write { .. } => OpKind::Write,
+            Self::Append { .. } => OpKind::Append,
+            Self::Edit { .. } => OpKind::Edit,
+            Self::MakeDir { .. } => OpKind::MakeDir,
+            Self::Move { .. } => OpKind::MoveFrom,
+            Self::Delete { .. } => OpKind::Delete,
+        }
+    }
+
+    /// The (first) path.
+    pub fn path(&self) -> &LogicalPath {
+        match self {
+            Self::List(browse) | Self::Find { browse, .. } => &browse.path,
+            Self::Read { path, .. }
+            | Self::Search { path, .. }
+            | Self::Write { path, .. }
+            | Self::Append { path, .. }
+            | Self::Edit { path, .. }
+            | Self::MakeDir { path }
+            | Self::Move { from: path, .. }
+            | Self::Delete { path, .. } => path,
+        }
+    }
+}
+
+/// Where to go through, and how much to bring back.
+#[derive(Debug, Clone)]
+pub struct Browse {
+    /// The directory to start at.
+    pub path: LogicalPath,
+    /// How many levels below it; nothing for all.
+    pub depth: Option<u32>,
+    /// Leave out what `.gitignore` and `.ignore` files name, and `.git` itself.
+    pub skip_ignored: bool,
+    /// Only what comes after this path in tree order.
+    pub after: Option<LogicalPath>,
+    /// The most entries to bring back.
+    pub limit: usize,
+}
+
+/// What to look for in contents.
+#[derive(Debug, Clone)]
+pub struct Search {
+    /// A regular expression, matched line by line.
+    pub pattern: String,
+    /// Match without regard to case.
+    pub ignore_case: bool,
+    /// Only files whose path below the start matches.
+    pub glob: Option<PathGlob>,
+    /// Lines shown before and after each match.
+    pub context: u32,
+    /// The most matching lines to bring back.
+    pub limit: usize,
+    /// Leave out what `.gitignore` and `.ignore` files name, and `.git` itself.
+    pub skip_ignored: bool,
+    /// Only files that come after this path in tree order.
+    pub after: Option<LogicalPath>,
+}
+
+/// What a plan will do to one path, for whoever has to judge the risk or is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Effect {
+    /// The path, with every link resolved.
+    pub path: LogicalPath,
+    /// What happens to it.
+    pub what: EffectKind,
+    /// The version there when it was planned; never told for write-only places.
+    pub before: Option<Version>,
+}
+
+/// What happens to a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EffectKind {
+    /// It is made.
+    Create,
+    /// Its content is replaced.
+    Replace,
+    /// Something is added to it.
+    Append,
+    /// It is delivered to a write-only place: what was there is not known.
+    Deliver,
+    /// It is made as a directory.
+    MakeDir,
+    /// It goes elsewhere.
+    MoveAway,
+    /// It comes from elsewhere.
+    MoveHere,
+    /// It is removed.
+    Delete,
+}
+
+/// An operation that was judged and may run once a Gate has let it pass.
+#[derive(Debug)]
+pub struct Plan {
+    pub(crate) id: u64,
+    pub(crate) vfs: u64,
+    pub(crate) kind: OpKind,
+    pub(crate) asked: LogicalPath,
+    pub(crate) work: Work,
+    pub(crate) effects: Vec<Effect>,
+}
+
+impl Plan {
+    /// The kind of operation.
+    pub fn kind(&self) -> OpKind {
+        self.kind
+    }
+
+    /// The path as it was asked for.
+    pub fn path(&self) -> &LogicalPath {
+        &self.asked
+    }
+
+    /// What will change, path by path; empty for what only looks.
+    pub fn effects(&self) -> &[Effect] {
+        &self.effects
+    }
+}
+
+/// What running a plan means.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Read {
+        range: Range<u64>,
+    },
+    Browse {
+        browse: Browse,
+        glob: Option<PathGlob>,
+    },
+    Search(Search),
+    /// One set for one Workspace.
+    Change {
+        workspace: usize,
+        set: ChangeSet,
+    },
+    /// From one Store to another: copied, then removed where it came from.
+    Carry {
+        from: usize,
+        to: usize,
+        steps: Vec<CarryStep>,
+        removals: ChangeSet,
+    },
+    /// Into a write-only Workspace; nothing comes back, not even that there was nothing to do.
+    Deliver {
+        workspace: usize,
+        set: Option<ChangeSet>,
+    },
+}
+
+/// One path that goes from one Store to another.
+#[derive(Debug)]
+pub(crate) struct CarryStep {
+    pub(crate) from: RelPathBuf,
+    pub(crate) to: RelPathBuf,
+    pub(crate) kind: Kind,
+    pub(crate) mode: Option<u32>,
+}
+
+/// What a plan brought back.
+#[derive(Debug)]
+pub enum Outcome {
+    /// Bytes, and facts about the file they are from.
+    Read {
+        /// The bytes of the range.
+        bytes: Vec<u8>,
+        /// Facts about the file.
+        meta: Meta,
+    },
+    /// Entries of a listing or a find.
+    Entries(Entries),
+    /// Lines of a search.
+    Hits(Hits),
+    /// What became of each change, in the order of [`Plan::effects`] for a single path.
+    Changed {
+        /// The version now there, for a single file.
+        version: Option<Version>,
+        /// Was it new?
+        created: bool,
+        /// How many replacements an edit made.
+        replacements: usize,
+        /// How many paths changed.
+        paths: usize,
+    },
+    /// Delivered to a write-only Workspace, whatever that meant there.
+    Accepted,
+}
+
+/// Entries in tree order.
+#[derive(Debug, Default)]
+pub struct Entries {
+    /// What was found.
+    pub found: Vec<Found>,
+    /// Is there more after the last one?
+    pub more: bool,
+    /// Workspaces that could not be looked into.
+    pub unreachable: Vec<LogicalPath>,
+}
+
+/// One entry, in logical paths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The path; shown escaped where `plain` is false.
+    pub path: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Can it be named in a call?
+    pub plain: bool,
+    /// The scope, when a Workspace begins here.
+    pub scope: Option<crate::scope::AccessScope>,
+}
+
+/// Lines in tree order.
+#[derive(Debug, Default)]
+pub struct Hits {
+    /// What was found; paths are logical.
+    pub found: Vec<crate::store::Hit>,
+    /// Are there more matches than were asked for?
+    pub more: bool,
+    /// Workspaces that could not be searched.
+    pub unreachable: Vec<LogicalPath>,
+}

@@ -1,0 +1,143 @@
+//! The ports: what the core asks of others, by trait.
+//!
+//! - [`Gate`]: may this plan run now? The only source of a [`Token`], without which nothing runs.
+//! - [`Journal`]: what is about to change and what became of it.
+//! - [`CommandRunner`]: runs a command under the same policy; implemented in a crate of its own.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::call::Call;
+use crate::error::Result;
+use crate::path::LogicalPath;
+use crate::plan::Plan;
+use crate::store::Sink;
+use crate::vfs::Refused;
+
+/// How much harm a call can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Risk {
+    /// Nothing is lost if it was a mistake.
+    Low,
+    /// Something is replaced.
+    Medium,
+    /// Something is gone.
+    High,
+}
+
+impl Risk {
+    /// The word for configuration and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
+    }
+}
+
+/// What the Gate is told about a call besides its plan.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The tool that was called.
+    pub tool: &'a str,
+    /// Its risk, from the tool's row and the plan.
+    pub risk: Risk,
+}
+
+/// Decides whether a plan may run now.
+pub trait Gate: Send + Sync {
+    /// Lets it pass by granting the permit, parks it, or refuses with a reason.
+    fn pass(&self, call: &Call<'_>, request: &Request<'_>, plan: &Plan, permit: Permit) -> Result<Passed, Refused>;
+}
+
+/// What the Gate answered.
+#[derive(Debug)]
+pub enum Passed {
+    /// It may run now.
+    Now(Token),
+    /// A person has to decide first; this names what they decide.
+    Parked(String),
+}
+
+/// Handed to a [`Gate`] with one plan; granting it gives the token for that plan and no other.
+#[derive(Debug)]
+pub struct Permit {
+    pub(crate) plan: u64,
+}
+
+impl Permit {
+    /// Lets the plan run.
+    pub fn grant(self) -> Token {
+        Token { plan: self.plan }
+    }
+}
+
+/// Proof that a Gate let one plan pass. Used up by running it.
+#[derive(Debug)]
+pub struct Token {
+    pub(crate) plan: u64,
+}
+
+/// Records effects around their execution, so that what was cut off can be told from what was done.
+pub trait Journal: Send + Sync {
+    /// Durable before the first part of the plan runs.
+    fn begin(&self, call: &Call<'_>, plan: &Plan) -> Result<()>;
+    /// One part of the plan is done.
+    fn part_done(&self, call: &Call<'_>, part: usize) -> Result<()>;
+    /// The plan is over.
+    fn end(&self, call: &Call<'_>, completed: bool);
+}
+
+/// A Journal for where nothing has to survive the process.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoJournal;
+
+impl Journal for NoJournal {
+    fn begin(&self, _: &Call<'_>, _: &Plan) -> Result<()> {
+        Ok(())
+    }
+
+    fn part_done(&self, _: &Call<'_>, _: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn end(&self, _: &Call<'_>, _: bool) {}
+}
+
+/// A command to run inside an agent's Workspaces.
+#[derive(Debug, Clone)]
+pub struct CommandSpec {
+    /// The command line, as a shell takes it.
+    pub command: String,
+    /// The directory it runs in.
+    pub directory: LogicalPath,
+    /// Further environment variables.
+    pub environment: BTreeMap<String, String>,
+    /// How long it may take.
+    pub time_limit: Duration,
+}
+
+/// A piece of a command's output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Output {
+    /// From standard output.
+    Out(Vec<u8>),
+    /// From standard error.
+    Err(Vec<u8>),
+}
+
+/// What became of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ran {
+    /// Its exit code; nothing when a limit or a signal ended it.
+    pub exit: Option<i32>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// Runs commands in a sandbox that enforces the same policy.
+pub trait CommandRunner: Send + Sync {
+    /// Runs one command to its end.
+    fn run(&self, call: &Call<'_>, spec: &CommandSpec, out: Sink<'_, Output>) -> Result<Ran>;
+}

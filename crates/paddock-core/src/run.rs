@@ -1,0 +1,170 @@
+//! Running a plan: the half of the Vfs that reaches Stores.
+
+use std::ops::Range;
+
+use crate::call::Call;
+use crate::change::{Act, Applied, ChangeSet, Expect};
+use crate::error::{ErrorKind, Result as StoreResult};
+use crate::path::{LogicalPath, RelPath};
+use crate::plan::{CarryStep, Outcome, Plan, Search, Work};
+use crate::ports::Token;
+use crate::scope::OpKind;
+use crate::store::{Hit, Kind, LastName, Query, Store};
+use crate::vfs::{MAX_HOPS, Refused, Vfs, refusal, store_refusal, tells_nothing_of_content};
+
+/// The largest file that moves from one Store to another.
+const MAX_CARRIED: u64 = 256 * 1024 * 1024;
+
+impl Vfs {
+    /// Runs a plan that the Gate let pass.
+    pub fn run(&self, call: &Call<'_>, plan: Plan, token: Token) -> Result<Outcome, Refused> {
+        if token.plan != plan.id || plan.vfs != self.id {
+            return Err(Refused::Gate("the token was granted for another plan".to_owned()));
+        }
+        if !plan.kind.changes() {
+            return self.look(call, plan);
+        }
+        self.journal.begin(call, &plan).map_err(|e| refusal(&plan.asked, e))?;
+        let outcome = self.change(call, plan);
+        self.journal.end(call, outcome.is_ok());
+        outcome
+    }
+
+    fn look(&self, call: &Call<'_>, plan: Plan) -> Result<Outcome, Refused> {
+        match plan.work {
+            Work::Read { range } => self.run_read(call, &plan.asked, &range),
+            Work::Browse { browse, glob } => self.browse(call, plan.kind, &browse, glob.as_ref()).map(Outcome::Entries),
+            Work::Search(search) => self.run_search(call, &plan.asked, &search),
+            Work::Change { .. } | Work::Carry { .. } | Work::Deliver { .. } => {
+                Err(Refused::Gate("a plan that only looks holds a change".to_owned()))
+            }
+        }
+    }
+
+    fn change(&self, call: &Call<'_>, plan: Plan) -> Result<Outcome, Refused> {
+        let asked = plan.asked;
+        match plan.work {
+            Work::Change { workspace, set } => {
+                let applied = self.apply(call, workspace, &set).map_err(|e| refusal(&asked, e))?;
+                self.journal.part_done(call, 0).map_err(|e| refusal(&asked, e))?;
+                Ok(summary(&applied))
+            }
+            Work::Deliver { workspace, set } => {
+                let Some(set) = set else { return Ok(Outcome::Accepted) };
+                match self.apply(call, workspace, &set) {
+                    Err(e) if tells_nothing_of_content(e.kind()) => Err(refusal(&asked, e)),
+                    Ok(_) | Err(_) => Ok(Outcome::Accepted),
+                }
+            }
+            Work::Carry { from, to, steps, removals } => self.carry(call, &asked, from, to, &steps, &removals),
+            Work::Read { .. } | Work::Browse { .. } | Work::Search(_) => {
+                Err(Refused::Gate("a plan that changes holds no change".to_owned()))
+            }
+        }
+    }
+
+    fn apply(&self, call: &Call<'_>, workspace: usize, set: &ChangeSet) -> StoreResult<Applied> {
+        self.workspaces[workspace].mount.store.apply(call, set)
+    }
+
+    /// Copies first and removes last: a run that is cut off leaves both, never neither.
+    fn carry(
+        &self,
+        call: &Call<'_>,
+        asked: &LogicalPath,
+        from: usize,
+        to: usize,
+        steps: &[CarryStep],
+        removals: &ChangeSet,
+    ) -> Result<Outcome, Refused> {
+        let fail = |e| refusal(asked, e);
+        for (part, step) in steps.iter().enumerate() {
+            let act = match step.kind {
+                Kind::Dir => Act::MakeDir,
+                _ => Act::Write { content: self.content(call, asked, from, step.from.as_rel())?, mode: step.mode },
+            };
+            let expect = if step.kind == Kind::Dir { Expect::Any } else { Expect::Absent };
+            self.apply(call, to, &ChangeSet::one(step.to.clone(), act, expect)).map_err(fail)?;
+            self.journal.part_done(call, part).map_err(fail)?;
+        }
+        self.apply(call, from, removals).map_err(fail)?;
+        self.journal.part_done(call, steps.len()).map_err(fail)?;
+        Ok(Outcome::Changed { version: None, created: true, replacements: 0, paths: steps.len() })
+    }
+
+    fn content(&self, call: &Call<'_>, asked: &LogicalPath, from: usize, rel: RelPath<'_>) -> Result<Vec<u8>, Refused> {
+        let mut content = Vec::new();
+        let store = &self.workspaces[from].mount.store;
+        let meta =
+            store.read(call, &self.place(from, rel), 0..MAX_CARRIED, &mut content).map_err(|e| refusal(asked, e))?;
+        if meta.len > MAX_CARRIED {
+            let kind =
+                ErrorKind::TooLarge { what: "the size of a file that moves between Workspaces", limit: MAX_CARRIED };
+            return Err(store_refusal(asked, kind));
+        }
+        Ok(content)
+    }
+
+    fn run_read(&self, call: &Call<'_>, asked: &LogicalPath, range: &Range<u64>) -> Result<Outcome, Refused> {
+        let mut bytes = Vec::new();
+        let meta = self.at(call, OpKind::Read, asked, |store, place| {
+            bytes.clear();
+            store.read(call, place, range.clone(), &mut bytes)
+        })?;
+        Ok(Outcome::Read { bytes, meta })
+    }
+
+    fn run_search(&self, call: &Call<'_>, asked: &LogicalPath, search: &Search) -> Result<Outcome, Refused> {
+        self.search(call, asked, search).map(Outcome::Hits)
+    }
+
+    /// Does something at a path. Where a link is met, the place it leads to is judged the same way.
+    pub(crate) fn at<T>(
+        &self,
+        call: &Call<'_>,
+        op: OpKind,
+        asked: &LogicalPath,
+        mut act: impl FnMut(&dyn Store, &crate::place::Place<'_>) -> StoreResult<T>,
+    ) -> Result<T, Refused> {
+        let mut followed: Option<LogicalPath> = None;
+        for _ in 0..MAX_HOPS {
+            let path = followed.as_ref().unwrap_or(asked);
+            let decision = self.judge(op, path);
+            let Some((index, rel)) = self.route(path).filter(|_| decision.allowed()) else {
+                return Err(Refused::Denied(Box::new(decision.denial(asked))));
+            };
+            match act(&*self.workspaces[index].mount.store, &self.place(index, rel)) {
+                Err(e) if *e.kind() == ErrorKind::Link => {
+                    followed = Some(self.follow(call, asked, index, rel, LastName::Follow)?);
+                }
+                done => return done.map_err(|e| refusal(asked, e)),
+            }
+        }
+        Err(store_refusal(asked, ErrorKind::LinkEscapes))
+    }
+
+    /// One Workspace's share of a search, with logical paths in the answer.
+    pub(crate) fn search_one(
+        &self,
+        call: &Call<'_>,
+        index: usize,
+        rel: RelPath<'_>,
+        query: &Query,
+        out: &mut Vec<Hit>,
+    ) -> StoreResult<()> {
+        let workspace = &self.workspaces[index];
+        workspace.mount.store.search(call, &self.place(index, rel), query, &mut |mut hit| {
+            hit.path = workspace.prefix.join(RelPath(&hit.path)).as_str().to_owned();
+            out.push(hit);
+            std::ops::ControlFlow::Continue(())
+        })
+    }
+}
+
+/// What a single change tells of its file; several only tell how many there were.
+fn summary(applied: &Applied) -> Outcome {
+    let paths = applied.changes.len();
+    let only = if paths == 1 { applied.changes.first().cloned() } else { None };
+    let only = only.unwrap_or_default();
+    Outcome::Changed { version: only.version, created: only.created, replacements: only.replacements, paths }
+}

@@ -1,0 +1,159 @@
+//! The Store: what executes data operations against a Mount, and the values it speaks in.
+//!
+//! A Store never computes and never decides. It takes a [`Place`], which only the Vfs can mint, so
+//! that no operation reaches it without having been judged. It is synchronous: a hop to another
+//! thread costs ten times a small read.
+
+use std::fmt;
+use std::ops::{ControlFlow, Range};
+use std::time::SystemTime;
+
+use crate::call::Call;
+use crate::change::{Applied, ChangeSet};
+use crate::error::Result;
+use crate::glob::PathGlob;
+use crate::path::{RelPath, RelPathBuf};
+use crate::place::Place;
+
+/// Takes results one by one; answers `Break` when it has enough.
+pub type Sink<'a, T> = &'a mut dyn FnMut(T) -> ControlFlow<()>;
+
+/// Executes data operations against a Mount.
+pub trait Store: Send + Sync {
+    /// The same place with every symbolic link on the way replaced by where it leads, inside the
+    /// Mount. What does not exist yet stays as it is written. The Vfs judges the answer again.
+    fn resolve(&self, call: &Call<'_>, path: RelPath<'_>, last: LastName) -> Result<RelPathBuf>;
+
+    /// Facts about what is there; a link as the last name is reported, not followed.
+    fn stat(&self, call: &Call<'_>, at: &Place<'_>) -> Result<Meta>;
+
+    /// Appends the bytes of `range` to `out`. A range past the end gives what there is.
+    fn read(&self, call: &Call<'_>, at: &Place<'_>, range: Range<u64>, out: &mut Vec<u8>) -> Result<Meta>;
+
+    /// Everything below a directory that the Place shows, in tree order (see [`crate::tree_order`]).
+    fn walk(&self, call: &Call<'_>, at: &Place<'_>, walk: &Walk<'_>, sink: Sink<'_, Entry<'_>>) -> Result<()>;
+
+    /// Lines that match below a directory, or in one file: the first `query.limit` in tree order.
+    fn search(&self, call: &Call<'_>, at: &Place<'_>, query: &Query, sink: Sink<'_, Hit>) -> Result<()>;
+
+    /// Makes every change of the set. The only mutation there is.
+    fn apply(&self, call: &Call<'_>, set: &ChangeSet) -> Result<Applied>;
+}
+
+/// What [`Store::resolve`] does with a link as the last name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LastName {
+    /// It is followed: the content is meant.
+    Follow,
+    /// It stays: the link itself is meant, as in a delete or a move.
+    Keep,
+}
+
+/// An opaque mark of one state of a file or directory. Equal marks mean equal content.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Version(pub u128);
+
+impl Version {
+    /// Reads what [`Version`]'s `Display` wrote.
+    pub fn parse(text: &str) -> Option<Self> {
+        let hex = text.strip_prefix('v')?;
+        if hex.len() != 32 || !hex.bytes().all(|b| b.is_ascii_hexdigit() && !b.is_ascii_uppercase()) {
+            return None;
+        }
+        u128::from_str_radix(hex, 16).ok().map(Self)
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "v{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What kind of thing a path names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Dir,
+    /// A symbolic link.
+    Link,
+    /// A FIFO, a device or a socket: shown, never opened.
+    Special,
+}
+
+/// Facts about one file or directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meta {
+    /// What it is.
+    pub kind: Kind,
+    /// Its length in bytes.
+    pub len: u64,
+    /// Its version.
+    pub version: Version,
+    /// The Unix mode bits where the Store keeps them.
+    pub mode: Option<u32>,
+    /// When it was last changed.
+    pub modified: Option<SystemTime>,
+}
+
+/// How to go through a tree.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Walk<'a> {
+    /// How many levels below the start; nothing for all.
+    pub depth: Option<u32>,
+    /// Leave out what `.gitignore` and `.ignore` files name, and `.git` itself.
+    pub skip_ignored: bool,
+    /// Only what comes after this path (relative to the Mount) in tree order.
+    pub after: Option<&'a str>,
+}
+
+/// One thing met on a walk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// Its path relative to the Mount.
+    pub path: &'a str,
+    /// What it is.
+    pub kind: Kind,
+    /// Can an agent name it? When not, the path shows the name escaped.
+    pub plain: bool,
+}
+
+/// What to search for.
+#[derive(Debug, Clone)]
+pub struct Query {
+    /// A regular expression, matched line by line.
+    pub pattern: String,
+    /// Match without regard to case.
+    pub ignore_case: bool,
+    /// Only files whose path below the start matches this glob.
+    pub glob: Option<PathGlob>,
+    /// Lines shown before and after each match.
+    pub context: u32,
+    /// The most matching lines.
+    pub limit: usize,
+    /// Leave out what `.gitignore` and `.ignore` files name, and `.git` itself.
+    pub skip_ignored: bool,
+    /// Only files that come after this path (relative to the Mount) in tree order.
+    pub after: Option<String>,
+}
+
+/// One line that a search shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hit {
+    /// The file, relative to the Mount.
+    pub path: String,
+    /// The line, counted from 1.
+    pub line: u64,
+    /// Its text without the line ending, cut where it is very long.
+    pub text: String,
+    /// Does it match, or is it context?
+    pub matched: bool,
+}

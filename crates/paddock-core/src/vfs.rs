@@ -1,0 +1,626 @@
+//! The Vfs: the router and the guard of one agent, and the only way to its Stores.
+//!
+//! [`Vfs::judge`] is pure. [`Vfs::plan`] judges every path an operation touches, after links are
+//! resolved and recursion is expanded; what it refuses by scope or by name never reaches a Store.
+//! [`Vfs::ask`] puts the plan before the Gate, and `Vfs::run` (in `run.rs`) takes the plan together
+//! with the token that only the Gate could have granted.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use thiserror::Error;
+
+use crate::call::Call;
+use crate::change::{Act, Change, ChangeSet, Expect};
+use crate::decision::{Decision, Denial, Rule};
+use crate::error::{ErrorKind, StoreError};
+use crate::path::{LogicalPath, RelPath, RelPathBuf, tree_order};
+use crate::place::{Place, Veil};
+use crate::plan::{CarryStep, Effect, EffectKind, Operation, Plan, Work};
+use crate::ports::{Gate, Journal, Passed, Permit, Request};
+use crate::router::Router;
+use crate::scope::{AccessScope, OpKind};
+use crate::store::{Kind, LastName, Meta, Walk};
+use crate::workspace::{Origin, Workspace};
+
+/// How many links that lead from Workspace to Workspace are followed.
+pub(crate) const MAX_HOPS: usize = 8;
+/// The most paths that one recursive delete or move may hold.
+pub const MAX_EXPANSION: usize = 100_000;
+
+/// Why Workspaces cannot stand together.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum BuildError {
+    /// Two Workspaces at one place in the agent's view.
+    #[error("two Workspaces have the prefix \"{prefix}\" ({first} and {second})")]
+    SamePrefix {
+        /// The prefix.
+        prefix: LogicalPath,
+        /// Where one was written.
+        first: Origin,
+        /// Where the other was written.
+        second: Origin,
+    },
+    /// One place is reached through two Workspaces whose scopes disagree.
+    #[error(
+        "Workspaces \"{outer}\" ({outer_origin}) and \"{inner}\" ({inner_origin}) reach the same place with scopes that disagree: \
+         it is {outer_scope} as \"{seen_as}\" and {inner_scope} as \"{inner}\""
+    )]
+    Alias {
+        /// The Workspace whose Mount contains the place.
+        outer: LogicalPath,
+        /// Its scope.
+        outer_scope: AccessScope,
+        /// Where it was written.
+        outer_origin: Origin,
+        /// Where the place appears in it.
+        seen_as: LogicalPath,
+        /// The Workspace whose Mount is the place.
+        inner: LogicalPath,
+        /// Its scope.
+        inner_scope: AccessScope,
+        /// Where it was written.
+        inner_origin: Origin,
+    },
+}
+
+/// Why an operation does not happen.
+#[derive(Debug, Error)]
+pub enum Refused {
+    /// The policy denies it; no Store was touched, or only to see where a link leads.
+    #[error("denied: {} {}", .0.op, .0.asked)]
+    Denied(Box<Denial>),
+    /// A recursive operation met a path that the policy denies.
+    #[error("denied: {} {} holds a path that may not be changed", .0.op, .0.asked)]
+    DeniedInside(Box<Denial>),
+    /// The Store could not do it.
+    #[error("{path}: {source}")]
+    Store {
+        /// The path it was about.
+        path: LogicalPath,
+        /// What the Store said.
+        source: StoreError,
+    },
+    /// It is not possible as asked.
+    #[error("{path}: {why}")]
+    Misuse {
+        /// The path it was about.
+        path: LogicalPath,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The Gate does not let it pass.
+    #[error("{0}")]
+    Gate(String),
+}
+
+/// The router and the guard of one agent.
+pub struct Vfs {
+    pub(crate) id: u64,
+    /// In tree order of their prefixes.
+    pub(crate) workspaces: Vec<Workspace>,
+    /// For each Workspace, where others are nested in it, relative to its Mount.
+    pub(crate) shadowed: Vec<HashSet<String>>,
+    router: Router,
+    /// For each kind of operation, the Workspaces that allow it.
+    allowed_in: HashMap<OpKind, Arc<[LogicalPath]>>,
+    gate: Arc<dyn Gate>,
+    pub(crate) journal: Arc<dyn Journal>,
+}
+
+impl std::fmt::Debug for Vfs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Vfs").field("workspaces", &self.workspaces).finish_non_exhaustive()
+    }
+}
+
+/// A path that was judged, with links resolved, and what is there.
+pub(crate) struct Settled {
+    pub(crate) workspace: usize,
+    pub(crate) path: LogicalPath,
+    pub(crate) rel: RelPathBuf,
+    pub(crate) meta: Option<Meta>,
+}
+
+impl Vfs {
+    /// Builds the view of one agent. Finds Workspaces that contradict each other.
+    pub fn new(
+        mut workspaces: Vec<Workspace>,
+        gate: Arc<dyn Gate>,
+        journal: Arc<dyn Journal>,
+    ) -> Result<Self, BuildError> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        workspaces.sort_by(|a, b| a.prefix.cmp(&b.prefix));
+        if let Some(pair) = workspaces.windows(2).find(|pair| pair[0].prefix == pair[1].prefix) {
+            return Err(BuildError::SamePrefix {
+                prefix: pair[0].prefix.clone(),
+                first: pair[0].origin.clone(),
+                second: pair[1].origin.clone(),
+            });
+        }
+        let allowed_in = OpKind::ALL
+            .map(|op| {
+                let allowing = workspaces.iter().filter(|w| w.scope.allows(op));
+                (op, allowing.map(|w| w.prefix.clone()).collect())
+            })
+            .into();
+        let vfs = Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            shadowed: find_shadowed(&workspaces),
+            router: Router::new(workspaces.iter().map(|w| &w.prefix)),
+            allowed_in,
+            workspaces,
+            gate,
+            journal,
+        };
+        match vfs.find_alias() {
+            Some(alias) => Err(alias),
+            None => Ok(vfs),
+        }
+    }
+
+    /// The Workspaces, in tree order.
+    pub fn workspaces(&self) -> &[Workspace] {
+        &self.workspaces
+    }
+
+    /// The Workspaces in which an operation is allowed.
+    pub fn allowed_in(&self, op: OpKind) -> &[LogicalPath] {
+        self.allowed_in.get(&op).map_or(&[], |paths| paths)
+    }
+
+    /// The verdict on one operation on one path, by the policy alone.
+    pub fn judge<'a>(&'a self, op: OpKind, path: &'a LogicalPath) -> Decision<'a> {
+        self.judge_as(op, path, op == OpKind::MakeDir)
+    }
+
+    /// As [`Self::judge`], where it is known whether the path is, or will be, a directory.
+    fn judge_as<'a>(&'a self, op: OpKind, path: &'a LogicalPath, directory: bool) -> Decision<'a> {
+        let routed = self.router.route(path).map(|(index, rel)| (&self.workspaces[index], rel));
+        Decision {
+            op,
+            path,
+            workspace: routed.map(|(workspace, _)| workspace),
+            rule: match routed {
+                None if op.browses() && self.is_above_a_workspace(path) => Rule::Ancestor,
+                None => Rule::NoWorkspace,
+                Some((workspace, rel)) => rule_for(op, workspace, rel, directory),
+            },
+            allowed_in: &self.allowed_in[&op],
+        }
+    }
+
+    /// Judges an operation whole: resolves links, expands recursion, judges each path.
+    pub fn plan(&self, call: &Call<'_>, operation: Operation) -> Result<Plan, Refused> {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let kind = operation.kind();
+        let asked = operation.path().clone();
+        let decision = self.judge(kind, &asked);
+        if !decision.allowed() {
+            return Err(Refused::Denied(Box::new(decision.denial(&asked))));
+        }
+        let write_only = decision.workspace().is_some_and(|w| w.scope == AccessScope::WriteOnly);
+        let (work, effects) = match operation {
+            Operation::Read { range, .. } => (Work::Read { range }, Vec::new()),
+            Operation::List(browse) => (Work::Browse { browse, glob: None }, Vec::new()),
+            Operation::Find { browse, glob } => (Work::Browse { browse, glob: Some(glob) }, Vec::new()),
+            Operation::Search { search, .. } => (Work::Search(search), Vec::new()),
+            Operation::Write { content, expect, .. } => {
+                let act = Act::Write { content, mode: None };
+                self.plan_file(call, kind, &asked, act, expect, write_only)?
+            }
+            Operation::Append { content, .. } => {
+                self.plan_file(call, kind, &asked, Act::Append { content }, Expect::Any, write_only)?
+            }
+            Operation::Edit { edits, expect, .. } => {
+                self.plan_file(call, kind, &asked, Act::Edit { edits }, expect, write_only)?
+            }
+            Operation::MakeDir { .. } => self.plan_make_dir(call, &asked)?,
+            Operation::Move { to, .. } => self.plan_move(call, &asked, &to)?,
+            Operation::Delete { recursive, .. } => self.plan_delete(call, &asked, recursive)?,
+        };
+        Ok(Plan { id: NEXT.fetch_add(1, Ordering::Relaxed), vfs: self.id, kind, asked, work, effects })
+    }
+
+    /// Puts a plan before the Gate.
+    pub fn ask(&self, call: &Call<'_>, request: &Request<'_>, plan: &Plan) -> Result<Passed, Refused> {
+        self.gate.pass(call, request, plan, Permit { plan: plan.id })
+    }
+
+    fn plan_file(
+        &self,
+        call: &Call<'_>,
+        op: OpKind,
+        asked: &LogicalPath,
+        act: Act,
+        expect: Expect,
+        write_only: bool,
+    ) -> Result<(Work, Vec<Effect>), Refused> {
+        if write_only {
+            return self.plan_delivery(call, op, asked, act, expect);
+        }
+        let settled = self.settle(call, op, asked, LastName::Follow)?;
+        if self.workspaces[settled.workspace].scope == AccessScope::WriteOnly {
+            // A link out of a read-write Workspace into a write-only one: what is there stays unknown.
+            return self.plan_delivery(call, op, &settled.path, act, expect);
+        }
+        let what = match (&settled.meta, op) {
+            (Some(Meta { kind: Kind::Dir, .. }), _) => return Err(store_refusal(asked, ErrorKind::IsADirectory)),
+            (Some(Meta { kind: Kind::Special, .. }), _) => return Err(store_refusal(asked, ErrorKind::NotAFile)),
+            (None, OpKind::Edit) => return Err(store_refusal(asked, ErrorKind::NotFound)),
+            (None, _) => EffectKind::Create,
+            (Some(_), OpKind::Append) => EffectKind::Append,
+            (Some(_), _) => EffectKind::Replace,
+        };
+        let effect = Effect { path: settled.path, what, before: settled.meta.map(|m| m.version) };
+        let set = ChangeSet::one(settled.rel, act, expect);
+        Ok((Work::Change { workspace: settled.workspace, set }, vec![effect]))
+    }
+
+    /// A write-only Workspace: whatever is there, the plan and the answer look the same.
+    fn plan_delivery(
+        &self,
+        call: &Call<'_>,
+        op: OpKind,
+        asked: &LogicalPath,
+        act: Act,
+        expect: Expect,
+    ) -> Result<(Work, Vec<Effect>), Refused> {
+        if expect != Expect::Any {
+            let why =
+                "expected_version cannot be used in a write-only Workspace: nothing about what is there comes back";
+            return Err(Refused::Misuse { path: asked.clone(), why });
+        }
+        let effect = Effect { path: asked.clone(), what: EffectKind::Deliver, before: None };
+        let settled = match self.settle(call, op, asked, LastName::Follow) {
+            Ok(settled) => Some(settled),
+            Err(Refused::Store { source, .. }) if tells_nothing_of_content(source.kind()) => {
+                return Err(Refused::Store { path: asked.clone(), source });
+            }
+            // What stands in the way depends on what is there, so it is not told.
+            Err(_) => None,
+        };
+        let here = self.router.route(asked).map_or(0, |(index, _)| index);
+        let (workspace, set) = match settled {
+            Some(s) if self.workspaces[s.workspace].scope == AccessScope::WriteOnly => {
+                (s.workspace, Some(ChangeSet::one(s.rel, act, expect)))
+            }
+            _ => (here, None),
+        };
+        Ok((Work::Deliver { workspace, set }, vec![effect]))
+    }
+
+    fn plan_make_dir(&self, call: &Call<'_>, asked: &LogicalPath) -> Result<(Work, Vec<Effect>), Refused> {
+        let settled = self.settle(call, OpKind::MakeDir, asked, LastName::Follow)?;
+        if settled.meta.as_ref().is_some_and(|meta| meta.kind != Kind::Dir) {
+            return Err(store_refusal(asked, ErrorKind::AlreadyExists));
+        }
+        let effect = Effect { path: settled.path, what: EffectKind::MakeDir, before: None };
+        let set = ChangeSet::one(settled.rel, Act::MakeDir, Expect::Any);
+        Ok((Work::Change { workspace: settled.workspace, set }, vec![effect]))
+    }
+
+    fn plan_delete(
+        &self,
+        call: &Call<'_>,
+        asked: &LogicalPath,
+        recursive: bool,
+    ) -> Result<(Work, Vec<Effect>), Refused> {
+        let settled = self.settle(call, OpKind::Delete, asked, LastName::Keep)?;
+        let meta = settled.meta.as_ref().ok_or_else(|| store_refusal(asked, ErrorKind::NotFound))?;
+        let mut doomed = vec![(settled.rel.clone(), meta.kind)];
+        if meta.kind == Kind::Dir {
+            self.refuse_holding_workspaces(OpKind::Delete, asked, &settled.path)?;
+            if recursive {
+                doomed.extend(self.expand(call, OpKind::Delete, asked, &settled)?);
+            }
+        }
+        // Tree order puts a directory before what it holds; it can only go after it.
+        doomed.reverse();
+        let prefix = &self.workspaces[settled.workspace].prefix;
+        let effects = doomed
+            .iter()
+            .map(|(rel, _)| Effect { path: prefix.join(rel.as_rel()), what: EffectKind::Delete, before: None })
+            .collect();
+        let set = ChangeSet::new(doomed.into_iter().map(|(path, _)| delete(path)).collect());
+        Ok((Work::Change { workspace: settled.workspace, set }, effects))
+    }
+
+    fn plan_move(
+        &self,
+        call: &Call<'_>,
+        asked: &LogicalPath,
+        to: &LogicalPath,
+    ) -> Result<(Work, Vec<Effect>), Refused> {
+        let denied = |decision: Decision<'_>| Refused::Denied(Box::new(decision.denial(to)));
+        let decision = self.judge(OpKind::MoveTo, to);
+        if !decision.allowed() {
+            return Err(denied(decision));
+        }
+        let from = self.settle(call, OpKind::MoveFrom, asked, LastName::Keep)?;
+        let kind = from.meta.as_ref().ok_or_else(|| store_refusal(asked, ErrorKind::NotFound))?.kind;
+        let dest = self.settle(call, OpKind::MoveTo, to, LastName::Keep)?;
+        if dest.meta.is_some() {
+            return Err(store_refusal(to, ErrorKind::AlreadyExists));
+        }
+        if dest.path.below(&from.path).is_some() {
+            return Err(Refused::Misuse { path: to.clone(), why: "a directory cannot move into itself" });
+        }
+        let mut moved = vec![(from.rel.clone(), kind)];
+        if kind == Kind::Dir {
+            self.refuse_holding_workspaces(OpKind::MoveFrom, asked, &from.path)?;
+            moved.extend(self.expand(call, OpKind::MoveFrom, asked, &from)?);
+        }
+        self.judge_arrivals(to, &from, &dest, &moved)?;
+        let effects = vec![
+            Effect {
+                path: from.path.clone(),
+                what: EffectKind::MoveAway,
+                before: from.meta.as_ref().map(|m| m.version),
+            },
+            Effect { path: dest.path.clone(), what: EffectKind::MoveHere, before: None },
+        ];
+        let work = if from.workspace == dest.workspace {
+            let set = ChangeSet::one(from.rel, Act::Move { to: dest.rel }, Expect::Any);
+            Work::Change { workspace: from.workspace, set }
+        } else {
+            self.plan_carry(call, asked, from, dest, moved)?
+        };
+        Ok((work, effects))
+    }
+
+    /// Every path that a moved directory brings along is judged where it arrives.
+    fn judge_arrivals(
+        &self,
+        to: &LogicalPath,
+        from: &Settled,
+        dest: &Settled,
+        moved: &[(RelPathBuf, Kind)],
+    ) -> Result<(), Refused> {
+        for (rel, kind) in moved {
+            let arrives = dest.path.join(below(rel.as_rel(), from.rel.as_rel()));
+            let decision = self.judge_as(OpKind::MoveTo, &arrives, *kind == Kind::Dir);
+            if !decision.allowed() {
+                return Err(Refused::DeniedInside(Box::new(decision.denial(to))));
+            }
+        }
+        Ok(())
+    }
+
+    fn plan_carry(
+        &self,
+        call: &Call<'_>,
+        asked: &LogicalPath,
+        from: Settled,
+        dest: Settled,
+        moved: Vec<(RelPathBuf, Kind)>,
+    ) -> Result<Work, Refused> {
+        let store = &self.workspaces[from.workspace].mount.store;
+        let mut steps = Vec::with_capacity(moved.len());
+        for (rel, kind) in &moved {
+            if !matches!(kind, Kind::File | Kind::Dir) {
+                let why = "only files and directories can move to another Workspace, no links or pipes";
+                return Err(Refused::Misuse { path: asked.clone(), why });
+            }
+            let mode = match kind {
+                Kind::File => store.stat(call, &Place::bare(rel.as_rel())).map_err(|e| refusal(asked, e))?.mode,
+                _ => None,
+            };
+            let to = dest.rel.as_rel().0.to_owned() + &slash(below(rel.as_rel(), from.rel.as_rel()).0);
+            steps.push(CarryStep { from: rel.clone(), to: RelPathBuf::unchecked(to), kind: *kind, mode });
+        }
+        let removals = ChangeSet::new(moved.into_iter().rev().map(|(path, _)| delete(path)).collect());
+        Ok(Work::Carry { from: from.workspace, to: dest.workspace, steps, removals })
+    }
+
+    /// Everything below a directory, hidden or not, each path judged. One denied path refuses all.
+    fn expand(
+        &self,
+        call: &Call<'_>,
+        op: OpKind,
+        asked: &LogicalPath,
+        dir: &Settled,
+    ) -> Result<Vec<(RelPathBuf, Kind)>, Refused> {
+        let workspace = &self.workspaces[dir.workspace];
+        let mut found = Vec::new();
+        let mut refused = None;
+        let walk = Walk::default();
+        let walked = workspace.mount.store.walk(call, &Place::bare(dir.rel.as_rel()), &walk, &mut |entry| {
+            if found.len() >= MAX_EXPANSION {
+                let kind = ErrorKind::TooLarge { what: "the number of paths in it", limit: MAX_EXPANSION as u64 };
+                refused = Some(store_refusal(asked, kind));
+                return ControlFlow::Break(());
+            }
+            if !entry.plain {
+                let why = "it holds a name that cannot be written as a path, so a person has to do it";
+                refused = Some(Refused::Misuse { path: asked.clone(), why });
+                return ControlFlow::Break(());
+            }
+            let rel = RelPathBuf::unchecked(entry.path.to_owned());
+            let path = workspace.prefix.join(rel.as_rel());
+            let decision = self.judge_as(op, &path, entry.kind == Kind::Dir);
+            if !decision.allowed() {
+                refused = Some(Refused::DeniedInside(Box::new(decision.denial(asked))));
+                return ControlFlow::Break(());
+            }
+            found.push((rel, entry.kind));
+            ControlFlow::Continue(())
+        });
+        walked.map_err(|e| refusal(asked, e))?;
+        refused.map_or(Ok(found), Err)
+    }
+
+    fn refuse_holding_workspaces(&self, op: OpKind, asked: &LogicalPath, path: &LogicalPath) -> Result<(), Refused> {
+        if !self.is_above_a_workspace(path) {
+            return Ok(());
+        }
+        let decision = Decision { rule: Rule::HoldsWorkspace, ..self.judge(op, path) };
+        Err(Refused::Denied(Box::new(decision.denial(asked))))
+    }
+
+    /// Follows links to where the path really is, judging each place they lead to, and looks at it.
+    pub(crate) fn settle(
+        &self,
+        call: &Call<'_>,
+        op: OpKind,
+        asked: &LogicalPath,
+        last: LastName,
+    ) -> Result<Settled, Refused> {
+        let mut path = asked.clone();
+        for _ in 0..MAX_HOPS {
+            let decision = self.judge(op, &path);
+            let Some((index, rel)) = self.router.route(&path).filter(|_| decision.allowed()) else {
+                return Err(Refused::Denied(Box::new(decision.denial(asked))));
+            };
+            let store = &self.workspaces[index].mount.store;
+            let meta = match store.stat(call, &self.place(index, rel)) {
+                Ok(meta) if meta.kind == Kind::Link && last == LastName::Follow => None,
+                Ok(meta) => Some(Some(meta)),
+                Err(e) if *e.kind() == ErrorKind::NotFound => Some(None),
+                Err(e) if *e.kind() == ErrorKind::Link => None,
+                Err(e) => return Err(refusal(asked, e)),
+            };
+            if let Some(meta) = meta {
+                let rel = rel.to_buf();
+                return Ok(Settled { workspace: index, rel, path, meta });
+            }
+            path = self.follow(call, asked, index, rel, last)?;
+        }
+        Err(store_refusal(asked, ErrorKind::LinkEscapes))
+    }
+
+    /// The logical path that a path with links in it stands for.
+    pub(crate) fn follow(
+        &self,
+        call: &Call<'_>,
+        asked: &LogicalPath,
+        index: usize,
+        rel: RelPath<'_>,
+        last: LastName,
+    ) -> Result<LogicalPath, Refused> {
+        let workspace = &self.workspaces[index];
+        let resolved = workspace.mount.store.resolve(call, rel, last).map_err(|e| refusal(asked, e))?;
+        Ok(workspace.prefix.join(resolved.as_rel()))
+    }
+
+    pub(crate) fn route<'p>(&self, path: &'p LogicalPath) -> Option<(usize, RelPath<'p>)> {
+        self.router.route(path)
+    }
+
+    pub(crate) fn place<'a>(&'a self, index: usize, rel: RelPath<'a>) -> Place<'a> {
+        Place::veiled(rel, Veil { names: &self.workspaces[index].names, shadowed: &self.shadowed[index] })
+    }
+
+    /// The Workspaces strictly below a path, in tree order.
+    pub(crate) fn workspaces_below(&self, path: &LogicalPath) -> &[Workspace] {
+        let from = self.workspaces.partition_point(|w| w.prefix <= *path);
+        let rest = &self.workspaces[from..];
+        &rest[..rest.partition_point(|w| w.prefix.below(path).is_some())]
+    }
+
+    fn is_above_a_workspace(&self, path: &LogicalPath) -> bool {
+        !self.workspaces_below(path).is_empty()
+    }
+
+    /// Two Mounts of one place under different scopes, where nesting does not explain it.
+    fn find_alias(&self) -> Option<BuildError> {
+        let mut by_place: HashMap<(&str, &[String]), Vec<&Workspace>> = HashMap::new();
+        for workspace in &self.workspaces {
+            if let Some(territory) = &workspace.mount.territory {
+                by_place.entry(territory.key()).or_default().push(workspace);
+            }
+        }
+        self.workspaces.iter().find_map(|inner| {
+            let territory = inner.mount.territory.as_ref()?;
+            territory.and_above().find_map(|place| {
+                let below = territory.names()[place.1.len()..].join("/");
+                by_place.get(&place)?.iter().find_map(|outer| self.alias_between(outer, inner, &below))
+            })
+        })
+    }
+
+    fn alias_between(&self, outer: &Workspace, inner: &Workspace, below: &str) -> Option<BuildError> {
+        let seen_as = outer.prefix.join(RelPath(below));
+        let reached = self.router.route(&seen_as).is_some_and(|(i, _)| self.workspaces[i].prefix == outer.prefix);
+        let disagree = outer.scope != inner.scope;
+        if !reached || !disagree || outer.names.hidden(RelPath(below)).is_some() {
+            return None;
+        }
+        Some(BuildError::Alias {
+            outer: outer.prefix.clone(),
+            outer_scope: outer.scope,
+            outer_origin: outer.origin.clone(),
+            seen_as,
+            inner: inner.prefix.clone(),
+            inner_scope: inner.scope,
+            inner_origin: inner.origin.clone(),
+        })
+    }
+}
+
+/// The guard: scope first, then names.
+fn rule_for<'a>(op: OpKind, workspace: &'a Workspace, rel: RelPath<'_>, directory: bool) -> Rule<'a> {
+    if !workspace.scope.allows(op) {
+        return Rule::Scope;
+    }
+    if let Some(pattern) = workspace.names.hidden(rel) {
+        return Rule::Hidden(pattern);
+    }
+    if !op.changes() {
+        return Rule::ScopeAllows;
+    }
+    if rel.is_here() && matches!(op, OpKind::Delete | OpKind::MoveFrom | OpKind::MoveTo) {
+        return Rule::HoldsWorkspace;
+    }
+    if workspace.names.own(rel) {
+        return Rule::Own;
+    }
+    workspace.names.guarded(rel, directory).map_or(Rule::ScopeAllows, Rule::Guarded)
+}
+
+/// What a write-only Workspace may still say: it would be the same whatever is there.
+pub(crate) fn tells_nothing_of_content(kind: &ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Full | ErrorKind::Cancelled | ErrorKind::TimedOut | ErrorKind::Busy)
+}
+
+pub(crate) fn refusal(path: &LogicalPath, source: StoreError) -> Refused {
+    Refused::Store { path: path.clone(), source }
+}
+
+pub(crate) fn store_refusal(path: &LogicalPath, kind: ErrorKind) -> Refused {
+    refusal(path, kind.into())
+}
+
+fn delete(path: RelPathBuf) -> Change {
+    Change { path, act: Act::Delete, expect: Expect::Any }
+}
+
+fn below<'a>(path: RelPath<'a>, dir: RelPath<'_>) -> RelPath<'a> {
+    RelPath(path.0[dir.0.len()..].trim_start_matches('/'))
+}
+
+fn slash(rel: &str) -> String {
+    if rel.is_empty() { String::new() } else { format!("/{rel}") }
+}
+
+fn find_shadowed(workspaces: &[Workspace]) -> Vec<HashSet<String>> {
+    let mut shadowed = vec![HashSet::new(); workspaces.len()];
+    let mut enclosing: Vec<usize> = Vec::new();
+    for (index, workspace) in workspaces.iter().enumerate() {
+        debug_assert!(
+            index == 0 || tree_order(workspaces[index - 1].prefix.as_str(), workspace.prefix.as_str()).is_lt()
+        );
+        while enclosing.last().is_some_and(|&outer| workspace.prefix.below(&workspaces[outer].prefix).is_none()) {
+            enclosing.pop();
+        }
+        if let Some(&outer) = enclosing.last()
+            && let Some(rel) = workspace.prefix.below(&workspaces[outer].prefix)
+        {
+            shadowed[outer].insert(rel.as_str().to_owned());
+        }
+        enclosing.push(index);
+    }
+    shadowed
+}
