@@ -1,1 +1,9 @@
 //! Stores: Physical, and the one in memory that tests compare with.
+//!
+//! A Store executes data operations against a Mount. It takes only what the guard of `paddock-core`
+//! has let through and never decides anything itself: no scope, no hidden name, no agent is known
+//! here beyond what a `Place` says.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+pub mod search;
