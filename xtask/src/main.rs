@@ -9,8 +9,10 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod bench;
+mod clients;
 mod process;
 mod repo;
+mod soak;
 mod test;
 mod tidy;
 
@@ -34,17 +36,18 @@ const CHORES: &[Chore] = &[
         usage: test::USAGE,
         run: test::run,
     },
-    Chore {
-        name: "tidy",
-        about: "check that the architecture has not rotted",
-        usage: tidy::USAGE,
-        run: tidy::run,
-    },
+    Chore { name: "tidy", about: "check that the architecture has not rotted", usage: tidy::USAGE, run: tidy::run },
     Chore {
         name: "bench",
         about: "measure Paddock beside its peers (release build)",
         usage: bench::USAGE,
         run: bench::run,
+    },
+    Chore {
+        name: "soak",
+        about: "run races and properties with large counts, and fuzz for a given time",
+        usage: soak::USAGE,
+        run: soak::run,
     },
 ];
 
@@ -84,9 +87,7 @@ fn is_help(arg: &str) -> bool {
 }
 
 fn help() -> String {
-    let mut text = String::from(
-        "Chores of the repository.\n\nUsage: cargo xtask CHORE [OPTIONS]\n\nChores:\n",
-    );
+    let mut text = String::from("Chores of the repository.\n\nUsage: cargo xtask CHORE [OPTIONS]\n\nChores:\n");
     for chore in CHORES {
         text.push_str(&format!("  {:<6} {}\n", chore.name, chore.about));
     }
@@ -109,9 +110,6 @@ mod tests {
     #[test]
     fn an_unknown_chore_is_an_error_with_a_way_out() {
         let error = dispatch(&["tset".to_owned()]).unwrap_err().to_string();
-        assert!(
-            error.contains("\"tset\"") && error.contains("hint:"),
-            "{error}"
-        );
+        assert!(error.contains("\"tset\"") && error.contains("hint:"), "{error}");
     }
 }

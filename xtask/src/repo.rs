@@ -9,19 +9,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 /// Directories that hold what machines made, at any depth.
-const NOT_OURS: &[&str] = &[
-    "target",
-    "node_modules",
-    ".git",
-    "__pycache__",
-    "corpus",
-    "artifacts",
-];
+const NOT_OURS: &[&str] = &["target", "node_modules", ".git", "__pycache__", "corpus", "artifacts"];
 
 /// A checkout, or a sample of one in a test.
 #[derive(Debug, Clone)]
 pub(crate) struct Repo {
     top: PathBuf,
+    build_directory: PathBuf,
 }
 
 /// One text file of the checkout.
@@ -36,17 +30,24 @@ impl Repo {
     /// The checkout that this program was built from.
     pub(crate) fn here() -> Self {
         let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-        Self::at(manifest.parent().unwrap_or(manifest))
+        let mut here = Self::at(manifest.parent().unwrap_or(manifest));
+        if let Some(set) = std::env::var_os("CARGO_TARGET_DIR") {
+            here.build_directory = here.top.join(set);
+        }
+        here
     }
 
     pub(crate) fn at(top: &Path) -> Self {
-        Self {
-            top: top.to_owned(),
-        }
+        Self { top: top.to_owned(), build_directory: top.join("target") }
     }
 
     pub(crate) fn top(&self) -> &Path {
         &self.top
+    }
+
+    /// Where cargo builds.
+    pub(crate) fn build_directory(&self) -> &Path {
+        &self.build_directory
     }
 
     pub(crate) fn path(&self, relative: &str) -> PathBuf {
@@ -92,18 +93,13 @@ impl Repo {
     }
 
     /// Every UTF-8 file under `relative` whose path passes `wanted`.
-    pub(crate) fn files(
-        &self,
-        relative: &str,
-        wanted: impl Fn(&str) -> bool,
-    ) -> Result<Vec<SourceFile>> {
+    pub(crate) fn files(&self, relative: &str, wanted: impl Fn(&str) -> bool) -> Result<Vec<SourceFile>> {
         let mut files = Vec::new();
         for path in self.paths(relative)? {
             if !wanted(&path) {
                 continue;
             }
-            let bytes =
-                fs::read(self.path(&path)).with_context(|| format!("cannot read \"{path}\""))?;
+            let bytes = fs::read(self.path(&path)).with_context(|| format!("cannot read \"{path}\""))?;
             if let Ok(text) = String::from_utf8(bytes) {
                 files.push(SourceFile { path, text });
             }
@@ -119,11 +115,7 @@ impl Repo {
             if kind.is_dir() && is_ours(&entry.file_name().to_string_lossy()) {
                 self.collect(&path, found)?;
             } else if kind.is_file() {
-                found.push(
-                    path.strip_prefix(&self.top)?
-                        .to_string_lossy()
-                        .replace('\\', "/"),
-                );
+                found.push(path.strip_prefix(&self.top)?.to_string_lossy().replace('\\', "/"));
             }
         }
         Ok(())
@@ -166,11 +158,8 @@ mod tests {
 
     #[test]
     fn build_output_is_not_ours() {
-        let sample = Sample::of(&[
-            ("crates/a/src/lib.rs", ""),
-            ("target/debug/x.rs", ""),
-            ("docs/node_modules/y.md", ""),
-        ]);
+        let sample =
+            Sample::of(&[("crates/a/src/lib.rs", ""), ("target/debug/x.rs", ""), ("docs/node_modules/y.md", "")]);
         assert_eq!(sample.repo().paths("").unwrap(), ["crates/a/src/lib.rs"]);
     }
 

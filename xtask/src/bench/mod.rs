@@ -25,9 +25,7 @@ pub(crate) fn run(repo: &Repo, args: &[String]) -> Result<bool> {
         "there is nothing to measure with: \"{CRATE}\" is not in this checkout\nhint: the benchmarks live in that crate"
     );
     let mut command = process::cargo(repo.top());
-    command
-        .args(["run", "--release", "--package", "paddock-bench", "--"])
-        .args(args);
+    command.args(["run", "--release", "--package", "paddock-bench", "--"]).args(args);
     Ok(process::stream(&mut command, |_| {})?.success())
 }
 

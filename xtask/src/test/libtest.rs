@@ -30,10 +30,7 @@ fn add_line(outcome: &mut Outcome, line: &str) {
     };
     let number_before = |word: &str| {
         let parts = counts.split(['.', ';']).map(str::trim);
-        parts
-            .filter_map(|part| part.strip_suffix(word))
-            .find_map(|n| n.trim().parse::<u64>().ok())
-            .unwrap_or(0)
+        parts.filter_map(|part| part.strip_suffix(word)).find_map(|n| n.trim().parse::<u64>().ok()).unwrap_or(0)
     };
     outcome.passed += number_before("passed");
     outcome.failed += number_before("failed");
@@ -57,18 +54,12 @@ mod tests {
             "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.02s",
             "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s",
         ]);
-        assert_eq!(
-            (outcome.passed, outcome.failed, outcome.ignored),
-            (15, 2, 1)
-        );
+        assert_eq!((outcome.passed, outcome.failed, outcome.ignored), (15, 2, 1));
     }
 
     #[test]
     fn other_lines_do_not_count() {
-        assert_eq!(
-            counted(&["test a::b ... ok", "9 passed; 9 failed"]),
-            Outcome::default()
-        );
+        assert_eq!(counted(&["test a::b ... ok", "9 passed; 9 failed"]), Outcome::default());
     }
 
     #[test]

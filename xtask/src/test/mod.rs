@@ -3,7 +3,7 @@
 //! Owns the order of the suites and what makes the whole fail. One failing suite never keeps the next from
 //! running, and what could not run on this machine is listed with its reason, never counted as passed.
 
-mod libtest;
+pub(crate) mod libtest;
 mod outcome;
 mod suites;
 mod summary;
@@ -44,11 +44,8 @@ pub(crate) fn run(repo: &Repo, args: &[String]) -> Result<bool> {
         }
         Request::Run(names) => names,
     };
-    let rows: Vec<Row> = SUITES
-        .iter()
-        .filter(|suite| names.contains(&suite.name))
-        .map(|suite| run_one(repo, suite))
-        .collect();
+    let rows: Vec<Row> =
+        SUITES.iter().filter(|suite| names.contains(&suite.name)).map(|suite| run_one(repo, suite)).collect();
     print!("\n{}", summary::render(&rows));
     Ok(rows.iter().all(|row| row.outcome.failed == 0))
 }
@@ -63,11 +60,7 @@ fn run_one(repo: &Repo, suite: &'static Suite) -> Row {
     for failure in &outcome.failures {
         println!("failed: {failure}");
     }
-    Row {
-        suite,
-        took: start.elapsed(),
-        outcome,
-    }
+    Row { suite, took: start.elapsed(), outcome }
 }
 
 fn parse(args: &[String]) -> Result<Request> {
@@ -106,39 +99,21 @@ mod tests {
 
     #[test]
     fn without_arguments_every_suite_runs() {
-        let Request::Run(names) = parsed(&[]).unwrap() else {
-            panic!("not a run")
-        };
+        let Request::Run(names) = parsed(&[]).unwrap() else { panic!("not a run") };
         assert_eq!(names.len(), SUITES.len());
     }
 
     #[test]
     fn only_takes_lists_in_both_spellings() {
-        assert_eq!(
-            parsed(&["--only", "format,tidy"]).unwrap(),
-            Request::Run(vec!["format", "tidy"])
-        );
-        assert_eq!(
-            parsed(&["--only=doc", "--only", "tidy"]).unwrap(),
-            Request::Run(vec!["doc", "tidy"])
-        );
+        assert_eq!(parsed(&["--only", "format,tidy"]).unwrap(), Request::Run(vec!["format", "tidy"]));
+        assert_eq!(parsed(&["--only=doc", "--only", "tidy"]).unwrap(), Request::Run(vec!["doc", "tidy"]));
     }
 
     #[test]
     fn an_unknown_suite_or_option_is_an_error() {
-        assert!(
-            parsed(&["--only", "nope"])
-                .unwrap_err()
-                .to_string()
-                .contains("\"nope\"")
-        );
+        assert!(parsed(&["--only", "nope"]).unwrap_err().to_string().contains("\"nope\""));
         assert!(parsed(&["--only"]).is_err());
-        assert!(
-            parsed(&["--onyl"])
-                .unwrap_err()
-                .to_string()
-                .contains("\"--onyl\"")
-        );
+        assert!(parsed(&["--onyl"]).unwrap_err().to_string().contains("\"--onyl\""));
     }
 
     #[test]

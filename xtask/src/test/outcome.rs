@@ -19,28 +19,17 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// One check, from whether its program succeeded.
     pub(crate) fn of_check(success: bool) -> Self {
-        Self {
-            passed: u64::from(success),
-            failed: u64::from(!success),
-            ..Self::default()
-        }
+        Self { passed: u64::from(success), failed: u64::from(!success), ..Self::default() }
     }
 
     /// The suite itself broke before it could count.
     pub(crate) fn broken(reason: String) -> Self {
-        Self {
-            failed: 1,
-            failures: vec![reason],
-            ..Self::default()
-        }
+        Self { failed: 1, failures: vec![reason], ..Self::default() }
     }
 
     /// Nothing of it could run here.
     pub(crate) fn could_not_run(reason: impl Into<String>) -> Self {
-        Self {
-            could_not: vec![reason.into()],
-            ..Self::default()
-        }
+        Self { could_not: vec![reason.into()], ..Self::default() }
     }
 
     pub(crate) fn pass(&mut self, what: &str) {
@@ -51,6 +40,17 @@ impl Outcome {
     pub(crate) fn fail(&mut self, what: &str, why: &str) {
         self.failed += 1;
         self.failures.push(format!("{what}: {why}"));
+    }
+
+    /// One case: passed when nobody complains.
+    pub(crate) fn case(&mut self, what: &str, complaints: &[String]) {
+        match complaints {
+            [] => self.pass(what),
+            _ => {
+                println!("FAILED  {what}");
+                self.fail(what, &complaints.join("; "));
+            }
+        }
     }
 
     pub(crate) fn skipped(&self) -> u64 {
@@ -73,24 +73,13 @@ mod tests {
     #[test]
     fn a_suite_that_ran_nothing_has_failed() {
         assert_eq!(Outcome::default().checked(true).failed, 1);
-        assert_eq!(
-            Outcome {
-                ignored: 4,
-                ..Outcome::default()
-            }
-            .checked(true)
-            .failed,
-            1
-        );
+        assert_eq!(Outcome { ignored: 4, ..Outcome::default() }.checked(true).failed, 1);
         assert_eq!(Outcome::default().checked(false).failed, 0);
     }
 
     #[test]
     fn what_could_not_run_is_skipped_neither_passed_nor_failed() {
         let outcome = Outcome::could_not_run("no network").checked(true);
-        assert_eq!(
-            (outcome.passed, outcome.failed, outcome.skipped()),
-            (0, 0, 1)
-        );
+        assert_eq!((outcome.passed, outcome.failed, outcome.skipped()), (0, 0, 1));
     }
 }

@@ -5,6 +5,7 @@
 use anyhow::Result;
 
 use super::{Outcome, libtest};
+use crate::clients;
 use crate::process;
 use crate::repo::Repo;
 use crate::tidy;
@@ -51,7 +52,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite {
         name: "unit+integration",
         about: "tests beside the code and the integration binaries of every crate",
-        budget_minutes: 14,
+        budget_minutes: 15,
         needs: "nothing",
         runs_tests: true,
         run: unit_and_integration,
@@ -64,6 +65,14 @@ pub(crate) const SUITES: &[Suite] = &[
         runs_tests: false,
         run: doc,
     },
+    Suite {
+        name: "clients",
+        about: "MCP clients that others wrote, against the built binary, in both protocol eras",
+        budget_minutes: 4,
+        needs: "npm, python3 with venv, the network",
+        runs_tests: true,
+        run: clients::suite,
+    },
 ];
 
 fn format(repo: &Repo) -> Result<Outcome> {
@@ -71,33 +80,13 @@ fn format(repo: &Repo) -> Result<Outcome> {
 }
 
 fn clippy(repo: &Repo) -> Result<Outcome> {
-    with_component(
-        repo,
-        "clippy",
-        "clippy",
-        &[
-            "clippy",
-            "--workspace",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ],
-    )
+    with_component(repo, "clippy", "clippy", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
 }
 
 fn unit_and_integration(repo: &Repo) -> Result<Outcome> {
     let mut command = process::cargo(repo.top());
     // Every kind of target but the documentation, which is a suite of its own.
-    command.args([
-        "test",
-        "--workspace",
-        "--lib",
-        "--bins",
-        "--tests",
-        "--examples",
-        "--no-fail-fast",
-    ]);
+    command.args(["test", "--workspace", "--lib", "--bins", "--tests", "--examples", "--no-fail-fast"]);
     libtest::run(&mut command)
 }
 
@@ -108,12 +97,7 @@ fn doc(repo: &Repo) -> Result<Outcome> {
 }
 
 /// Runs a cargo subcommand that a toolchain may lack, adding its component when it can be added.
-fn with_component(
-    repo: &Repo,
-    subcommand: &str,
-    component: &str,
-    args: &[&str],
-) -> Result<Outcome> {
+fn with_component(repo: &Repo, subcommand: &str, component: &str, args: &[&str]) -> Result<Outcome> {
     let answers = || process::answers(format!("cargo-{subcommand}"), "--version");
     if !answers() && process::answers("rustup", "--version") {
         let mut add = std::process::Command::new("rustup");

@@ -17,10 +17,7 @@ pub(crate) struct Row {
 
 /// The table, what could not run, and the closing line.
 pub(crate) fn render(rows: &[Row]) -> String {
-    let mut text = format!(
-        "{:<18}{:>8} / {:<8}{:>8}{:>8}\n",
-        "suite", "minutes", "budget", "passed", "failed"
-    );
+    let mut text = format!("{:<18}{:>8} / {:<8}{:>8}{:>8}\n", "suite", "minutes", "budget", "passed", "failed");
     for row in rows {
         text.push_str(&line(row));
     }
@@ -31,36 +28,23 @@ pub(crate) fn render(rows: &[Row]) -> String {
 
 /// What `--list` prints.
 pub(crate) fn list(suites: &[Suite]) -> String {
-    let mut text = format!("{:<18}{:<9}{:<32}{}\n", "suite", "minutes", "needs", "what");
+    let mut text = format!("{:<18}{:<9}{:<38}{}\n", "suite", "minutes", "needs", "what");
     for suite in suites {
-        text.push_str(&format!(
-            "{:<18}{:<9}{:<32}{}\n",
-            suite.name, suite.budget_minutes, suite.needs, suite.about
-        ));
+        text.push_str(&format!("{:<18}{:<9}{:<38}{}\n", suite.name, suite.budget_minutes, suite.needs, suite.about));
     }
     text
 }
 
 fn line(row: &Row) -> String {
-    let Row {
-        suite,
-        took,
-        outcome,
-    } = row;
+    let Row { suite, took, outcome } = row;
     let minutes = took.as_secs_f64() / 60.0;
     let over = *took > Duration::from_secs(60 * suite.budget_minutes);
-    let counts = match (
-        outcome.passed + outcome.failed,
-        outcome.could_not.is_empty(),
-    ) {
+    let counts = match (outcome.passed + outcome.failed, outcome.could_not.is_empty()) {
         (0, false) => format!("{:>16}", "could not run"),
         _ => format!("{:>8}{:>8}", outcome.passed, outcome.failed),
     };
     let mark = if over { "  ! over budget" } else { "" };
-    format!(
-        "{:<18}{minutes:>8.1} / {:<8}{counts}{mark}\n",
-        suite.name, suite.budget_minutes
-    )
+    format!("{:<18}{minutes:>8.1} / {:<8}{counts}{mark}\n", suite.name, suite.budget_minutes)
 }
 
 fn could_not_run(rows: &[Row]) -> String {
@@ -70,17 +54,10 @@ fn could_not_run(rows: &[Row]) -> String {
             text.push_str(&format!("  {}: {reason}\n", row.suite.name));
         }
         if row.outcome.ignored > 0 {
-            text.push_str(&format!(
-                "  {}: {} tests are marked as ignored\n",
-                row.suite.name, row.outcome.ignored
-            ));
+            text.push_str(&format!("  {}: {} tests are marked as ignored\n", row.suite.name, row.outcome.ignored));
         }
     }
-    if text.is_empty() {
-        text
-    } else {
-        format!("\ncould not run:\n{text}")
-    }
+    if text.is_empty() { text } else { format!("\ncould not run:\n{text}") }
 }
 
 fn closing(rows: &[Row]) -> String {
@@ -98,31 +75,14 @@ mod tests {
     use crate::test::suites::SUITES;
 
     fn row(outcome: Outcome, seconds: u64) -> Row {
-        Row {
-            suite: &SUITES[0],
-            took: Duration::from_secs(seconds),
-            outcome,
-        }
+        Row { suite: &SUITES[0], took: Duration::from_secs(seconds), outcome }
     }
 
     #[test]
     fn the_last_line_stands_alone() {
         let text = render(&[
-            row(
-                Outcome {
-                    passed: 5,
-                    ..Outcome::default()
-                },
-                1,
-            ),
-            row(
-                Outcome {
-                    passed: 2,
-                    failed: 1,
-                    ..Outcome::default()
-                },
-                1,
-            ),
+            row(Outcome { passed: 5, ..Outcome::default() }, 1),
+            row(Outcome { passed: 2, failed: 1, ..Outcome::default() }, 1),
         ]);
         assert_eq!(text.lines().last(), Some("7 passed, 1 failed"));
         assert!(!text.contains("could not run"));
@@ -131,10 +91,7 @@ mod tests {
     #[test]
     fn what_could_not_run_is_told_and_not_shown_as_passed() {
         let text = render(&[row(Outcome::could_not_run("no node here"), 1)]);
-        assert!(
-            text.contains("could not run:\n  format: no node here\n"),
-            "{text}"
-        );
+        assert!(text.contains("could not run:\n  format: no node here\n"), "{text}");
         assert_eq!(text.lines().last(), Some("0 passed, 0 failed, 1 skipped"));
     }
 

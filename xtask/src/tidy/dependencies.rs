@@ -3,11 +3,9 @@
 //! Owns the order of the crates as one table, the same as in the architecture page. Development
 //! dependencies are held to it too: a test that needs the crate above tests the wrong crate.
 
-use std::collections::BTreeSet;
+use anyhow::Result;
 
-use anyhow::{Context, Result};
-use toml::{Table, Value};
-
+use super::manifest::{self, Crate};
 use crate::repo::Repo;
 
 /// One crate, in the order of the table: it may depend only on crates in later rows.
@@ -20,11 +18,7 @@ struct Layer {
 }
 
 const fn layer(name: &'static str) -> Layer {
-    Layer {
-        name,
-        never: &[],
-        only: None,
-    }
+    Layer { name, never: &[], only: None }
 }
 
 /// From the top down. A crate that is planned has its row already, so that its place is not invented later.
@@ -33,19 +27,11 @@ const LAYERS: &[Layer] = &[
     layer("paddock"),
     layer("paddock-node"),
     layer("paddock-console"),
-    Layer {
-        name: "paddock-mcp",
-        never: &["paddock-stores", "paddock-db"],
-        only: None,
-    },
+    Layer { name: "paddock-mcp", never: &["paddock-stores", "paddock-db"], only: None },
     layer("paddock-agent"),
     layer("paddock-exec"),
     layer("paddock-fuse"),
-    Layer {
-        name: "paddock-tools",
-        never: &["paddock-stores", "paddock-db"],
-        only: None,
-    },
+    layer("paddock-tools"),
     layer("paddock-config"),
     layer("paddock-ledger"),
     layer("paddock-stores"),
@@ -54,141 +40,29 @@ const LAYERS: &[Layer] = &[
     Layer {
         name: "paddock-core",
         never: &[],
-        // Pure computation only: nothing here opens a file, starts a thread or waits.
-        only: Some(&[
-            "chardetng",
-            "encoding_rs",
-            "ignore",
-            "thiserror",
-            "unicode-normalization",
-        ]),
+        // Pure computation only (of `ignore` and `globset`, the pattern matchers): no I/O, no runtime.
+        only: Some(&["chardetng", "encoding_rs", "globset", "ignore", "memchr", "thiserror", "unicode-normalization"]),
     },
 ];
 
-/// Where `anyhow` may be: a library's errors are enums that carry the bad value.
-const MAY_USE_ANYHOW: &[&str] = &["paddock", "paddock-bench", "xtask"];
-
-const TABLES: [(&str, bool); 3] = [
-    ("dependencies", false),
-    ("build-dependencies", false),
-    ("dev-dependencies", true),
-];
-
-#[derive(Debug)]
-struct Crate {
-    path: String,
-    name: String,
-    normal: BTreeSet<String>,
-    dev: BTreeSet<String>,
-}
-
 pub(crate) fn complaints(repo: &Repo) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    for member in members(repo)? {
-        found.extend(
-            of_crate(&member)
-                .into_iter()
-                .map(|complaint| format!("{}: {complaint}", member.path)),
-        );
+    for member in manifest::crates(repo)? {
+        let place = format!("{}/Cargo.toml", member.directory);
+        found.extend(of_crate(&member).into_iter().map(|complaint| format!("{place}: {complaint}")));
     }
     Ok(found)
 }
 
-fn members(repo: &Repo) -> Result<Vec<Crate>> {
-    let mut directories: Vec<String> = Vec::new();
-    for parent in ["crates", "bindings"] {
-        directories.extend(
-            repo.directories(parent)?
-                .into_iter()
-                .map(|name| format!("{parent}/{name}")),
-        );
-    }
-    directories.push("xtask".to_owned());
-    let manifests = directories
-        .iter()
-        .map(|place| format!("{place}/Cargo.toml"));
-    manifests
-        .filter(|path| repo.has(path))
-        .map(|path| parse(&path, &repo.read(&path)?))
-        .collect()
-}
-
-fn parse(path: &str, text: &str) -> Result<Crate> {
-    let manifest: Table = text
-        .parse()
-        .with_context(|| format!("\"{path}\" is not TOML"))?;
-    let name = manifest
-        .get("package")
-        .and_then(|package| package.get("name"))
-        .and_then(Value::as_str);
-    let name = name
-        .with_context(|| format!("\"{path}\" names no package"))?
-        .to_owned();
-    let mut member = Crate {
-        path: path.to_owned(),
-        name,
-        normal: BTreeSet::new(),
-        dev: BTreeSet::new(),
-    };
-    member.take(&manifest);
-    for platform in manifest
-        .get("target")
-        .and_then(Value::as_table)
-        .into_iter()
-        .flatten()
-    {
-        if let Some(table) = platform.1.as_table() {
-            member.take(table);
-        }
-    }
-    Ok(member)
-}
-
-impl Crate {
-    fn take(&mut self, manifest: &Table) {
-        for (key, is_dev) in TABLES {
-            for (alias, value) in manifest
-                .get(key)
-                .and_then(Value::as_table)
-                .into_iter()
-                .flatten()
-            {
-                let real = value
-                    .get("package")
-                    .and_then(Value::as_str)
-                    .unwrap_or(alias);
-                let set = if is_dev {
-                    &mut self.dev
-                } else {
-                    &mut self.normal
-                };
-                set.insert(real.to_owned());
-            }
-        }
-    }
-
-    fn all(&self) -> impl Iterator<Item = &String> {
-        self.normal.union(&self.dev)
-    }
-}
-
 fn of_crate(member: &Crate) -> Vec<String> {
     let mut found = Vec::new();
-    if member.normal.contains("anyhow") && !MAY_USE_ANYHOW.contains(&member.name.as_str()) {
-        found.push(
-            "`anyhow` is for the binary and xtask; give this library an error enum".to_owned(),
-        );
-    }
     if member.name == "xtask" {
         let ours = member.all().filter(|name| is_ours(name));
         found.extend(ours.map(|name| format!("xtask must build without `{name}`, it checks it")));
         return found;
     }
     let Some(place) = place_of(&member.name) else {
-        found.push(format!(
-            "`{}` has no row in LAYERS of xtask/src/tidy/dependencies.rs",
-            member.name
-        ));
+        found.push(format!("`{}` has no row in LAYERS of xtask/src/tidy/dependencies.rs", member.name));
         return found;
     };
     found.extend(upwards(member, place));
@@ -197,30 +71,20 @@ fn of_crate(member: &Crate) -> Vec<String> {
 }
 
 fn upwards(member: &Crate, place: usize) -> Vec<String> {
-    let ours = member
-        .all()
-        .filter(|name| is_ours(name) && **name != member.name);
+    let ours = member.all().filter(|name| is_ours(name) && **name != member.name);
     let above = ours.filter(|name| place_of(name).is_none_or(|other| other <= place));
-    above
-        .map(|name| format!("depends upwards, on `{name}`; dependencies point down the table only"))
-        .collect()
+    above.map(|name| format!("depends upwards, on `{name}`; dependencies point down the table only")).collect()
 }
 
 fn forbidden(member: &Crate, layer: &Layer) -> Vec<String> {
-    let known = member
-        .normal
-        .iter()
-        .filter(|name| layer.never.contains(&name.as_str()));
-    let mut found: Vec<String> = known
-        .map(|name| format!("must never know `{name}`"))
-        .collect();
+    let known = member.normal.iter().filter(|name| layer.never.contains(&name.as_str()));
+    let mut found: Vec<String> = known.map(|name| format!("must never know `{name}`")).collect();
     if let Some(only) = layer.only {
-        let extra = member
-            .normal
-            .iter()
-            .filter(|name| !is_ours(name) && !only.contains(&name.as_str()));
+        let extra = member.normal.iter().filter(|name| !is_ours(name) && !only.contains(&name.as_str()));
         found.extend(extra.map(|name| {
-            format!("`{name}` is not among what it may depend on; if it does no I/O and needs no runtime, list it in LAYERS")
+            format!(
+                "`{name}` is not among what it may depend on; if it does no I/O and needs no runtime, list it in LAYERS"
+            )
         }));
     }
     found
@@ -239,91 +103,40 @@ mod tests {
     use super::*;
 
     fn judged(name: &str, rest: &str) -> Vec<String> {
-        of_crate(
-            &parse(
-                "crates/x/Cargo.toml",
-                &format!("[package]\nname = \"{name}\"\n{rest}"),
-            )
-            .unwrap(),
-        )
+        of_crate(&Crate::parse("crates/x", &format!("[package]\nname = \"{name}\"\n{rest}")).unwrap())
     }
 
     #[test]
     fn downwards_is_fine() {
-        let good = judged(
-            "paddock-stores",
-            "[dependencies]\npaddock-core.workspace = true\nrustix = \"1\"\n",
-        );
+        let good = judged("paddock-stores", "[dependencies]\npaddock-core.workspace = true\nrustix = \"1\"\n");
         assert!(good.is_empty(), "{good:?}");
     }
 
     #[test]
     fn upwards_is_refused_in_every_kind_of_table() {
-        for table in [
-            "dependencies",
-            "dev-dependencies",
-            "build-dependencies",
-            "target.'cfg(unix)'.dependencies",
-        ] {
-            let found = judged(
-                "paddock-core",
-                &format!("[{table}]\npaddock-stores.workspace = true\n"),
-            );
-            assert!(
-                found.iter().any(|complaint| complaint.contains("upwards")),
-                "{table}: {found:?}"
-            );
+        for table in ["dependencies", "dev-dependencies", "build-dependencies", "target.'cfg(unix)'.dependencies"] {
+            let found = judged("paddock-core", &format!("[{table}]\npaddock-stores.workspace = true\n"));
+            assert!(found.iter().any(|complaint| complaint.contains("upwards")), "{table}: {found:?}");
         }
     }
 
     #[test]
     fn a_renamed_dependency_does_not_hide() {
-        let found = judged(
-            "paddock-state",
-            "[dependencies]\nc = { package = \"paddock-config\", path = \"../c\" }\n",
-        );
+        let found = judged("paddock-state", "[dependencies]\nc = { package = \"paddock-config\", path = \"../c\" }\n");
         assert_eq!(found.len(), 1, "{found:?}");
     }
 
     #[test]
     fn the_domain_takes_no_runtime() {
-        let found = judged(
-            "paddock-core",
-            "[dependencies]\ntokio = \"1\"\nthiserror = \"2\"\n",
-        );
-        assert!(
-            found.len() == 1 && found[0].contains("`tokio`"),
-            "{found:?}"
-        );
+        let found = judged("paddock-core", "[dependencies]\ntokio = \"1\"\nthiserror = \"2\"\n");
+        assert!(found.len() == 1 && found[0].contains("`tokio`"), "{found:?}");
         assert!(judged("paddock-core", "[dev-dependencies]\nproptest = \"1\"\n").is_empty());
     }
 
     #[test]
     fn the_transport_knows_no_concrete_store_but_its_tests_may() {
-        assert_eq!(
-            judged(
-                "paddock-mcp",
-                "[dependencies]\npaddock-stores.workspace = true\n"
-            )
-            .len(),
-            1
-        );
-        assert!(
-            judged(
-                "paddock-mcp",
-                "[dev-dependencies]\npaddock-stores.workspace = true\n"
-            )
-            .is_empty()
-        );
-    }
-
-    #[test]
-    fn anyhow_stays_in_the_binary() {
-        assert_eq!(
-            judged("paddock-config", "[dependencies]\nanyhow = \"1\"\n").len(),
-            1
-        );
-        assert!(judged("paddock", "[dependencies]\nanyhow = \"1\"\n").is_empty());
+        assert_eq!(judged("paddock-mcp", "[dependencies]\npaddock-stores.workspace = true\n").len(), 1);
+        assert!(judged("paddock-mcp", "[dev-dependencies]\npaddock-stores.workspace = true\n").is_empty());
     }
 
     #[test]
@@ -334,9 +147,6 @@ mod tests {
 
     #[test]
     fn xtask_knows_no_crate_of_ours() {
-        assert_eq!(
-            judged("xtask", "[dependencies]\npaddock-core = \"1\"\n").len(),
-            1
-        );
+        assert_eq!(judged("xtask", "[dependencies]\npaddock-core = \"1\"\n").len(), 1);
     }
 }

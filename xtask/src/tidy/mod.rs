@@ -3,8 +3,16 @@
 //! Owns the table of checks; each check is a module of its own with a sample it accepts and one it refuses.
 //! A check must only read, and must name the file and the way out in every complaint.
 
+mod agents;
+mod anyhow_use;
 mod dependencies;
+mod file_length;
+mod glossary;
+mod host_access;
+mod leftovers;
+mod manifest;
 mod module_docs;
+mod rust_text;
 
 use anyhow::Result;
 
@@ -32,19 +40,45 @@ const CHECKS: &[Check] = &[
         complaints: dependencies::complaints,
     },
     Check {
+        name: "anyhow",
+        rule: "libraries have error enums; only the programs use `anyhow`",
+        complaints: anyhow_use::complaints,
+    },
+    Check {
+        name: "host access",
+        rule: "files and processes of the host are reached only from the crates that own them",
+        complaints: host_access::complaints,
+    },
+    Check {
         name: "module docs",
         rule: "every module opens with `//!` lines that say what it owns",
         complaints: module_docs::complaints,
+    },
+    Check {
+        name: "glossary",
+        rule: "the words of the glossary are used, and not their synonyms",
+        complaints: glossary::complaints,
+    },
+    Check {
+        name: "file length",
+        rule: "no file passes 800 lines unless it is listed with a reason",
+        complaints: file_length::complaints,
+    },
+    Check {
+        name: "leftovers",
+        rule: "no stubs, no ignored tests, no examples that are not compiled",
+        complaints: leftovers::complaints,
+    },
+    Check {
+        name: "agents",
+        rule: "the top and every crate have an AGENTS.md that names only files that are there",
+        complaints: agents::complaints,
     },
 ];
 
 /// Runs every check; true when none complains.
 pub(crate) fn run(repo: &Repo, args: &[String]) -> Result<bool> {
-    anyhow::ensure!(
-        args.is_empty(),
-        "tidy takes no options, got \"{}\"",
-        args.join(" ")
-    );
+    anyhow::ensure!(args.is_empty(), "tidy takes no options, got \"{}\"", args.join(" "));
     let outcome = suite(repo)?;
     println!("\n{} passed, {} failed", outcome.passed, outcome.failed);
     Ok(outcome.failed == 0)

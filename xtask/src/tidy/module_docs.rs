@@ -12,12 +12,7 @@ pub(crate) fn complaints(repo: &Repo) -> Result<Vec<String>> {
     sources.extend(repo.files("xtask", is_module)?);
     let bare = sources.iter().filter(|file| !opens_with_doc(&file.text));
     Ok(bare
-        .map(|file| {
-            format!(
-                "{}: the first line is not `//! …` that says what the module owns",
-                file.path
-            )
-        })
+        .map(|file| format!("{}: the first line is not `//! …` that says what the module owns", file.path))
         .collect())
 }
 
@@ -26,10 +21,7 @@ fn is_module(path: &str) -> bool {
 }
 
 fn opens_with_doc(text: &str) -> bool {
-    text.lines()
-        .next()
-        .and_then(|line| line.strip_prefix("//!"))
-        .is_some_and(|said| !said.trim().is_empty())
+    text.lines().next().and_then(|line| line.strip_prefix("//!")).is_some_and(|said| !said.trim().is_empty())
 }
 
 #[cfg(test)]
@@ -39,10 +31,7 @@ mod tests {
 
     #[test]
     fn a_module_that_says_what_it_owns_passes() {
-        let sample = Sample::of(&[
-            ("crates/a/src/lib.rs", "//! The a.\n"),
-            ("crates/a/tests/main.rs", "mod x;\n"),
-        ]);
+        let sample = Sample::of(&[("crates/a/src/lib.rs", "//! The a.\n"), ("crates/a/tests/main.rs", "mod x;\n")]);
         assert!(complaints(&sample.repo()).unwrap().is_empty());
     }
 
@@ -55,9 +44,6 @@ mod tests {
         ]);
         let found = complaints(&sample.repo()).unwrap();
         assert_eq!(found.len(), 3, "{found:?}");
-        assert!(
-            found[0].starts_with("crates/a/src/c.rs:") && found[2].starts_with("xtask/src/d.rs:"),
-            "{found:?}"
-        );
+        assert!(found[0].starts_with("crates/a/src/c.rs:") && found[2].starts_with("xtask/src/d.rs:"), "{found:?}");
     }
 }
