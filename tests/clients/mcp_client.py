@@ -1,0 +1,106 @@
+"""The Python MCP client against a Paddock server over stdio, in both protocol eras.
+
+Started by `cargo xtask test`, once per era, on a fresh sample project:
+
+    mcp_client.py ERA CASES -- COMMAND [ARGS…]
+
+Prints one line per case, `ok NAME` or `FAILED NAME: why`, which is what xtask counts, and exits with 1 when one
+failed. It must never talk to the server in any way but through the client library: the library is the point.
+"""
+
+import asyncio
+import json
+import sys
+
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+
+MODERN = "2026-07-28"
+# "auto" asks `server/discover` first; that it did not fall back to `initialize` is a case of its own.
+MODES = {"legacy": "legacy", "modern": "auto"}
+HANG_SECONDS = 60
+
+
+class Report:
+    """Counts the cases and prints each as it is known."""
+
+    def __init__(self):
+        self.failed = 0
+
+    def case(self, name, complaints):
+        if complaints:
+            self.failed += 1
+            print(f"FAILED {name}: {'; '.join(complaints)}", flush=True)
+        else:
+            print(f"ok {name}", flush=True)
+
+
+def version_complaints(era, version):
+    if era == "modern" and version != MODERN:
+        return [f"negotiated {version}, not {MODERN}"]
+    if era == "legacy" and version >= MODERN:
+        return [f"negotiated {version} where only the handshake was offered"]
+    return []
+
+
+def text_of(result):
+    return "\n".join(block.text for block in result.content if block.type == "text")
+
+
+def missing_from(text, words):
+    return [f"{word!r} is missing from {text!r}" for word in words if word not in text]
+
+
+def call_complaints(case, result):
+    text = text_of(result)
+    whole = result.model_dump_json()
+    complaints = missing_from(text, case["says"])
+    complaints += [f"{word!r} came back" for word in case.get("never_says", []) if word in whole]
+    if bool(result.is_error) != case["error"]:
+        complaints.append(f"is_error is {bool(result.is_error)}, the answer was {text!r}")
+    return complaints
+
+
+async def all_tool_names(client):
+    names, cursor = [], None
+    while True:
+        page = await client.list_tools(cursor=cursor)
+        names += [tool.name for tool in page.tools]
+        cursor = page.next_cursor
+        if not cursor:
+            return sorted(names)
+
+
+async def play(era, cases, server, report):
+    async with Client(server, mode=MODES[era], read_timeout_seconds=HANG_SECONDS) as client:
+        report.case("the protocol version is of this era", version_complaints(era, client.protocol_version))
+        report.case(
+            "the instructions hold the Filesystem Map",
+            missing_from(client.instructions or "", cases["instructions"]),
+        )
+        names = await all_tool_names(client)
+        report.case(
+            "exactly the expected tools",
+            [] if names == cases["tools"] else [f"got {names}"],
+        )
+        for case in cases["calls"]:
+            result = await client.call_tool(case["tool"], case["arguments"])
+            report.case(case["name"], call_complaints(case, result))
+
+
+def main(arguments):
+    era, path, dashes, command, *rest = arguments
+    assert dashes == "--" and era in MODES, __doc__
+    with open(path, encoding="utf-8") as file:
+        cases = json.load(file)
+    report = Report()
+    server = StdioServerParameters(command=command, args=rest)
+    try:
+        asyncio.run(asyncio.wait_for(play(era, cases, server, report), 4 * HANG_SECONDS))
+    except BaseException as error:  # whatever ended the conversation is a failed case, told like the others
+        report.case("the conversation goes on to its end", [f"{type(error).__name__}: {error}"])
+    return 1 if report.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
