@@ -76,7 +76,7 @@ pub(crate) const SUITES: &[Suite] = &[
 ];
 
 fn format(repo: &Repo) -> Result<Outcome> {
-    with_component(repo, "fmt", "rustfmt", &["fmt", "--all", "--check"])
+    with_component(repo, "fmt", "rustfmt", &["fmt", "--all", "--check", "--", "--color", "never"])
 }
 
 fn clippy(repo: &Repo) -> Result<Outcome> {
