@@ -50,7 +50,7 @@ pub use ports::{
     CommandRunner, CommandSpec, Gate, Journal, NoJournal, Output, Passed, Permit, Ran, Request, Risk, Token,
 };
 pub use scope::{AccessScope, OpKind, UnknownScope};
-pub use store::{Entry, Hit, Kind, LastName, Meta, Query, Sink, Store, Version, Walk};
+pub use store::{Entry, EntrySink, Hit, Kind, LastName, Meta, Query, Sink, Store, Version, Walk};
 pub use text::{SNIFF, TextKind, suited_to};
 pub use vfs::{BuildError, MAX_EXPANSION, Refused, Vfs};
 pub use workspace::{Mount, Origin, Territory, Workspace};

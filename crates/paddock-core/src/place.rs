@@ -39,6 +39,12 @@ impl<'a> Place<'a> {
         self.rel
     }
 
+    /// Is nothing kept out of sight? Then even a Store's own temporary files are reported, since
+    /// a directory that holds one cannot be removed without it.
+    pub fn shows_everything(&self) -> bool {
+        self.veil.is_none()
+    }
+
     /// May this entry be seen, its directory being visible? Stores ask before they report an entry,
     /// open it, or go into it.
     pub fn shows(&self, entry: &str) -> bool {

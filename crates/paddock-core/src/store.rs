@@ -18,6 +18,9 @@ use crate::place::Place;
 /// Takes results one by one; answers `Break` when it has enough.
 pub type Sink<'a, T> = &'a mut dyn FnMut(T) -> ControlFlow<()>;
 
+/// Takes the entries of a walk one by one; answers `Break` when it has enough.
+pub type EntrySink<'a> = &'a mut dyn FnMut(Entry<'_>) -> ControlFlow<()>;
+
 /// Executes data operations against a Mount.
 pub trait Store: Send + Sync {
     /// The same place with every symbolic link on the way replaced by where it leads, inside the
@@ -31,7 +34,7 @@ pub trait Store: Send + Sync {
     fn read(&self, call: &Call<'_>, at: &Place<'_>, range: Range<u64>, out: &mut Vec<u8>) -> Result<Meta>;
 
     /// Everything below a directory that the Place shows, in tree order (see [`crate::tree_order`]).
-    fn walk(&self, call: &Call<'_>, at: &Place<'_>, walk: &Walk<'_>, sink: Sink<'_, Entry<'_>>) -> Result<()>;
+    fn walk(&self, call: &Call<'_>, at: &Place<'_>, walk: &Walk<'_>, sink: EntrySink<'_>) -> Result<()>;
 
     /// Lines that match below a directory, or in one file: the first `query.limit` in tree order.
     fn search(&self, call: &Call<'_>, at: &Place<'_>, query: &Query, sink: Sink<'_, Hit>) -> Result<()>;

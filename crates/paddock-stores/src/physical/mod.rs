@@ -1,0 +1,227 @@
+//! The Physical Store: a Mount on the host's disk.
+//!
+//! It holds a descriptor of the Mount's directory and never opens anything but beneath it, following
+//! no link. It decides nothing: hidden and shadowed names are the Place's business.
+
+mod apply;
+mod host;
+mod listing;
+mod lock;
+mod replace;
+mod resolve;
+mod search;
+mod walk;
+
+use std::fs;
+use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use paddock_core::{
+    Applied, Call, ChangeSet, EntrySink, ErrorKind, Hit, LastName, Meta, Place, Query, RelPath, RelPathBuf, Result,
+    Sink, Store, StoreError, Territory, Walk,
+};
+use rustix::fs::{Mode, OFlags, ResolveFlags, Stat};
+
+use host::{look, meta_of, open_file, read_into, store_error};
+use walk::Tree;
+
+/// The start of the names of temporary files beside what they replace.
+pub const TEMP_PREFIX: &str = ".paddock-tmp-";
+
+/// How long a read may trust that the Mount's path still leads to the directory it has open.
+const TRUST: Duration = Duration::from_millis(50);
+
+/// What happens to files with several hard links, one of which may lie outside. Writing never goes
+/// through any of them: a write makes a new inode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HardLinks {
+    /// They can be read; package managers and git need that.
+    #[default]
+    Read,
+    /// They are refused.
+    Deny,
+}
+
+impl HardLinks {
+    fn check(self, stat: &Stat) -> Result<()> {
+        if self == Self::Deny && stat.st_nlink > 1 {
+            return Err(ErrorKind::HardLinked.into());
+        }
+        Ok(())
+    }
+}
+
+/// What an acknowledged write survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// The end of the process, however sudden.
+    #[default]
+    Process,
+    /// The loss of power.
+    Disk,
+}
+
+/// A Mount on the host's disk.
+#[derive(Debug)]
+pub struct PhysicalStore {
+    /// Without any link in it, as far as it exists.
+    host: PathBuf,
+    hard_links: HardLinks,
+    durability: Durability,
+    open: RwLock<Option<OpenMount>>,
+}
+
+#[derive(Debug, Clone)]
+struct OpenMount {
+    dir: Arc<OwnedFd>,
+    checked: Instant,
+}
+
+impl PhysicalStore {
+    /// A Store on this host directory, which need not exist yet: the first write makes it.
+    /// Links in the path are resolved now, once, and never followed again.
+    pub fn new(host: &Path) -> Result<Self> {
+        let host = without_links(host).map_err(|e| StoreError::caused_by(ErrorKind::Io, e))?;
+        Ok(Self { host, hard_links: HardLinks::default(), durability: Durability::default(), open: RwLock::new(None) })
+    }
+
+    /// With this treatment of hard links.
+    #[must_use]
+    pub fn with_hard_links(mut self, hard_links: HardLinks) -> Self {
+        self.hard_links = hard_links;
+        self
+    }
+
+    /// With this durability.
+    #[must_use]
+    pub fn with_durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// The host directory, for whoever looks after the host. Never for an agent.
+    pub fn host(&self) -> &Path {
+        &self.host
+    }
+
+    /// The place it reaches, for finding two Mounts of one place.
+    pub fn territory(&self) -> Territory {
+        let names = self.host.components().filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+            _ => None,
+        });
+        Territory::new("host", names)
+    }
+
+    /// The Mount's directory. A path that meanwhile leads to another directory (the old one was
+    /// deleted or moved away) is noticed: at once for a change, within moments for a read.
+    fn mount(&self, trust: Duration) -> Result<Arc<OwnedFd>> {
+        if let Some(open) = &*self.open.read().unwrap_or_else(PoisonError::into_inner)
+            && open.checked.elapsed() < trust
+        {
+            return Ok(Arc::clone(&open.dir));
+        }
+        let dir = Arc::new(self.open_host().map_err(store_error)?);
+        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        *open = Some(OpenMount { dir: Arc::clone(&dir), checked: Instant::now() });
+        Ok(dir)
+    }
+
+    fn mount_for_reading(&self) -> Result<Arc<OwnedFd>> {
+        self.mount(TRUST)
+    }
+
+    /// The Mount's directory, made if it is not there.
+    fn mount_for_change(&self) -> Result<Arc<OwnedFd>> {
+        match self.mount(Duration::ZERO) {
+            Err(e) if *e.kind() == ErrorKind::NotFound => {
+                fs::create_dir_all(&self.host).map_err(|e| StoreError::caused_by(ErrorKind::HostRefuses, e))?;
+                self.mount(Duration::ZERO)
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_host(&self) -> rustix::io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        rustix::fs::openat2(rustix::fs::CWD, &self.host, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+    }
+
+    /// Reads again with a fresh descriptor when the Mount's directory itself is gone.
+    fn reading<T>(&self, mut act: impl FnMut(&OwnedFd) -> Result<T>) -> Result<T> {
+        let mount = self.mount_for_reading()?;
+        match act(&mount) {
+            Err(e) if *e.kind() == ErrorKind::NotFound && is_deleted(&mount) => act(&*self.mount(Duration::ZERO)?),
+            done => done,
+        }
+    }
+}
+
+impl Store for PhysicalStore {
+    fn resolve(&self, call: &Call<'_>, path: RelPath<'_>, last: LastName) -> Result<RelPathBuf> {
+        resolve::resolve(call, &*self.mount_for_reading()?, &self.host, path, last)
+    }
+
+    fn stat(&self, call: &Call<'_>, at: &Place<'_>) -> Result<Meta> {
+        call.tick(1)?;
+        self.reading(|mount| look(mount, at.rel().as_str()).map(|stat| meta_of(&stat)).map_err(store_error))
+    }
+
+    fn read(&self, call: &Call<'_>, at: &Place<'_>, range: Range<u64>, out: &mut Vec<u8>) -> Result<Meta> {
+        call.tick(1)?;
+        self.reading(|mount| {
+            let (file, stat) = open_file(mount, at.rel().as_str())?;
+            self.hard_links.check(&stat)?;
+            let meta = meta_of(&stat);
+            let end = range.end.min(meta.len);
+            read_into(file.as_fd(), range.start, end.saturating_sub(range.start), out)?;
+            Ok(meta)
+        })
+    }
+
+    fn walk(&self, call: &Call<'_>, at: &Place<'_>, query: &Walk<'_>, sink: EntrySink<'_>) -> Result<()> {
+        self.reading(|mount| {
+            let tree = Tree { call, mount, place: at, skip_ignored: query.skip_ignored };
+            walk::walk(&tree, query, sink)
+        })
+    }
+
+    fn search(&self, call: &Call<'_>, at: &Place<'_>, query: &Query, sink: Sink<'_, Hit>) -> Result<()> {
+        self.reading(|mount| {
+            let tree = Tree { call, mount, place: at, skip_ignored: query.skip_ignored };
+            search::search(&tree, self.hard_links, query, sink)
+        })
+    }
+
+    fn apply(&self, call: &Call<'_>, set: &ChangeSet) -> Result<Applied> {
+        apply::apply(self, call, set)
+    }
+}
+
+fn is_deleted(dir: &OwnedFd) -> bool {
+    rustix::fs::fstat(dir).is_ok_and(|stat| stat.st_nlink == 0)
+}
+
+/// The path with its links resolved as far as it exists, so that the rest can be made later.
+fn without_links(host: &Path) -> std::io::Result<PathBuf> {
+    let absolute = std::path::absolute(host)?;
+    let mut missing = Vec::new();
+    let mut existing = absolute.as_path();
+    loop {
+        match fs::canonicalize(existing) {
+            Ok(mut path) => {
+                path.extend(missing.iter().rev());
+                return Ok(path);
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                let Some((parent, name)) = existing.parent().zip(existing.file_name()) else { return Err(e) };
+                missing.push(name.to_owned());
+                existing = parent;
+            }
+            Err(e) => return Err(e),
+        }
+    }
+}
