@@ -1,1 +1,36 @@
-//! paddock.toml: parsing with spans, schema, reloading, building Workspaces from Mounts.
+//! `paddock.toml`: which Workspaces an agent perceives, said by a person in one file.
+//!
+//! The file is read strictly (an unknown key is an error with its line and the key that was meant), every
+//! problem is reported together, and a file with a problem never becomes a policy: the last valid one stays,
+//! and nothing is ever widened by a mistake. From a valid file this crate builds an agent's Workspaces, each
+//! citing the line that it came from, and keeps them current while the file changes.
+//!
+//! It must never decide a call; that is the `Vfs` in `paddock-core`.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "this crate owns the configuration file and looks at the directories that Mounts name"
+)]
+
+mod config_file;
+mod edit;
+mod fault;
+
+mod feature;
+mod init;
+mod nearest;
+mod problem;
+mod read;
+pub mod schema;
+mod source;
+mod table;
+
+pub use config_file::ConfigFile;
+pub use edit::{EditError, get, save, set};
+pub use fault::Fault;
+pub use feature::{Feature, NotBuilt};
+pub use init::{CONFIG_FILE, HIDE, InitError, SCHEMA_FILE, WORKSPACE_DIR, find_upwards, init, template};
+pub use problem::{ConfigError, Problem};
+pub use schema::json_schema;
+pub use source::{Located, Position, Source};

@@ -1,0 +1,208 @@
+//! Every way in which a configuration can be wrong: one variant each, with the bad value and a hint.
+//!
+//! The words are decided here and nowhere else, so that the command line, the log and the tests agree.
+
+use paddock_core::{PathError, visible};
+
+use crate::feature::Feature;
+
+/// What is wrong. Displays as the sentence after `error:`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what each field holds")]
+pub enum Fault {
+    /// The host does not give the file.
+    #[error("cannot read the file: {0}")]
+    Unreadable(String),
+    /// The bytes are not text.
+    #[error("the file is not UTF-8 text")]
+    NotText,
+    /// The file kept changing while it was to be read.
+    #[error("the file is still being written")]
+    StillWritten,
+    /// Not TOML.
+    #[error("{0}")]
+    Syntax(String),
+    /// A key that means nothing here.
+    #[error("unknown key \"{}\" {within}", visible(key))]
+    UnknownKey {
+        key: String,
+        within: &'static str,
+        nearest: Option<&'static str>,
+        home: Option<&'static str>,
+        known: &'static [&'static str],
+    },
+    /// A key that has to be there.
+    #[error("\"{key}\" is missing {within}")]
+    MissingKey { key: &'static str, within: &'static str },
+    /// A value of another kind.
+    #[error("\"{}\" must be {expected}, not {found}", visible(key))]
+    WrongType { key: String, expected: &'static str, found: &'static str },
+    /// One table where several are listed.
+    #[error("\"{key}\" must be a list of tables, not one table")]
+    SingleTable { key: String },
+    /// A number outside what is possible.
+    #[error("\"{key}\" must be a whole number from {least} to {most}, not {found}")]
+    OutOfRange { key: String, least: u64, most: u64, found: String },
+    /// A word that is not one of the few possible.
+    #[error("\"{}\" is not one of {}", visible(found), quoted(choices))]
+    NotAChoice { found: String, choices: &'static [&'static str], nearest: Option<&'static str> },
+    /// Not one of the three Access Scopes.
+    #[error("\"{}\" is not an Access Scope", visible(.0))]
+    NotAScope(String),
+    /// Not a size.
+    #[error("\"{}\" is not a size", visible(.0))]
+    NotASize(String),
+    /// Not a duration.
+    #[error("\"{}\" is not a duration", visible(.0))]
+    NotADuration(String),
+    /// Empty where something has to be said.
+    #[error("\"{key}\" is empty")]
+    Empty { key: String },
+    /// A logical path that does not start with `/`.
+    #[error("\"{}\" is not absolute", visible(.0))]
+    NotAbsolute(String),
+    /// Not a logical path at all.
+    #[error("{0}")]
+    NotAPath(PathError),
+    /// A Mount of no kind, or of several.
+    #[error("a mount is exactly one of \"physical\", \"virtual\" and \"overlay\"; this one names {0}")]
+    MountKind(&'static str),
+    /// `shared` where nothing can be shared.
+    #[error("\"shared\" belongs to a virtual mount only")]
+    SharedWithoutVirtual,
+    /// Every host at once.
+    #[error("\"network\" cannot be true")]
+    WholeNetwork,
+    /// Not where a database can be.
+    #[error("\"{}\" is not a place for {what}", visible(found))]
+    NotADatabase { found: String, what: &'static str, choices: &'static str },
+    /// Not an address to listen on.
+    #[error("\"{}\" is not an IP address", visible(.0))]
+    NotAnAddress(String),
+    /// A secret in plain text.
+    #[error("\"{key}\" holds a secret in plain text")]
+    PlainSecret { key: String },
+    /// A name that no agent can have.
+    #[error("\"{}\" cannot name an agent", visible(.0))]
+    AgentName(String),
+    /// The default agent, configured a second time.
+    #[error("the agent \"main\" is configured by the keys at the top of the file")]
+    MainAgentTwice,
+    /// No such agent.
+    #[error("there is no agent \"{}\"", visible(name))]
+    NoSuchAgent { name: String, known: Vec<String> },
+    /// The same logical directory twice.
+    #[error("the prefix \"{0}\" is used twice")]
+    DuplicatePrefix(String),
+    /// Not gitignore syntax.
+    #[error("\"{}\" is not a pattern", visible(.0))]
+    BadPattern(String),
+    /// Nothing guarded has this name.
+    #[error("\"{}\" is not a guarded name", visible(found))]
+    NotGuarded { found: String, nearest: Option<&'static str> },
+    /// What the Workspace needs does not exist in this version.
+    #[error("the Workspace \"{prefix}\" cannot be opened: {feature} are not built yet")]
+    NotBuilt { prefix: String, feature: Feature },
+    /// The directory behind a Workspace is not there.
+    #[error("the directory \"{}\" behind \"{prefix}\" does not exist", visible(path))]
+    NoDirectory { path: String, prefix: String },
+    /// The directory behind a Workspace cannot be used.
+    #[error("the directory \"{}\" behind \"{prefix}\" cannot be used: {why}", visible(path))]
+    BadDirectory { path: String, prefix: String, why: String },
+    /// The System Root would be inside a Workspace.
+    #[error("the mount \"{}\" contains the System Root \"{}\"", visible(path), visible(home))]
+    HoldsSystemRoot { path: String, home: String },
+    /// A Workspace would be inside the System Root.
+    #[error("the mount \"{}\" lies in the System Root \"{}\"", visible(path), visible(home))]
+    InSystemRoot { path: String, home: String },
+    /// Two Workspaces reach one place and disagree about it.
+    #[error("{0}")]
+    Alias(String),
+}
+
+impl Fault {
+    /// The one thing to do next.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Unreadable(_) => "check that the file exists and that you may read it".into(),
+            Self::NotText => "save the file as UTF-8".into(),
+            Self::StillWritten => "the last valid policy is kept until the file is quiet".into(),
+            Self::Syntax(_) => "correct the TOML syntax at this place".into(),
+            Self::UnknownKey { key, nearest, home, known, .. } => match (nearest, home) {
+                (_, Some(home)) => format!("\"{}\" belongs {home}", visible(key)),
+                (Some(nearest), None) => format!("did you mean \"{nearest}\"?"),
+                (None, None) => format!("known keys here are {}", quoted(known)),
+            },
+            Self::MissingKey { key, .. } => missing_key_hint(key),
+            Self::WrongType { expected, .. } => match *expected {
+                "a table" => "write it in braces, such as { name = \"value\" }".into(),
+                "a list" => "write it in brackets, such as [\"a\", \"b\"]".into(),
+                "a text in quotes" => "put it in quotes".into(),
+                expected => format!("write {expected}"),
+            },
+            Self::SingleTable { key } => format!("write [[{key}]] with double brackets"),
+            Self::OutOfRange { .. } => "write a number in that range, without quotes".into(),
+            Self::NotAChoice { choices, nearest, .. } => match nearest {
+                Some(nearest) => format!("did you mean \"{nearest}\"?"),
+                None => format!("use {}", quoted(choices)),
+            },
+            Self::NotAScope(_) => "use \"READ_ONLY\" (RO), \"READ_WRITE\" (RW) or \"WRITE_ONLY\" (WO)".into(),
+            Self::NotASize(_) => "write a number and a unit, such as \"64 KiB\", \"10 MiB\" or \"1 GiB\"".into(),
+            Self::NotADuration(_) => {
+                "write a number and a unit, such as \"60 s\", \"5 min\", \"2 h\" or \"30 days\"".into()
+            }
+            Self::Empty { .. } => "write a name".into(),
+            Self::NotAbsolute(path) => format!("start it with \"/\": \"/{}\"", visible(path.trim_start_matches("./"))),
+            Self::NotAPath(error) => error.hint().to_owned(),
+            Self::MountKind(_) => "write for example mount = { physical = \"workspace\" }".into(),
+            Self::SharedWithoutVirtual => "remove it, or use mount = { virtual = \"NAME\", shared = true }".into(),
+            Self::WholeNetwork => "list the hosts that commands may reach, or write false".into(),
+            Self::NotADatabase { choices, .. } => format!("use {choices}"),
+            Self::NotAnAddress(_) => "write an address such as \"127.0.0.1\"".into(),
+            Self::PlainSecret { key } => format!(
+                "store it with `paddock secret set NAME`, write {key} = {{ secret = \"NAME\" }}, and replace the exposed one"
+            ),
+            Self::AgentName(_) => "use 1 to 64 letters, digits, \"-\" or \"_\"".into(),
+            Self::MainAgentTwice => "move these keys to the top of the file, or give the agent another name".into(),
+            Self::NoSuchAgent { known, .. } => format!("agents of this file are {}", quoted(known)),
+            Self::DuplicatePrefix(_) => "give each Workspace of an agent its own prefix".into(),
+            Self::BadPattern(_) => "write it as in a .gitignore file, such as \".env.*\" or \"/private\"".into(),
+            Self::NotGuarded { nearest, .. } => match nearest {
+                Some(nearest) => format!("did you mean \"{nearest}\"?"),
+                None => "guarded names are for example \".git/hooks\", \".envrc\" and \".vscode\"".into(),
+            },
+            Self::NotBuilt { .. } => "use mount = { physical = \"DIRECTORY\" }, or remove this Workspace".into(),
+            Self::NoDirectory { .. } => {
+                "create it, or correct the path; it is relative to the directory of paddock.toml".into()
+            }
+            Self::BadDirectory { .. } => "correct the path, or make it a directory that you may open".into(),
+            Self::HoldsSystemRoot { .. } => {
+                "mount a smaller directory, or keep the System Root elsewhere with --home or PADDOCK_HOME".into()
+            }
+            Self::InSystemRoot { .. } => "mount a directory outside the System Root".into(),
+            Self::Alias(_) => {
+                "give both the same Access Scope, or nest one prefix in the other as the directories are nested".into()
+            }
+        }
+    }
+
+    /// Must the line it stands on stay unprinted?
+    pub(crate) fn is_about_a_secret(&self) -> bool {
+        matches!(self, Self::PlainSecret { .. })
+    }
+}
+
+fn missing_key_hint(key: &str) -> String {
+    match key {
+        "prefix" => "add the logical directory that the agent sees, such as prefix = \"/project\"".into(),
+        "scope" => "add scope = \"READ_ONLY\", \"READ_WRITE\" or \"WRITE_ONLY\"".into(),
+        "mount" => "add what is behind it, such as mount = { physical = \"workspace\" }".into(),
+        key => format!("add a line {key} = …"),
+    }
+}
+
+fn quoted(names: &[impl AsRef<str>]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("\"{}\"", name.as_ref())).collect();
+    quoted.join(", ")
+}

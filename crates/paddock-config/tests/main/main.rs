@@ -1,0 +1,7 @@
+//! The configuration as a person writes it, and as an agent lives under it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, missing_docs)]
+
+mod editing;
+mod errors;
+mod parsing;
+mod schema;
