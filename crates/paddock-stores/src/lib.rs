@@ -8,8 +8,11 @@
 #![allow(clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+pub mod doubles;
 mod ignores;
+mod memory;
 mod physical;
 pub mod search;
 
+pub use memory::MemoryStore;
 pub use physical::{Durability, HardLinks, PhysicalStore, TEMP_PREFIX};

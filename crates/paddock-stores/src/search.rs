@@ -269,7 +269,7 @@ pub struct TopHits {
     limit: usize,
     context: u64,
     matches: usize,
-    files: BTreeMap<InTreeOrder, FileHits>,
+    files: BTreeMap<TreeOrder, FileHits>,
 }
 
 #[derive(Debug)]
@@ -286,10 +286,15 @@ impl TopHits {
 
     /// Can this file still hold one of the first matches?
     pub fn accepts(&self, path: &str) -> bool {
-        if self.matches < self.limit {
+        if !self.is_full() {
             return true;
         }
         self.files.last_key_value().is_some_and(|(last, _)| tree_order(path, &last.0).is_lt())
+    }
+
+    /// Are there enough matches? Then only files before the last of them can change anything.
+    pub fn is_full(&self) -> bool {
+        self.matches >= self.limit
     }
 
     /// Takes what was found in one file.
@@ -299,7 +304,7 @@ impl TopHits {
             return;
         }
         self.matches += matches;
-        self.files.insert(InTreeOrder(path.to_owned()), FileHits { matches, hits });
+        self.files.insert(TreeOrder(path.to_owned()), FileHits { matches, hits });
         while let Some(last) = self.files.last_entry() {
             if self.matches - last.get().matches < self.limit {
                 break;
@@ -334,16 +339,17 @@ fn drop_stray_context(hits: &mut Vec<Hit>, context: u64) {
     }
 }
 
-#[derive(Debug, PartialEq, Eq)]
-struct InTreeOrder(String);
+/// A path that sorts as a tree is walked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TreeOrder(pub(crate) String);
 
-impl Ord for InTreeOrder {
+impl Ord for TreeOrder {
     fn cmp(&self, other: &Self) -> Ordering {
         tree_order(&self.0, &other.0)
     }
 }
 
-impl PartialOrd for InTreeOrder {
+impl PartialOrd for TreeOrder {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
