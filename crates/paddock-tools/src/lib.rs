@@ -1,1 +1,40 @@
-//! The tool catalogue, the synthesizer, the Filesystem Map, the tool-call boundary and the middleware.
+//! The tools of an agent, and the one boundary that every call of one passes.
+//!
+//! A [`Toolbox`] stands on the policy of one agent. It offers the tools that some Workspace of that
+//! agent allows ([`Toolbox::tools`]), says in words what the agent perceives
+//! ([`Toolbox::filesystem_map`]), and runs calls ([`Toolbox::call`]): arguments are read strictly,
+//! the path is judged and the plan is put before the Gate by `paddock-core`, and whatever happens
+//! becomes an [`Answer`] that the agent can read. [`WorkspacesMiddleware`] puts the same around any
+//! model and any tool handler.
+//!
+//! Each tool is one row of the [`catalogue`]. What an agent is told when something fails is written
+//! in one module, `messages`.
+//!
+//! This crate must never panic on a bad call, run a command, know a concrete Store, or let a host
+//! path or the name of something hidden into an answer.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+mod answer;
+mod arguments;
+mod boundary;
+pub mod catalogue;
+mod control;
+mod failure;
+mod gate;
+mod map;
+mod messages;
+mod middleware;
+mod policy;
+mod risk;
+mod schema;
+mod toolbox;
+mod tools;
+
+pub use answer::{Answer, Piece, Verdict};
+pub use catalogue::{Hints, ToolSpec};
+pub use control::Control;
+pub use gate::RecordingGate;
+pub use middleware::{Handled, ModelRequest, ToolRequest, WorkspacesMiddleware};
+pub use policy::{Fixed, PolicySource};
+pub use toolbox::Toolbox;

@@ -1,0 +1,120 @@
+//! One call, from its arguments to its outcome: the only way from a tool to a Workspace.
+//!
+//! A tool gets a [`Context`] and nothing else. Every operation it performs is planned by the Vfs,
+//! weighed by the tool's row, put before the Gate and run with the Gate's token. Anything a Store
+//! throws, a panic included, ends here.
+
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use paddock_core::{
+    AgentPolicy, Call, CallId, LogicalPath, Operation, Outcome, Passed, Refused, Request, Risk, visible,
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::answer::Answer;
+use crate::arguments;
+use crate::catalogue::{self, Tool};
+use crate::control::Control;
+use crate::failure::Failure;
+use crate::messages;
+
+/// How much is repeated of a name or a path that is none.
+const SHOWN: usize = 60;
+
+/// What a running tool has: the policy of this call, and the way through it.
+pub(crate) struct Context<'a> {
+    policy: &'a AgentPolicy,
+    call: Call<'a>,
+    tool: &'static Tool,
+    risk: Cell<Option<Risk>>,
+    /// The first path of the call, for the log.
+    path: RefCell<String>,
+}
+
+impl Context<'_> {
+    /// Reads the tool's arguments.
+    pub(crate) fn arguments<T: DeserializeOwned>(&self, given: Map<String, Value>) -> Result<T, Failure> {
+        Ok(arguments::read(&self.tool.schema, given)?)
+    }
+
+    /// Reads a path as the agent writes it. The first one read is the one the log names.
+    pub(crate) fn path(&self, text: &str) -> Result<LogicalPath, Failure> {
+        let path = self.policy.path(text);
+        let mut logged = self.path.borrow_mut();
+        if logged.is_empty() {
+            match &path {
+                Ok(path) => logged.push_str(path.as_str()),
+                Err(_) => logged.push_str(&visible(&text[..text.floor_char_boundary(SHOWN)])),
+            }
+        }
+        Ok(path?)
+    }
+
+    /// Plans, weighs, asks, runs.
+    pub(crate) fn perform(&self, operation: Operation) -> Result<Outcome, Failure> {
+        let vfs = &self.policy.vfs;
+        let plan = vfs.plan(&self.call, operation)?;
+        let risk = (self.tool.risk)(plan.effects());
+        self.risk.set(Some(risk));
+        match vfs.ask(&self.call, &Request { tool: self.tool.name, risk }, &plan)? {
+            Passed::Now(token) => Ok(vfs.run(&self.call, plan, token)?),
+            Passed::Parked(id) => Err(Failure::Parked(id)),
+        }
+    }
+
+    /// Stops a call that was cancelled or is out of time, between two operations of it.
+    pub(crate) fn check_time(&self, path: &LogicalPath) -> Result<(), Failure> {
+        let stop = |source| Failure::Refused(Refused::Store { path: path.clone(), source });
+        self.call.tick(0).map_err(stop)
+    }
+}
+
+/// Runs one call under one policy. Always answers.
+pub(crate) fn call(policy: &AgentPolicy, name: &str, given: Map<String, Value>, control: &Control) -> Answer {
+    let Some(tool) = catalogue::find(name) else {
+        return refuse_unknown(policy, name);
+    };
+    let call = Call { id: CallId::next(), agent: &policy.agent, cancel: &control.cancel, deadline: control.deadline };
+    let context = Context { policy, call, tool, risk: Cell::new(None), path: RefCell::default() };
+    let ran = catch_unwind(AssertUnwindSafe(|| run(&context, given))).unwrap_or(Err(Failure::Defect));
+    let (answer, reason) = match ran {
+        Ok(answer) => (answer, ""),
+        Err(failure) => (messages::answer_to(&failure), failure.reason()),
+    };
+    log(&context, &answer, reason);
+    answer
+}
+
+fn run(context: &Context<'_>, given: Map<String, Value>) -> Result<Answer, Failure> {
+    let vfs = &context.policy.vfs;
+    if !context.tool.is_provided(vfs) {
+        let any_workspace = !vfs.workspaces().is_empty();
+        return Err(Failure::NotProvided { tool: context.tool.name, any_workspace });
+    }
+    (context.tool.run)(context, given)
+}
+
+fn refuse_unknown(policy: &AgentPolicy, name: &str) -> Answer {
+    let mut given = visible(&name[..name.floor_char_boundary(SHOWN)]);
+    if name.len() > SHOWN {
+        given.push('…');
+    }
+    tracing::info!(tool = given, agent = policy.agent.as_str(), verdict = "invalid", "call of an unknown tool");
+    let nearest = catalogue::nearest_tool(name, &policy.vfs);
+    messages::answer_to(&Failure::NoTool { given, nearest })
+}
+
+fn log(context: &Context<'_>, answer: &Answer, reason: &str) {
+    tracing::info!(
+        call = context.call.id.0,
+        tool = context.tool.name,
+        agent = context.policy.agent.as_str(),
+        path = context.path.borrow().as_str(),
+        verdict = answer.verdict.name(),
+        risk = context.risk.get().map_or("", Risk::name),
+        reason,
+        "call"
+    );
+}

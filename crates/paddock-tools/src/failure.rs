@@ -1,0 +1,70 @@
+//! Why a call has no result, before it is put into words.
+
+use paddock_core::{DenyRule, LogicalPath, PathError, Refused};
+
+use crate::arguments::BadArguments;
+
+/// Why a call has no result. The words are in `messages`.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// There is no such tool.
+    NoTool { given: String, nearest: Option<&'static str> },
+    /// No Workspace allows what the tool does.
+    NotProvided { tool: &'static str, any_workspace: bool },
+    /// The arguments are not those of the tool.
+    Arguments(BadArguments),
+    /// A path that is none.
+    Path(PathError),
+    /// The policy, the Store or the Gate refused.
+    Refused(Refused),
+    /// A person has to decide first.
+    Parked(String),
+    /// The file changed every time it was read.
+    Restless(LogicalPath),
+    /// A defect of Paddock or of a Store; nothing of it is for the agent.
+    Defect,
+}
+
+impl Failure {
+    /// The true reason, for logs. The agent may be told less.
+    pub(crate) fn reason(&self) -> &'static str {
+        match self {
+            Self::NoTool { .. } => "no such tool",
+            Self::NotProvided { .. } => "not provided",
+            Self::Arguments(_) => "arguments",
+            Self::Path(_) => "path",
+            Self::Refused(Refused::Denied(denial) | Refused::DeniedInside(denial)) => match denial.rule {
+                DenyRule::NoWorkspace => "no Workspace",
+                DenyRule::Scope => "scope",
+                DenyRule::Hidden => "hidden",
+                DenyRule::Guarded(_) => "guarded",
+                DenyRule::Own => "own",
+                DenyRule::HoldsWorkspace => "holds a Workspace",
+            },
+            Self::Refused(Refused::Store { .. }) => "store",
+            Self::Refused(Refused::Misuse { .. }) => "misuse",
+            Self::Refused(Refused::Gate(_)) => "gate",
+            Self::Parked(_) => "parked",
+            Self::Restless(_) => "changing",
+            Self::Defect => "defect",
+        }
+    }
+}
+
+impl From<BadArguments> for Failure {
+    fn from(error: BadArguments) -> Self {
+        Self::Arguments(error)
+    }
+}
+
+impl From<PathError> for Failure {
+    fn from(error: PathError) -> Self {
+        Self::Path(error)
+    }
+}
+
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
+    }
+}

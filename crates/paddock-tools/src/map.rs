@@ -1,0 +1,70 @@
+//! The Filesystem Map: what an agent perceives, in words, made anew each time it is asked for.
+//!
+//! Bounded: an agent may have thousands of Workspaces and a prompt may not. Knows prefixes and
+//! scopes, never what backs them.
+
+use std::fmt::Write as _;
+
+use paddock_core::{AccessScope, AgentPolicy, OpKind, Vfs, Workspace, list_some};
+
+use crate::messages::HOW_TO_BEGIN;
+
+/// The most Workspaces that the map lists.
+const MOST_LINES: usize = 100;
+/// The most bytes of listed Workspaces.
+const MOST_BYTES: usize = 8 * 1024;
+
+/// The map of one agent.
+pub(crate) fn filesystem_map(policy: &AgentPolicy) -> String {
+    let workspaces = policy.vfs.workspaces();
+    if workspaces.is_empty() {
+        return format!("Filesystem Map: empty. {HOW_TO_BEGIN}\n");
+    }
+    let mut out = String::from("Filesystem Map: the Workspaces you perceive. Nothing else exists for you.\n");
+    let shown = list(workspaces, &mut out);
+    if shown < workspaces.len() {
+        summarize(&workspaces[shown..], &mut out);
+    }
+    let _ = writeln!(
+        out,
+        "A path belongs to the Workspace with the longest prefix of it. Relative paths start at {}.",
+        policy.base
+    );
+    out
+}
+
+/// Lists Workspaces until there is no room, and answers how many it listed.
+fn list(workspaces: &[Workspace], out: &mut String) -> usize {
+    let full = out.len() + MOST_BYTES;
+    let mut shown = 0;
+    for workspace in workspaces.iter().take(MOST_LINES) {
+        let line = format!("- {}: {}\n", workspace.prefix(), in_words(workspace.scope()));
+        if shown > 0 && out.len() + line.len() > full {
+            break;
+        }
+        out.push_str(&line);
+        shown += 1;
+    }
+    shown
+}
+
+fn summarize(rest: &[Workspace], out: &mut String) {
+    let counts = AccessScope::ALL.map(|scope| (scope, rest.iter().filter(|w| w.scope() == scope).count()));
+    let told = counts.iter().filter(|(_, n)| *n > 0).map(|(scope, n)| format!("{n} {}", scope.words()));
+    let _ =
+        writeln!(out, "- … and {} more ({}); list_dir shows them.", rest.len(), told.collect::<Vec<_>>().join(", "));
+}
+
+fn in_words(scope: AccessScope) -> &'static str {
+    match scope {
+        AccessScope::ReadOnly => "read-only (read, list, find, search)",
+        AccessScope::ReadWrite => "read-write (read, list, find, search, write, append, edit, make, move, delete)",
+        AccessScope::WriteOnly => "write-only (write, append, edit; nothing comes back)",
+    }
+}
+
+/// The part of the map that belongs to one tool.
+pub(crate) fn where_it_works(vfs: &Vfs, needs: &[OpKind]) -> String {
+    let places = needs.first().and_then(|op| list_some(vfs.allowed_in(*op)));
+    places.map(|places| format!("Works in: {places}.")).unwrap_or_default()
+}

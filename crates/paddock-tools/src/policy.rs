@@ -1,0 +1,38 @@
+//! Where the policy of one agent comes from.
+//!
+//! Asked before every call, so that a configuration a person changed takes effect at the next call.
+//! The tools never hold on to a policy longer than one call.
+
+use std::sync::Arc;
+
+use paddock_core::AgentPolicy;
+
+/// The source of one agent's policy.
+pub trait PolicySource: Send + Sync {
+    /// The policy that holds now. Cheap when nothing changed.
+    fn current(&self) -> Arc<AgentPolicy>;
+
+    /// Grows whenever the policy changed; looks whether it did.
+    fn generation(&self) -> u64;
+
+    /// Something that the person who looks after the configuration has to know. Never for the agent.
+    fn notice(&self) -> Option<String>;
+}
+
+/// A policy that never changes: for programs that build their own, and for tests.
+#[derive(Debug, Clone)]
+pub struct Fixed(pub Arc<AgentPolicy>);
+
+impl PolicySource for Fixed {
+    fn current(&self) -> Arc<AgentPolicy> {
+        Arc::clone(&self.0)
+    }
+
+    fn generation(&self) -> u64 {
+        1
+    }
+
+    fn notice(&self) -> Option<String> {
+        None
+    }
+}
