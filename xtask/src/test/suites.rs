@@ -62,7 +62,7 @@ pub(crate) const SUITES: &[Suite] = &[
         about: "the examples in the documentation compile and run",
         budget_minutes: 3,
         needs: "nothing",
-        runs_tests: false,
+        runs_tests: true,
         run: doc,
     },
     Suite {
