@@ -3,11 +3,13 @@
 use std::fs;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
-use paddock_core::{Expect, Operation, Outcome, Refused};
+use paddock_core::{Cancel, ErrorKind, Expect, Operation, Outcome, Refused};
 
-use super::pen::{Pen, logical};
+use super::pen::{Pen, kind, logical};
 
 const WRITERS: usize = 64;
 const EDITS: usize = 10;
@@ -59,7 +61,7 @@ fn of_many_that_expect_one_version_exactly_one_wins() {
             thread::spawn(move || pen.run(Operation::Write { path: logical("/w/f"), content, expect }).is_ok())
         })
         .collect();
-    let won = threads.into_iter().filter(|_| true).map(|t| t.join().unwrap()).filter(|won| *won).count();
+    let won = threads.into_iter().map(|t| t.join().unwrap()).filter(|won| *won).count();
     assert_eq!(won, 1);
 }
 
@@ -112,4 +114,60 @@ fn count_up(pen: &Pen, writer: usize, n: usize) {
     let done: Result<Outcome, Refused> =
         pen.edit("/w/counters", &format!("w{writer}={n};"), &format!("w{writer}={};", n + 1));
     done.unwrap();
+}
+
+/// Somebody who knows nothing of our lock replaces the file, as editors do.
+#[test]
+fn what_an_editor_saves_meanwhile_is_never_overwritten_with_something_older() {
+    const SAVES: usize = 300;
+    let pen = Arc::new(Pen::new());
+    pen.write("/w/f", "ours=a;\ntheirs=0;\n").unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let editing = {
+        let (pen, stop) = (Arc::clone(&pen), Arc::clone(&stop));
+        thread::spawn(move || {
+            let mut done = 0;
+            while !stop.load(Ordering::Relaxed) {
+                done += usize::from(pen.edit("/w/f", "ours=a;", "ours=b;").is_ok());
+                done += usize::from(pen.edit("/w/f", "ours=b;", "ours=a;").is_ok());
+            }
+            done
+        })
+    };
+    for save in 1..=SAVES {
+        fs::write(pen.inside("saved"), format!("ours=a;\ntheirs={save};\n")).unwrap();
+        fs::rename(pen.inside("saved"), pen.inside("f")).unwrap();
+        // For an instant our content may be in its place, until it is swapped back.
+        let kept = (0..1000).any(|_| {
+            let now = fs::read_to_string(pen.inside("f")).unwrap_or_default();
+            now.contains(&format!("theirs={save};")) || {
+                thread::sleep(Duration::from_millis(1));
+                false
+            }
+        });
+        assert!(kept, "save {save} was lost");
+    }
+    stop.store(true, Ordering::Relaxed);
+    assert!(editing.join().unwrap() > 0, "edits succeed all the while");
+}
+
+/// The lock is one that other processes see.
+#[test]
+fn a_writer_waits_for_whoever_holds_the_directory() {
+    let pen = Pen::new();
+    pen.write("/w/f", "a").unwrap();
+    let dir = fs::File::open(pen.inside("")).unwrap();
+    rustix::fs::flock(&dir, rustix::fs::FlockOperation::LockExclusive).unwrap();
+    for operation in [
+        Operation::Write { path: logical("/w/f"), content: b"b".to_vec(), expect: Expect::Any },
+        Operation::Append { path: logical("/w/f"), content: b"b".to_vec() },
+        Operation::Move { from: logical("/w/f"), to: logical("/w/g") },
+        Operation::Delete { path: logical("/w/f"), recursive: false },
+    ] {
+        let result = pen.run_with(operation, &Cancel::default(), Duration::from_millis(30));
+        assert_eq!(kind(result), ErrorKind::Busy);
+    }
+    assert_eq!(pen.read("/w/f").unwrap(), "a");
+    rustix::fs::flock(&dir, rustix::fs::FlockOperation::Unlock).unwrap();
+    pen.write("/w/f", "b").unwrap();
 }
