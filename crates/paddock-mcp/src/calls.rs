@@ -1,0 +1,96 @@
+//! Runs one call: at once where it is short, on a thread of the pool where it may take long.
+//!
+//! A call on a thread can be stopped by the client, and tells it how far it is when asked to. A short one can
+//! neither: it is over before a message about it could be read.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use paddock_core::Cancel;
+use paddock_tools::{Answer, Control, Toolbox};
+use rmcp::ErrorData;
+use rmcp::model::{JsonObject, ProgressNotificationParam, ProgressToken};
+use rmcp::service::{Peer, RequestContext, RoleServer};
+use tokio::time::{Instant, MissedTickBehavior};
+
+/// No call takes longer, whatever it looks at.
+const LONGEST: Duration = Duration::from_secs(300);
+/// How often progress is told.
+const TOLD_EVERY: Duration = Duration::from_millis(250);
+
+/// Runs a short call where we are.
+pub(crate) fn at_once(toolbox: &Toolbox, name: &str, arguments: JsonObject) -> Answer {
+    toolbox.call(name, arguments, &Control::for_at_most(LONGEST))
+}
+
+/// Runs a call on a thread of the pool.
+pub(crate) async fn on_a_thread(
+    toolbox: &Toolbox,
+    name: String,
+    arguments: JsonObject,
+    context: RequestContext<RoleServer>,
+) -> Result<Answer, ErrorData> {
+    let control = Control::for_at_most(LONGEST);
+    let cancel = Arc::clone(&control.cancel);
+    let toolbox = toolbox.clone();
+    let work = tokio::task::spawn_blocking(move || toolbox.call(&name, arguments, &control));
+    let _stopped_with_us = StopOnDrop(Arc::clone(&cancel));
+    let token = context.meta.get_progress_token();
+    let answer = tokio::select! {
+        answer = work => answer,
+        never = follow(&context, token, &cancel) => match never {},
+    };
+    answer.map_err(|error| {
+        tracing::error!(%error, "a call did not come back");
+        ErrorData::internal_error("the call could not be finished", None)
+    })
+}
+
+/// However the call is left, nothing goes on working for it.
+struct StopOnDrop(Arc<Cancel>);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+/// Stops the call when the client gives it up, and tells how far it is until then. Never ends by itself.
+async fn follow(
+    context: &RequestContext<RoleServer>,
+    token: Option<ProgressToken>,
+    cancel: &Cancel,
+) -> std::convert::Infallible {
+    let telling = async {
+        match token {
+            Some(token) => tell_progress(&context.peer, token, cancel).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = context.ct.cancelled() => cancel.stop(),
+        () = telling => {}
+    }
+    std::future::pending().await
+}
+
+/// Tells progress whenever there was some, until the client is gone.
+async fn tell_progress(peer: &Peer<RoleServer>, token: ProgressToken, cancel: &Cancel) {
+    let mut ticks = tokio::time::interval_at(Instant::now() + TOLD_EVERY, TOLD_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut told = 0;
+    loop {
+        ticks.tick().await;
+        let seen = cancel.seen();
+        if seen <= told {
+            continue;
+        }
+        told = seen;
+        #[expect(clippy::cast_precision_loss, reason = "a count of files is far below 2^53")]
+        let mut progress = ProgressNotificationParam::new(token.clone(), seen as f64);
+        progress.message = Some(format!("looked at {seen}"));
+        if peer.notify_progress(progress).await.is_err() {
+            return;
+        }
+    }
+}
