@@ -13,24 +13,33 @@
     reason = "this crate owns the configuration file and looks at the directories that Mounts name"
 )]
 
+mod adhoc;
+mod build;
 mod config_file;
 mod edit;
 mod fault;
 
 mod feature;
+mod host;
 mod init;
 mod nearest;
 mod problem;
+mod quiet;
 mod read;
+mod reload;
 pub mod schema;
 mod source;
 mod table;
 
+pub use adhoc::{AdhocDir, AdhocError, adhoc};
+pub use build::{Ports, build, check};
 pub use config_file::ConfigFile;
 pub use edit::{EditError, get, save, set};
 pub use fault::Fault;
 pub use feature::{Feature, NotBuilt};
+pub use host::Host;
 pub use init::{CONFIG_FILE, HIDE, InitError, SCHEMA_FILE, WORKSPACE_DIR, find_upwards, init, template};
 pub use problem::{ConfigError, Problem};
+pub use reload::Reloader;
 pub use schema::json_schema;
 pub use source::{Located, Position, Source};

@@ -70,6 +70,10 @@ impl ConfigError {
         Self::new(Arc::clone(source), vec![problem])
     }
 
+    pub(crate) fn into_problems(self) -> Vec<Problem> {
+        self.problems
+    }
+
     /// Each problem, in the order of the file.
     #[must_use]
     pub fn problems(&self) -> &[Problem] {

@@ -3,6 +3,7 @@
 //! Every value that a decision may cite keeps its line, so that a person can be sent to it. Lines and
 //! columns count from 1; columns count characters, as editors do.
 
+use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
@@ -18,11 +19,17 @@ pub struct Position {
 }
 
 /// A configuration text with the name that people know it by (`paddock.toml`).
-#[derive(Debug)]
 pub struct Source {
     name: Arc<str>,
     text: String,
     line_starts: Vec<usize>,
+}
+
+/// Without the text: it may hold what does not belong in a log.
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl Source {

@@ -1,7 +1,11 @@
 //! The configuration as a person writes it, and as an agent lives under it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, missing_docs)]
 
+mod adhoc;
+mod building;
 mod editing;
 mod errors;
 mod parsing;
+mod reloading;
 mod schema;
+mod support;

@@ -1,0 +1,177 @@
+//! Keeping an agent's policy current while its configuration changes.
+//!
+//! Asked before each call, at the cost of one `stat`. A valid change takes effect at that call. An invalid
+//! one keeps the last valid policy and is told once. A file that is gone, empty or unreadable means no
+//! Workspaces at once: taking the file away must never leave the old access behind.
+//!
+//! A file that is being written is waited for; see `quiet.rs`.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use paddock_core::{AgentName, AgentPolicy};
+use paddock_state::SystemRoot;
+
+use crate::build::{Ports, build, nothing};
+use crate::config_file::ConfigFile;
+use crate::fault::Fault;
+use crate::host::Host;
+use crate::init::CONFIG_FILE;
+use crate::problem::{ConfigError, Problem};
+use crate::quiet::{self, Content, Stamp};
+use crate::source::Source;
+
+/// The current policy of one agent, made anew when the configuration changes.
+#[derive(Debug)]
+pub struct Reloader {
+    /// With a link-free directory, so that nobody can slip another file under this name by moving a link.
+    path: PathBuf,
+    agent: AgentName,
+    system_root: SystemRoot,
+    ports: Ports,
+    held: RwLock<Held>,
+    reloading: Mutex<()>,
+    generation: AtomicU64,
+    notice: Mutex<Option<String>>,
+}
+
+/// What was loaded last, and from which state of the file.
+#[derive(Debug, Clone)]
+struct Held {
+    /// The file as it was seen; nothing when the next call has to look again whatever it sees.
+    stamp: Option<Stamp>,
+    policy: Arc<AgentPolicy>,
+    error: Option<Arc<ConfigError>>,
+}
+
+impl Reloader {
+    /// Loads the policy of an agent. A missing or empty file is no error: it grants nothing.
+    ///
+    /// # Errors
+    /// When the file has a problem, or does not have this agent.
+    pub fn start(path: &Path, agent: AgentName, system_root: SystemRoot, ports: Ports) -> Result<Self, ConfigError> {
+        let host = Host::new(path, system_root.clone()).map_err(|error| unreadable(path, &error))?;
+        let path = host.project_root().join(path.file_name().unwrap_or(CONFIG_FILE.as_ref()));
+        let (stamp, content) = quiet::read(&path).map_err(|fault| of_file(&path, fault))?;
+        let policy = match content {
+            Content::Nothing => nothing(&agent, &ports),
+            Content::Text(text) => build(&ConfigFile::parse(&name_of(&path), &text)?, &agent, &host, &ports)?,
+        };
+        let held = Held { stamp: Some(stamp), policy: Arc::new(policy), error: None };
+        Ok(Self {
+            path,
+            agent,
+            system_root,
+            ports,
+            held: RwLock::new(held),
+            reloading: Mutex::new(()),
+            generation: AtomicU64::new(1),
+            notice: Mutex::new(None),
+        })
+    }
+
+    /// The policy that holds now. Looks at the file; waits only while it is being written.
+    pub fn current(&self) -> Arc<AgentPolicy> {
+        if let Some(policy) = self.unchanged() {
+            return policy;
+        }
+        let _alone = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another call may have loaded it while this one waited.
+        self.unchanged().unwrap_or_else(|| self.reload())
+    }
+
+    /// Grows with every policy that replaces another. Looks at the file first.
+    pub fn generation(&self) -> u64 {
+        self.current();
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// What is wrong with the file now, while an older policy holds.
+    pub fn error(&self) -> Option<Arc<ConfigError>> {
+        self.held().error
+    }
+
+    /// What a person has to be told about the last change, once.
+    pub fn notice(&self) -> Option<String> {
+        self.notice.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// The file that is watched.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn held(&self) -> Held {
+        self.held.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn unchanged(&self) -> Option<Arc<AgentPolicy>> {
+        let now = quiet::stamp(&self.path).ok()?;
+        let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
+        (held.stamp == Some(now)).then(|| Arc::clone(&held.policy))
+    }
+
+    fn reload(&self) -> Arc<AgentPolicy> {
+        let old = self.held();
+        match quiet::read(&self.path) {
+            Ok((stamp, Content::Nothing)) => self.hold(Some(stamp), Some(self.nothing()), None),
+            Ok((stamp, Content::Text(text))) => match self.build(&text) {
+                Ok(policy) => self.hold(Some(stamp), Some(policy), None),
+                // The file no longer speaks of this agent: it has lost its Workspaces, not the file its sense.
+                Err(error) if is_without_agent(&error) => self.hold(Some(stamp), Some(self.nothing()), Some(error)),
+                Err(error) => self.hold(Some(stamp), None, Some(error)),
+            },
+            Err(Fault::StillWritten) => self.hold(old.stamp, None, Some(of_file(&self.path, Fault::StillWritten))),
+            Err(fault) => self.hold(None, Some(self.nothing()), Some(of_file(&self.path, fault))),
+        }
+    }
+
+    fn nothing(&self) -> AgentPolicy {
+        nothing(&self.agent, &self.ports)
+    }
+
+    fn build(&self, text: &str) -> Result<AgentPolicy, ConfigError> {
+        let file = ConfigFile::parse(&name_of(&self.path), text)?;
+        let host = Host::new(&self.path, self.system_root.clone()).map_err(|error| unreadable(&self.path, &error))?;
+        build(&file, &self.agent, &host, &self.ports)
+    }
+
+    /// Takes over what was loaded: without a new policy the old one stays.
+    fn hold(&self, stamp: Option<Stamp>, policy: Option<AgentPolicy>, error: Option<ConfigError>) -> Arc<AgentPolicy> {
+        let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
+        let told = held.error.as_ref().map(ToString::to_string);
+        let error = error.map(Arc::new);
+        let notice = error.as_ref().map(ToString::to_string).filter(|text| told.as_ref() != Some(text));
+        if notice.is_some() {
+            *self.notice.lock().unwrap_or_else(PoisonError::into_inner) = notice;
+        }
+        // No Workspaces after no Workspaces is no change that anybody has to hear of.
+        let empty = |policy: &AgentPolicy| policy.vfs.workspaces().is_empty();
+        if let Some(policy) = policy.filter(|policy| !(empty(policy) && empty(&held.policy))) {
+            held.policy = Arc::new(policy);
+            self.generation.fetch_add(1, Ordering::AcqRel);
+        }
+        held.stamp = stamp;
+        held.error = error;
+        Arc::clone(&held.policy)
+    }
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().map_or_else(|| CONFIG_FILE.to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+fn of_file(path: &Path, fault: Fault) -> ConfigError {
+    ConfigError::one(&Arc::new(Source::new(name_of(path), "")), Problem::of_file(fault))
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> ConfigError {
+    of_file(path, Fault::Unreadable(error.to_string()))
+}
+
+fn is_without_agent(error: &ConfigError) -> bool {
+    error.problems().iter().any(|problem| matches!(problem.fault(), Fault::NoSuchAgent { .. }))
+}

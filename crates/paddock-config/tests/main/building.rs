@@ -1,0 +1,238 @@
+//! From a file to what an agent perceives.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use paddock_config::template;
+use paddock_core::{AccessScope, OpKind};
+
+use crate::parsing::FULL;
+use crate::support::{Project, allowed, may_read, may_write, workspace, write};
+
+#[test]
+fn the_template_confines_an_agent_to_its_directory() {
+    let project = Project::new();
+    let text = template("shop");
+    project.write(&text);
+    let policy = project.build(&text).unwrap();
+    assert_eq!(policy.base.as_str(), "/project");
+    assert!(may_read(&policy, "src/App.tsx"));
+    assert!(!may_write(&policy, "src/App.tsx"));
+    assert!(may_write(&policy, "workspace/test.txt"));
+    assert!(!may_read(&policy, ".env") && !may_read(&policy, "a/b/.env.local"));
+    assert!(!may_read(&policy, "workspace/id_ed25519") && may_read(&policy, "workspace/id_ed25519.pub"));
+    assert!(!may_read(&policy, "/etc/passwd"));
+    assert!(!may_write(&policy, "workspace/.git/hooks/pre-commit"));
+}
+
+#[test]
+fn a_writable_directory_is_made_by_the_first_write_and_again_after_it_is_deleted() {
+    let project = Project::new();
+    let policy = project.build(&template("shop")).unwrap();
+    let directory = project.root.join("workspace");
+    assert!(!directory.exists(), "building makes nothing");
+    for _ in 0..2 {
+        write(&policy, "workspace/new/test.txt", "Hola Mundo").unwrap();
+        assert_eq!(fs::read_to_string(directory.join("new/test.txt")).unwrap(), "Hola Mundo");
+        fs::remove_dir_all(&directory).unwrap();
+    }
+}
+
+#[test]
+fn a_decision_cites_the_line_that_decides() {
+    let project = Project::new();
+    project.make("src");
+    let text = format!("# a comment\n{}hide = [\n  \"a\",\n  \"secret\",\n]\n", workspace("/code", "RO", "src"));
+    let policy = project.build(&text).unwrap();
+    let explain = |op, path: &str| {
+        let path = policy.path(path).unwrap();
+        policy.vfs.judge(op, &path).explain()
+    };
+    let scope = explain(OpKind::Write, "/code/x");
+    assert!(scope.contains("/code READ_ONLY (paddock.toml:4)"), "{scope}");
+    let hidden = explain(OpKind::Read, "/code/b/secret/x");
+    assert!(hidden.contains("hidden by the pattern \"secret\" (paddock.toml:8)"), "{hidden}");
+}
+
+#[test]
+fn agents_never_inherit() {
+    let project = Project::new();
+    let text = format!(
+        "base = \"/project\"\n{}[agents.reviewer]\nbase = \"/code\"\n{}[agents.idle]\n",
+        workspace("/project", "RW", "."),
+        workspace("/code", "RO", ".").replace("[[workspace]]", "[[agents.reviewer.workspace]]"),
+    );
+    let main = project.build(&text).unwrap();
+    let reviewer = project.build_agent(&text, "reviewer").unwrap();
+    assert!(may_write(&main, "x") && !may_read(&main, "/code/x"));
+    assert!(may_read(&reviewer, "x") && !may_write(&reviewer, "x") && !may_read(&reviewer, "/project/x"));
+    assert_eq!(project.build_agent(&text, "idle").unwrap().vfs.workspaces().len(), 0);
+    let error = project.build_agent(&text, "nobody").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "error: there is no agent \"nobody\"\n --> paddock.toml\nhint: agents of this file are \"main\", \"idle\", \"reviewer\""
+    );
+}
+
+#[test]
+fn paddocks_own_files_are_never_writable() {
+    let project = Project::new();
+    let binary = std::env::current_exe().unwrap().canonicalize().unwrap();
+    let text = format!(
+        "{}{}{}",
+        workspace("/all", "RW", "."),
+        workspace("/bin", "RW", binary.parent().unwrap().to_str().unwrap()),
+        workspace("/sub", "WO", "sub")
+    );
+    project.write(&text);
+    let text = text.replace("\"WO\"", "\"RW\"");
+    let policy = project.build(&text).unwrap();
+    for own in ["/all/paddock.toml", "/all/.paddock.schema.json", "/all/PADDOCK.toml", "/sub/paddock.toml"] {
+        assert!(may_read(&policy, own), "{own}");
+        for op in [OpKind::Write, OpKind::Edit, OpKind::Append, OpKind::Delete, OpKind::MoveFrom, OpKind::MoveTo] {
+            assert!(!allowed(&policy, op, own), "{op} {own}");
+        }
+    }
+    let name = binary.file_name().unwrap().to_str().unwrap();
+    assert!(!may_write(&policy, &format!("/bin/{name}")));
+    assert!(may_write(&policy, "/all/other.toml") && may_write(&policy, "/bin/other"), "the honest twin");
+}
+
+#[test]
+fn the_place_that_a_linked_configuration_leads_to_is_protected_too() {
+    let project = Project::new();
+    project.make("conf");
+    fs::write(project.root.join("conf/real.toml"), "").unwrap();
+    symlink("conf/real.toml", project.file()).unwrap();
+    let policy = project.build(&workspace("/all", "RW", ".")).unwrap();
+    assert!(!may_write(&policy, "/all/conf/real.toml"));
+    assert!(!may_write(&policy, "/all/paddock.toml"));
+    assert!(may_write(&policy, "/all/conf/other.toml"));
+}
+
+#[test]
+fn every_workspace_is_built_or_none() {
+    let project = Project::new();
+    let text = "[[workspace]]\nprefix = \"/a\"\nscope = \"RW\"\nmount = { physical = \".\" }\n\
+                [[workspace]]\nprefix = \"/a/secret\"\nscope = \"WO\"\nmount = { virtual = \"notes\" }\n\
+                [[workspace]]\nprefix = \"/a/try\"\nscope = \"RW\"\nmount = { overlay = \"/a\" }\n";
+    let error = project.build(text).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        r#"error: the Workspace "/a/secret" cannot be opened: Virtual Stores are not built yet
+ --> paddock.toml:8:9
+  |
+8 | mount = { virtual = "notes" }
+  |         ^^^^^^^^^^^^^^^^^^^^^
+hint: use mount = { physical = "DIRECTORY" }, or remove this Workspace
+
+error: the Workspace "/a/try" cannot be opened: overlays are not built yet
+ --> paddock.toml:12:9
+   |
+12 | mount = { overlay = "/a" }
+   |         ^^^^^^^^^^^^^^^^^^
+hint: use mount = { physical = "DIRECTORY" }, or remove this Workspace"#
+    );
+    assert!(project.build(FULL).is_err(), "the full sample needs what is not built");
+    assert!(project.build_agent(FULL, "reviewer").is_ok(), "an agent that does not need it is built");
+}
+
+#[test]
+fn directories_that_cannot_be_mounted() {
+    let project = Project::new();
+    fs::write(project.root.join("file"), "").unwrap();
+    symlink("nowhere", project.root.join("dangling")).unwrap();
+    let text = [
+        workspace("/ro", "RO", "missing"),
+        workspace("/rw", "RW", "missing-too"),
+        workspace("/wo", "WO", "missing/deep"),
+        workspace("/file", "RW", "file"),
+        workspace("/below", "RW", "file/below"),
+        workspace("/link", "RW", "dangling"),
+    ]
+    .concat();
+    let error = project.build(&text).unwrap_err();
+    let messages: Vec<String> = error.problems().iter().map(|problem| problem.fault().to_string()).collect();
+    assert_eq!(
+        messages,
+        [
+            "the directory \"missing\" behind \"/ro\" does not exist",
+            "the directory \"file\" behind \"/file\" cannot be used: it is not a directory",
+            "the directory \"file/below\" behind \"/below\" cannot be used: Not a directory (os error 20)",
+            "the directory \"dangling\" behind \"/link\" cannot be used: it is a link that leads nowhere",
+        ]
+    );
+    let lines: Vec<u32> = error.problems().iter().map(|problem| error.position(problem).unwrap().line).collect();
+    assert_eq!(lines, [4, 16, 20, 24]);
+}
+
+#[test]
+fn the_system_root_is_never_in_a_workspace() {
+    let project = Project::new();
+    fs::create_dir_all(project.top.join("home/workspaces")).unwrap();
+    symlink(&project.top, project.root.join("up")).unwrap();
+    symlink(project.top.join("home/workspaces"), project.root.join("into")).unwrap();
+    for (mount, expected) in [
+        ("..", "the mount \"TOP\" contains the System Root \"TOP/home\""),
+        ("up", "the mount \"TOP\" contains the System Root \"TOP/home\""),
+        ("/", "the mount \"/\" contains the System Root \"TOP/home\""),
+        ("../home", "the mount \"TOP/home\" lies in the System Root \"TOP/home\""),
+        ("into", "the mount \"TOP/home/workspaces\" lies in the System Root \"TOP/home\""),
+        ("../home/new/dir", "the mount \"TOP/home/new/dir\" lies in the System Root \"TOP/home\""),
+    ] {
+        for scope in ["RW", "WO"] {
+            let error = project.build(&workspace("/a", scope, mount)).unwrap_err();
+            assert_eq!(project.without_place(error.problems()[0].fault()), expected, "{mount}");
+            assert_eq!(error.position(&error.problems()[0]).unwrap().line, 4);
+        }
+    }
+    fs::create_dir(project.top.join("homely")).unwrap();
+    project.build(&workspace("/a", "RW", "../homely")).unwrap();
+}
+
+#[test]
+fn one_place_under_two_scopes_names_both_lines() {
+    let project = Project::new();
+    project.make("src");
+    symlink("src", project.root.join("alias")).unwrap();
+    let text = format!("{}{}", workspace("/code", "RO", "src"), workspace("/again", "RW", "alias"));
+    let error = project.build(&text).unwrap_err().to_string();
+    assert!(error.contains(":4:9") && error.contains(":8:9"), "{error}");
+    assert!(error.contains("note: the other one is here"), "{error}");
+    assert!(error.contains("reach the same place with scopes that disagree"), "{error}");
+    let same = format!("{}{}", workspace("/code", "RO", "src"), workspace("/again", "RO", "alias"));
+    project.build(&same).unwrap();
+    let nested = format!("{}{}", workspace("/code", "RO", "."), workspace("/code/src", "RW", "src"));
+    project.build(&nested).unwrap();
+}
+
+#[test]
+fn check_looks_at_every_agent() {
+    let project = Project::new();
+    let other = workspace("/x", "RO", "missing").replace("[[workspace]]", "[[agents.b.workspace]]");
+    let text = format!("{}{other}", workspace("/a", "RO", "gone"));
+    let error = project.check(&text).unwrap_err();
+    assert_eq!(error.problems().len(), 2, "{error}");
+    project.make("gone");
+    project.make("missing");
+    project.check(&text).unwrap();
+    assert!(!project.top.join("home").exists(), "looking makes nothing");
+}
+
+#[test]
+fn options_reach_the_store() {
+    let project = Project::new();
+    let directory = project.make("w");
+    fs::write(project.top.join("outside"), "text").unwrap();
+    fs::hard_link(project.top.join("outside"), directory.join("linked")).unwrap();
+    let text = workspace("/w", "RW", "w");
+    let read = |text: &str| {
+        let policy = project.build(text).unwrap();
+        assert_eq!(policy.vfs.workspaces()[0].scope(), AccessScope::ReadWrite);
+        crate::support::read(&policy, "/w/linked")
+    };
+    assert_eq!(read(&text).unwrap(), b"text");
+    assert!(read(&format!("{text}hard_links = \"deny\"\n")).is_err());
+    let durable = project.build(&format!("{text}durability = \"disk\"\n")).unwrap();
+    write(&durable, "/w/new", "x").unwrap();
+}

@@ -1,0 +1,149 @@
+//! A project in a temporary directory, with its System Root beside it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use paddock_config::{ConfigError, ConfigFile, Host, Ports, Reloader, build, check};
+use paddock_core::{
+    AgentName, AgentPolicy, Call, CallId, Cancel, Expect, Gate, LogicalPath, NoJournal, OpKind, Operation, Outcome,
+    Passed, Permit, Plan, Refused, Request, Risk,
+};
+use paddock_state::{HomeSources, SystemRoot};
+
+struct Open;
+
+impl Gate for Open {
+    fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
+        Ok(Passed::Now(permit.grant()))
+    }
+}
+
+pub(crate) fn ports() -> Ports {
+    Ports { gate: Arc::new(Open), journal: Arc::new(NoJournal) }
+}
+
+pub(crate) struct Project {
+    _keep: tempfile::TempDir,
+    pub(crate) top: PathBuf,
+    pub(crate) root: PathBuf,
+}
+
+impl Project {
+    pub(crate) fn new() -> Self {
+        let keep = tempfile::tempdir().unwrap();
+        let top = keep.path().canonicalize().unwrap();
+        let root = top.join("project");
+        fs::create_dir(&root).unwrap();
+        Self { _keep: keep, top, root }
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.root.join("paddock.toml")
+    }
+
+    pub(crate) fn write(&self, text: &str) {
+        fs::write(self.file(), text).unwrap();
+    }
+
+    pub(crate) fn make(&self, directory: &str) -> PathBuf {
+        let path = self.root.join(directory);
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    pub(crate) fn system_root(&self) -> SystemRoot {
+        system_root(&self.top.join("home"))
+    }
+
+    pub(crate) fn host(&self) -> Host {
+        Host::new(&self.file(), self.system_root()).unwrap()
+    }
+
+    pub(crate) fn build(&self, text: &str) -> Result<AgentPolicy, ConfigError> {
+        self.build_agent(text, "main")
+    }
+
+    pub(crate) fn build_agent(&self, text: &str, agent: &str) -> Result<AgentPolicy, ConfigError> {
+        let file = ConfigFile::parse("paddock.toml", text)?;
+        build(&file, &AgentName::parse(agent).unwrap(), &self.host(), &ports())
+    }
+
+    pub(crate) fn check(&self, text: &str) -> Result<(), ConfigError> {
+        check(&ConfigFile::parse("paddock.toml", text)?, &self.host())
+    }
+
+    pub(crate) fn reloader(&self) -> Result<Reloader, ConfigError> {
+        self.reloader_of("main")
+    }
+
+    pub(crate) fn reloader_of(&self, agent: &str) -> Result<Reloader, ConfigError> {
+        Reloader::start(&self.file(), AgentName::parse(agent).unwrap(), self.system_root(), ports())
+    }
+
+    /// An error's text with the temporary directory taken out.
+    pub(crate) fn without_place(&self, text: &impl ToString) -> String {
+        text.to_string().replace(self.top.to_str().unwrap(), "TOP")
+    }
+}
+
+pub(crate) fn system_root(at: &Path) -> SystemRoot {
+    let sources = HomeSources { option: Some(at.to_owned()), ..HomeSources::default() };
+    SystemRoot::resolve(&sources, None).unwrap()
+}
+
+pub(crate) fn workspace(prefix: &str, scope: &str, physical: &str) -> String {
+    format!("[[workspace]]\nprefix = \"{prefix}\"\nscope = \"{scope}\"\nmount = {{ physical = \"{physical}\" }}\n")
+}
+
+pub(crate) fn allowed(policy: &AgentPolicy, op: OpKind, path: &str) -> bool {
+    let path = policy.path(path).unwrap();
+    policy.vfs.judge(op, &path).allowed()
+}
+
+pub(crate) fn may_write(policy: &AgentPolicy, path: &str) -> bool {
+    allowed(policy, OpKind::Write, path)
+}
+
+pub(crate) fn may_read(policy: &AgentPolicy, path: &str) -> bool {
+    allowed(policy, OpKind::Read, path)
+}
+
+/// Every verdict of a policy on every probe: two equal ones grant the same.
+pub(crate) fn verdicts(policy: &AgentPolicy, probes: &[&str]) -> Vec<bool> {
+    let paths = probes.iter().map(|probe| LogicalPath::parse(probe, &LogicalPath::top()).unwrap());
+    let asked = paths.flat_map(|path| OpKind::ALL.map(|op| (op, path.clone())));
+    asked.map(|(op, path)| policy.vfs.judge(op, &path).allowed()).collect()
+}
+
+/// Writes a file the way a tool call does.
+pub(crate) fn write(policy: &AgentPolicy, path: &str, content: &str) -> Result<(), Refused> {
+    let cancel = Cancel::default();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let call = Call { id: CallId::next(), agent: &policy.agent, cancel: &cancel, deadline };
+    let path = policy.path(path).unwrap();
+    let plan = policy.vfs.plan(&call, Operation::Write { path, content: content.into(), expect: Expect::Any })?;
+    let request = Request { tool: "write_file", risk: Risk::Low };
+    let Passed::Now(token) = policy.vfs.ask(&call, &request, &plan)? else {
+        panic!("the gate is open");
+    };
+    policy.vfs.run(&call, plan, token).map(drop)
+}
+
+/// Reads a file the way a tool call does.
+pub(crate) fn read(policy: &AgentPolicy, path: &str) -> Result<Vec<u8>, Refused> {
+    let cancel = Cancel::default();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let call = Call { id: CallId::next(), agent: &policy.agent, cancel: &cancel, deadline };
+    let path = policy.path(path).unwrap();
+    let plan = policy.vfs.plan(&call, Operation::Read { path, range: 0..u64::MAX })?;
+    let request = Request { tool: "read_file", risk: Risk::Low };
+    let Passed::Now(token) = policy.vfs.ask(&call, &request, &plan)? else {
+        panic!("the gate is open");
+    };
+    match policy.vfs.run(&call, plan, token)? {
+        Outcome::Read { bytes, .. } => Ok(bytes),
+        other => panic!("{other:?}"),
+    }
+}
