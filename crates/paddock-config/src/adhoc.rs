@@ -76,7 +76,7 @@ pub enum AdhocError {
     Names(#[from] NameRuleError),
     /// Two of them reach one place and disagree about it.
     #[error("{0}")]
-    Contradiction(#[from] BuildError),
+    Contradiction(Box<BuildError>),
 }
 
 impl AdhocError {
@@ -117,7 +117,8 @@ pub fn adhoc(dirs: &[AdhocDir], host: &Host, ports: &Ports) -> Result<AgentPolic
         _ => LogicalPath::top(),
     };
     let workspaces = workspaces.into_iter().map(|(workspace, _)| workspace).collect();
-    let vfs = Vfs::new(workspaces, Arc::clone(&ports.gate), Arc::clone(&ports.journal))?;
+    let vfs = Vfs::new(workspaces, Arc::clone(&ports.gate), Arc::clone(&ports.journal))
+        .map_err(|error| AdhocError::Contradiction(Box::new(error)))?;
     Ok(AgentPolicy { agent: AgentName::main(), base, vfs })
 }
 

@@ -67,9 +67,7 @@ impl HomeError {
                 format!("{ELSEWHERE}, one that is outside the Project Root")
             }
             Self::WritableByOthers { home, .. } => format!("run: chmod 700 \"{}\"", home.display()),
-            Self::NotOurs { .. } | Self::NotADirectory(_) | Self::Unresolvable(_) => {
-                ELSEWHERE.into()
-            }
+            Self::NotOurs { .. } | Self::NotADirectory(_) | Self::Unresolvable(_) => ELSEWHERE.into(),
             Self::Io { .. } => {
                 format!("make it readable and writable for you, or {ELSEWHERE}")
             }
@@ -77,10 +75,7 @@ impl HomeError {
     }
 
     pub(crate) fn io(home: impl Into<PathBuf>, source: io::Error) -> Self {
-        Self::Io {
-            home: home.into(),
-            source,
-        }
+        Self::Io { home: home.into(), source }
     }
 }
 
@@ -128,21 +123,13 @@ impl StateError {
             Self::Io { .. } => "check the directory's owner and mode, and the free space".into(),
             Self::NoOrigin(path) | Self::DamagedOrigin { path, .. } => format!(
                 "restore its origin.json from a backup, or move \"{}\" away to begin anew",
-                if path.ends_with("origin.json") {
-                    path.parent().unwrap_or(path)
-                } else {
-                    path
-                }
-                .display()
+                if path.ends_with("origin.json") { path.parent().unwrap_or(path) } else { path }.display()
             ),
             Self::Taken { .. } => "give the project another name in paddock.toml".into(),
         }
     }
 
     pub(crate) fn io(path: impl Into<PathBuf>, source: io::Error) -> Self {
-        Self::Io {
-            path: path.into(),
-            source,
-        }
+        Self::Io { path: path.into(), source }
     }
 }

@@ -7,10 +7,7 @@
 //! It must never know agents or tools, and never hand one project's state to another.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
-#![allow(
-    clippy::disallowed_methods,
-    reason = "the System Root is on the host's disk and this crate owns it"
-)]
+#![allow(clippy::disallowed_methods, reason = "the System Root is on the host's disk and this crate owns it")]
 
 mod error;
 mod origin;

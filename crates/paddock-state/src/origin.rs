@@ -23,10 +23,7 @@ pub struct Origin {
 impl Origin {
     /// The origin of a package in a canonical Project Root.
     pub fn new(project_root: impl Into<PathBuf>, package: impl Into<String>) -> Self {
-        Self {
-            project_root: project_root.into(),
-            package: package.into(),
-        }
+        Self { project_root: project_root.into(), package: package.into() }
     }
 
     /// The origin of a project that may not name its package: the directory's name stands in.
@@ -74,9 +71,9 @@ impl Origin {
         let written: Written = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let project_root = match written.project_root_hex {
             None => PathBuf::from(written.project_root),
-            Some(digits) => PathBuf::from(OsString::from_vec(
-                from_hex(&digits).ok_or("project_root_hex is not hexadecimal")?,
-            )),
+            Some(digits) => {
+                PathBuf::from(OsString::from_vec(from_hex(&digits).ok_or("project_root_hex is not hexadecimal")?))
+            }
         };
         Ok(Self::new(project_root, written.package))
     }
@@ -84,12 +81,7 @@ impl Origin {
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "package \"{}\" in \"{}\"",
-            self.package,
-            self.project_root.display()
-        )
+        write!(f, "package \"{}\" in \"{}\"", self.package, self.project_root.display())
     }
 }
 
@@ -105,9 +97,7 @@ struct Written {
 }
 
 fn directory_name(path: &Path) -> String {
-    path.file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default()
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -145,13 +135,7 @@ mod tests {
 
     #[test]
     fn a_damaged_origin_is_not_read() {
-        for text in [
-            "",
-            "{",
-            "[]",
-            "{\"package\":\"x\"}",
-            "{\"project_root\":1,\"package\":\"x\"}",
-        ] {
+        for text in ["", "{", "[]", "{\"package\":\"x\"}", "{\"project_root\":1,\"package\":\"x\"}"] {
             assert!(Origin::from_json(text).is_err(), "{text}");
         }
         let odd = r#"{"project_root":"/a","project_root_hex":"2f6","package":"x"}"#;

@@ -30,11 +30,7 @@ impl HomeSources {
     /// The option beside what the process' environment says.
     #[must_use]
     pub fn from_environment(option: Option<PathBuf>) -> Self {
-        Self {
-            option,
-            variable: std::env::var_os("PADDOCK_HOME"),
-            home: std::env::home_dir(),
-        }
+        Self { option, variable: std::env::var_os("PADDOCK_HOME"), home: std::env::home_dir() }
     }
 
     fn strongest(&self) -> Option<PathBuf> {
@@ -82,10 +78,8 @@ impl SystemRoot {
     /// # Errors
     /// When it cannot be made, or is no longer ours alone.
     pub fn ensure(&self) -> Result<(), HomeError> {
-        self.make_private(&self.path)
-            .map_err(|error| HomeError::io(&self.path, error))?;
-        let found =
-            fs::symlink_metadata(&self.path).map_err(|error| HomeError::io(&self.path, error))?;
+        self.make_private(&self.path).map_err(|error| HomeError::io(&self.path, error))?;
+        let found = fs::symlink_metadata(&self.path).map_err(|error| HomeError::io(&self.path, error))?;
         refuse_unsafe(&self.path, &found)
     }
 
@@ -114,19 +108,13 @@ impl SystemRoot {
     }
 
     pub(crate) fn make_private(&self, directory: &Path) -> io::Result<()> {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(directory)
+        DirBuilder::new().recursive(true).mode(0o700).create(directory)
     }
 }
 
 fn refuse_inside(home: &Path, project: &Path) -> Result<(), HomeError> {
     if home.starts_with(project) {
-        return Err(HomeError::InsideProject {
-            home: home.to_owned(),
-            project: project.to_owned(),
-        });
+        return Err(HomeError::InsideProject { home: home.to_owned(), project: project.to_owned() });
     }
     Ok(())
 }

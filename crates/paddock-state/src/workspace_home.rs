@@ -56,10 +56,7 @@ impl WorkspaceHome {
         if owner == *origin {
             return Ok(hashed);
         }
-        Err(StateError::Taken {
-            path: hashed.path,
-            owner: Box::new(owner),
-        })
+        Err(StateError::Taken { path: hashed.path, owner: Box::new(owner) })
     }
 
     /// The id it is kept under.
@@ -113,9 +110,9 @@ impl WorkspaceHome {
     fn owner(&self) -> Result<Option<Origin>, StateError> {
         let file = self.origin_file();
         match fs::read_to_string(&file) {
-            Ok(text) => Origin::from_json(&text)
-                .map(Some)
-                .map_err(|reason| StateError::DamagedOrigin { path: file, reason }),
+            Ok(text) => {
+                Origin::from_json(&text).map(Some).map_err(|reason| StateError::DamagedOrigin { path: file, reason })
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.refuse_orphan(),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 let reason = "it is not text".to_owned();
@@ -155,12 +152,9 @@ impl WorkspaceHome {
 /// A new directory beside the others that holds the origin and nothing else.
 fn prepare(system: &SystemRoot, origin: &Origin) -> Result<PathBuf, StateError> {
     let directory = system.workspaces_dir().join(unused_name());
-    system
-        .make_private(&directory)
-        .map_err(|error| StateError::io(&directory, error))?;
+    system.make_private(&directory).map_err(|error| StateError::io(&directory, error))?;
     let file = directory.join(ORIGIN_FILE);
-    write_durably(&file, origin.to_json().as_bytes())
-        .map_err(|error| StateError::io(&file, error))?;
+    write_durably(&file, origin.to_json().as_bytes()).map_err(|error| StateError::io(&file, error))?;
     Ok(directory)
 }
 
@@ -168,10 +162,7 @@ fn prepare(system: &SystemRoot, origin: &Origin) -> Result<PathBuf, StateError> 
 fn unused_name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let since = std::time::UNIX_EPOCH
-        .elapsed()
-        .unwrap_or_default()
-        .as_nanos();
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
     format!(".new-{}-{since}-{count}", std::process::id())
 }
 

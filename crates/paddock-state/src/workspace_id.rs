@@ -73,10 +73,7 @@ impl AsRef<Path> for WorkspaceId {
 }
 
 fn tokens(origin: &Origin) -> (String, String) {
-    (
-        token(&origin.project_root().to_string_lossy()),
-        token(origin.package()),
-    )
+    (token(&origin.project_root().to_string_lossy()), token(origin.package()))
 }
 
 /// Runs of characters outside `[A-Za-z0-9.-]` become one `_`, none of them at the ends.
@@ -133,10 +130,7 @@ mod tests {
     fn two_places_with_one_plain_id_differ_with_the_hash() {
         let (first, second) = (Origin::new("/a/b_c", "p"), Origin::new("/a_b/c", "p"));
         assert_eq!(WorkspaceId::of(&first), WorkspaceId::of(&second));
-        assert_ne!(
-            WorkspaceId::with_hash(&first),
-            WorkspaceId::with_hash(&second)
-        );
+        assert_ne!(WorkspaceId::with_hash(&first), WorkspaceId::with_hash(&second));
     }
 
     proptest! {

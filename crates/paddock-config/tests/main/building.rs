@@ -3,11 +3,11 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use paddock_config::template;
-use paddock_core::{AccessScope, OpKind};
+use paddock_config::{ConfigFile, Host, build, template};
+use paddock_core::{AccessScope, AgentName, OpKind, Operation};
 
 use crate::parsing::FULL;
-use crate::support::{Project, allowed, may_read, may_write, workspace, write};
+use crate::support::{Project, act, allowed, may_read, may_write, ports, read, system_root, workspace, write};
 
 #[test]
 fn the_template_confines_an_agent_to_its_directory() {
@@ -108,6 +108,24 @@ fn the_place_that_a_linked_configuration_leads_to_is_protected_too() {
     assert!(!may_write(&policy, "/all/conf/real.toml"));
     assert!(!may_write(&policy, "/all/paddock.toml"));
     assert!(may_write(&policy, "/all/conf/other.toml"));
+}
+
+#[test]
+fn a_directory_that_holds_the_configuration_cannot_be_moved_or_deleted() {
+    let project = Project::new();
+    let home = tempfile::tempdir().unwrap();
+    project.write("");
+    fs::create_dir(project.top.join("other")).unwrap();
+    let file = ConfigFile::parse("paddock.toml", &workspace("/top", "RW", "..")).unwrap();
+    let host = Host::new(&project.file(), system_root(&home.path().join("home"))).unwrap();
+    let policy = build(&file, &AgentName::main(), &host, &ports()).unwrap();
+    let path = |text: &str| policy.path(text).unwrap();
+    let moved = |from: &str| act(&policy, Operation::Move { from: path(from), to: path("/top/away") });
+    assert!(moved("/top/project").is_err());
+    assert!(act(&policy, Operation::Delete { path: path("/top/project"), recursive: true }).is_err());
+    assert!(project.file().exists());
+    moved("/top/other").unwrap();
+    assert!(project.top.join("away").is_dir(), "the honest twin");
 }
 
 #[test]
@@ -226,13 +244,13 @@ fn options_reach_the_store() {
     fs::write(project.top.join("outside"), "text").unwrap();
     fs::hard_link(project.top.join("outside"), directory.join("linked")).unwrap();
     let text = workspace("/w", "RW", "w");
-    let read = |text: &str| {
+    let linked = |text: &str| {
         let policy = project.build(text).unwrap();
         assert_eq!(policy.vfs.workspaces()[0].scope(), AccessScope::ReadWrite);
-        crate::support::read(&policy, "/w/linked")
+        read(&policy, "/w/linked")
     };
-    assert_eq!(read(&text).unwrap(), b"text");
-    assert!(read(&format!("{text}hard_links = \"deny\"\n")).is_err());
+    assert_eq!(linked(&text).unwrap(), b"text");
+    assert!(linked(&format!("{text}hard_links = \"deny\"\n")).is_err());
     let durable = project.build(&format!("{text}durability = \"disk\"\n")).unwrap();
     write(&durable, "/w/new", "x").unwrap();
 }

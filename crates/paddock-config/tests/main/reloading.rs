@@ -94,7 +94,7 @@ fn a_file_that_cannot_be_read_takes_everything_away() {
     project.write(&text);
     assert_eq!(reloader.current().vfs.workspaces().len(), 1);
     if !rustix::process::geteuid().is_root() {
-        fs::set_permissions(project.file(), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(project.file(), fs::Permissions::from_mode(0o000)).unwrap();
         assert_eq!(reloader.current().vfs.workspaces().len(), 0);
     }
 }

@@ -117,32 +117,27 @@ pub(crate) fn verdicts(policy: &AgentPolicy, probes: &[&str]) -> Vec<bool> {
     asked.map(|(op, path)| policy.vfs.judge(op, &path).allowed()).collect()
 }
 
-/// Writes a file the way a tool call does.
-pub(crate) fn write(policy: &AgentPolicy, path: &str, content: &str) -> Result<(), Refused> {
+/// Does one operation the way a tool call does.
+pub(crate) fn act(policy: &AgentPolicy, operation: Operation) -> Result<Outcome, Refused> {
     let cancel = Cancel::default();
     let deadline = Instant::now() + Duration::from_secs(60);
     let call = Call { id: CallId::next(), agent: &policy.agent, cancel: &cancel, deadline };
-    let path = policy.path(path).unwrap();
-    let plan = policy.vfs.plan(&call, Operation::Write { path, content: content.into(), expect: Expect::Any })?;
-    let request = Request { tool: "write_file", risk: Risk::Low };
+    let plan = policy.vfs.plan(&call, operation)?;
+    let request = Request { tool: "test", risk: Risk::Low };
     let Passed::Now(token) = policy.vfs.ask(&call, &request, &plan)? else {
         panic!("the gate is open");
     };
-    policy.vfs.run(&call, plan, token).map(drop)
+    policy.vfs.run(&call, plan, token)
 }
 
-/// Reads a file the way a tool call does.
-pub(crate) fn read(policy: &AgentPolicy, path: &str) -> Result<Vec<u8>, Refused> {
-    let cancel = Cancel::default();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let call = Call { id: CallId::next(), agent: &policy.agent, cancel: &cancel, deadline };
+pub(crate) fn write(policy: &AgentPolicy, path: &str, content: &str) -> Result<(), Refused> {
     let path = policy.path(path).unwrap();
-    let plan = policy.vfs.plan(&call, Operation::Read { path, range: 0..u64::MAX })?;
-    let request = Request { tool: "read_file", risk: Risk::Low };
-    let Passed::Now(token) = policy.vfs.ask(&call, &request, &plan)? else {
-        panic!("the gate is open");
-    };
-    match policy.vfs.run(&call, plan, token)? {
+    act(policy, Operation::Write { path, content: content.into(), expect: Expect::Any }).map(drop)
+}
+
+pub(crate) fn read(policy: &AgentPolicy, path: &str) -> Result<Vec<u8>, Refused> {
+    let path = policy.path(path).unwrap();
+    match act(policy, Operation::Read { path, range: 0..u64::MAX })? {
         Outcome::Read { bytes, .. } => Ok(bytes),
         other => panic!("{other:?}"),
     }

@@ -7,10 +7,7 @@ use std::path::{Path, PathBuf};
 use paddock_state::{HomeError, HomeSources, SystemRoot};
 
 fn at(path: &Path) -> HomeSources {
-    HomeSources {
-        option: Some(path.to_owned()),
-        ..HomeSources::default()
-    }
+    HomeSources { option: Some(path.to_owned()), ..HomeSources::default() }
 }
 
 fn temporary() -> (tempfile::TempDir, PathBuf) {
@@ -27,12 +24,7 @@ fn the_option_beats_the_variable_beats_the_home_directory() {
         variable: Some(here.join("variable").into()),
         home: Some(here.clone()),
     };
-    let path = |sources: &HomeSources| {
-        SystemRoot::resolve(sources, None)
-            .unwrap()
-            .path()
-            .to_owned()
-    };
+    let path = |sources: &HomeSources| SystemRoot::resolve(sources, None).unwrap().path().to_owned();
     assert_eq!(path(&sources), here.join("option"));
     sources.option = None;
     assert_eq!(path(&sources), here.join("variable"));
@@ -40,14 +32,8 @@ fn the_option_beats_the_variable_beats_the_home_directory() {
     assert_eq!(path(&sources), here.join(".paddock"));
     sources.home = None;
     let error = SystemRoot::resolve(&sources, None).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "there is no home directory to keep the System Root in"
-    );
-    assert_eq!(
-        error.hint(),
-        "set HOME, or name a directory with --home or PADDOCK_HOME"
-    );
+    assert_eq!(error.to_string(), "there is no home directory to keep the System Root in");
+    assert_eq!(error.hint(), "set HOME, or name a directory with --home or PADDOCK_HOME");
 }
 
 #[test]
@@ -56,10 +42,7 @@ fn it_is_made_only_when_needed_and_private() {
     let system = SystemRoot::resolve(&at(&here.join("a/b")), None).unwrap();
     assert!(!here.join("a").exists());
     system.ensure().unwrap();
-    assert_eq!(
-        fs::metadata(here.join("a/b")).unwrap().mode() & 0o777,
-        0o700
-    );
+    assert_eq!(fs::metadata(here.join("a/b")).unwrap().mode() & 0o777, 0o700);
     system.ensure().unwrap();
 }
 
@@ -134,15 +117,9 @@ fn one_that_others_can_write_is_refused() {
         if let Err(error) = result {
             assert_eq!(
                 error.to_string(),
-                format!(
-                    "the System Root \"{}\" is writable by others (mode {mode:03o})",
-                    home.display()
-                )
+                format!("the System Root \"{}\" is writable by others (mode {mode:03o})", home.display())
             );
-            assert_eq!(
-                error.hint(),
-                format!("run: chmod 700 \"{}\"", home.display())
-            );
+            assert_eq!(error.hint(), format!("run: chmod 700 \"{}\"", home.display()));
         }
     }
 }
@@ -154,10 +131,7 @@ fn one_that_became_unsafe_is_refused_before_use() {
     let system = SystemRoot::resolve(&at(&home), None).unwrap();
     fs::create_dir(&home).unwrap();
     fs::set_permissions(&home, Permissions::from_mode(0o777)).unwrap();
-    assert!(matches!(
-        system.ensure(),
-        Err(HomeError::WritableByOthers { mode: 0o777, .. })
-    ));
+    assert!(matches!(system.ensure(), Err(HomeError::WritableByOthers { mode: 0o777, .. })));
     fs::remove_dir(&home).unwrap();
     fs::create_dir(here.join("elsewhere")).unwrap();
     symlink(here.join("elsewhere"), &home).unwrap();
@@ -177,18 +151,11 @@ fn another_users_directory_is_refused() {
     // `/` and `/proc` belong to root; where the tests run as root, a directory is given away instead.
     let (_keep, here) = temporary();
     let root = rustix::process::geteuid().is_root();
-    let (home, owner) = if root {
-        (here.join("given"), 12345)
-    } else {
-        (PathBuf::from("/proc"), 0)
-    };
+    let (home, owner) = if root { (here.join("given"), 12345) } else { (PathBuf::from("/proc"), 0) };
     if root {
         fs::create_dir(&home).unwrap();
         std::os::unix::fs::chown(&home, Some(owner), None).unwrap();
     }
     let error = SystemRoot::resolve(&at(&home), None).unwrap_err();
-    assert!(
-        matches!(error, HomeError::NotOurs { owner: found, .. } if found == owner),
-        "{error}"
-    );
+    assert!(matches!(error, HomeError::NotOurs { owner: found, .. } if found == owner), "{error}");
 }

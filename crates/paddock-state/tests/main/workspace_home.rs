@@ -7,10 +7,7 @@ use std::path::Path;
 use paddock_state::{HomeSources, Origin, StateError, SystemRoot, WorkspaceHome, WorkspaceId};
 
 fn system(at: &Path) -> SystemRoot {
-    let sources = HomeSources {
-        option: Some(at.join("home")),
-        ..HomeSources::default()
-    };
+    let sources = HomeSources { option: Some(at.join("home")), ..HomeSources::default() };
     SystemRoot::resolve(&sources, None).unwrap()
 }
 
@@ -27,11 +24,7 @@ fn a_project_finds_its_place_again() {
     assert_eq!(fs::metadata(home.path()).unwrap().mode() & 0o777, 0o700);
     assert_eq!(WorkspaceHome::claim(&system, &origin).unwrap(), home);
     assert_eq!(WorkspaceHome::find(&system, &origin).unwrap(), Some(home));
-    assert_eq!(
-        fs::read_dir(system.workspaces_dir()).unwrap().count(),
-        1,
-        "nothing is left over"
-    );
+    assert_eq!(fs::read_dir(system.workspaces_dir()).unwrap().count(), 1, "nothing is left over");
 }
 
 #[test]
@@ -62,10 +55,7 @@ fn of_many_that_race_for_one_id_each_gets_its_own() {
                 scope.spawn(move || (n % 4, WorkspaceHome::claim(system, &origin).unwrap()))
             })
             .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect()
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     for (one, home) in &claims {
         for (another, other) in &claims {
@@ -82,21 +72,13 @@ fn state_without_an_origin_is_nobodys() {
     let origin = Origin::new("/a", "p");
     let place = system.workspaces_dir().join("a__p");
     fs::create_dir_all(&place).unwrap();
-    fs::set_permissions(
-        system.path(),
-        std::os::unix::fs::PermissionsExt::from_mode(0o700),
-    )
-    .unwrap();
+    fs::set_permissions(system.path(), std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
     WorkspaceHome::claim(&system, &origin).expect("an empty directory is free");
     fs::remove_file(place.join("origin.json")).unwrap();
     fs::write(place.join("state.db"), "x").unwrap();
     let error = WorkspaceHome::claim(&system, &origin).unwrap_err();
     assert!(matches!(error, StateError::NoOrigin(_)), "{error}");
-    assert!(
-        error.hint().starts_with("restore its origin.json"),
-        "{}",
-        error.hint()
-    );
+    assert!(error.hint().starts_with("restore its origin.json"), "{}", error.hint());
     for damaged in [&b"{"[..], b"\xff\xfe"] {
         fs::write(place.join("origin.json"), damaged).unwrap();
         let error = WorkspaceHome::claim(&system, &origin).unwrap_err();
@@ -111,17 +93,10 @@ fn even_the_hashed_id_is_checked() {
     let (first, second) = (Origin::new("/a/b_c", "p"), Origin::new("/a_b/c", "p"));
     WorkspaceHome::claim(&system, &first).unwrap();
     let stolen = WorkspaceHome::claim(&system, &second).unwrap();
-    fs::copy(
-        system.workspaces_dir().join("a_b_c__p/origin.json"),
-        stolen.origin_file(),
-    )
-    .unwrap();
+    fs::copy(system.workspaces_dir().join("a_b_c__p/origin.json"), stolen.origin_file()).unwrap();
     let error = WorkspaceHome::claim(&system, &second).unwrap_err();
     assert_eq!(
         error.to_string(),
-        format!(
-            "\"{}\" already belongs to package \"p\" in \"/a/b_c\"",
-            stolen.path().display()
-        )
+        format!("\"{}\" already belongs to package \"p\" in \"/a/b_c\"", stolen.path().display())
     );
 }
