@@ -135,7 +135,8 @@ impl Vfs {
                         }
                     }
                 }
-                if entry.kind == Kind::Dir && nested.peek().is_some_and(|w| w.prefix.below(&path).is_some()) {
+                // Whatever it is, it is shown here and not again as the way to the Workspace.
+                if nested.peek().is_some_and(|w| w.prefix.below(&path).is_some()) {
                     shown_up_to = Some(path.clone());
                 }
                 let found = Found { path: path.as_str().to_owned(), kind: entry.kind, plain: entry.plain, scope: None };
@@ -219,7 +220,7 @@ impl Vfs {
                 Err(_) => hits.unreachable.push(workspace.prefix.clone()),
             }
         }
-        keep_first(&mut hits, search.limit);
+        keep_first(&mut hits, search);
         Ok(hits)
     }
 
@@ -283,22 +284,32 @@ fn query_for(search: &Search, workspace: &Workspace, lead: &str) -> Query {
         glob: search.glob.as_ref().map(|glob| glob.under(lead)),
         context: search.context,
         // One more than asked for tells whether there is more.
-        limit: search.limit + 1,
+        limit: search.limit.saturating_add(1),
         skip_ignored: search.skip_ignored,
         after: search.after.as_ref().and_then(|a| a.below(&workspace.prefix)).map(|rel| rel.as_str().to_owned()),
     }
 }
 
 /// Puts lines from several Workspaces into one order and keeps the first `limit` matches.
-fn keep_first(hits: &mut Hits, limit: usize) {
+fn keep_first(hits: &mut Hits, search: &Search) {
     hits.found.sort_by(|a, b| tree_order(&a.path, &b.path).then(a.line.cmp(&b.line)));
     let mut matches = 0;
     let cut = hits.found.iter().position(|hit: &Hit| {
         matches += usize::from(hit.matched);
-        matches > limit
+        matches > search.limit
     });
     if let Some(cut) = cut {
         hits.more = true;
         hits.found.truncate(cut);
+        drop_stray_context(&mut hits.found, search.context.into());
     }
+}
+
+/// The lines that led up to a match which was cut off go with it.
+fn drop_stray_context(found: &mut Vec<Hit>, context: u64) {
+    let Some(last) = found.iter().rposition(|hit| hit.matched) else { return found.clear() };
+    let end = found[last].line.saturating_add(context);
+    let follows = |hit: &&Hit| hit.path == found[last].path && hit.line <= end;
+    let kept = found[last..].iter().take_while(follows).count();
+    found.truncate(last + kept);
 }
