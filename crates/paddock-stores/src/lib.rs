@@ -8,6 +8,7 @@
 #![allow(clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+pub mod conformance;
 pub mod doubles;
 mod ignores;
 mod memory;

@@ -332,11 +332,10 @@ impl TopHits {
 /// The context that led up to a match which was cut off goes with it.
 fn drop_stray_context(hits: &mut Vec<Hit>, context: u64) {
     let Some(last) = hits.iter().rposition(|hit| hit.matched) else { return hits.clear() };
-    let (path, line) = (hits[last].path.clone(), hits[last].line);
-    let stray = hits[last..].iter().position(|hit| hit.path != path || hit.line > line + context);
-    if let Some(stray) = stray {
-        hits.truncate(last + stray);
-    }
+    let end = hits[last].line.saturating_add(context);
+    let follows = |hit: &&Hit| hit.path == hits[last].path && hit.line <= end;
+    let kept = hits[last..].iter().take_while(follows).count();
+    hits.truncate(last + kept);
 }
 
 /// A path that sorts as a tree is walked.

@@ -5,8 +5,8 @@
 
 use paddock_core::{ErrorKind, PathGlob, Search};
 
-use super::world::{error, lines, path_of, search};
 use super::Fixture;
+use super::world::{error, lines, path_of, search};
 
 pub fn matching_lines_come_in_tree_order(fixture: &Fixture) {
     let world = fixture.world();

@@ -64,12 +64,18 @@ pub struct World {
 }
 
 impl World {
-    pub(super) fn new(spaces: &[Space<'_>], fresh: Vec<Box<dyn Fresh>>) -> Self {
+    pub(super) fn new(
+        spaces: &[Space<'_>],
+        fresh: Vec<Box<dyn Fresh>>,
+        mut wrap: impl FnMut(usize, Arc<dyn Store>) -> Arc<dyn Store>,
+    ) -> Self {
         let stores: Vec<Arc<dyn Store>> = fresh.iter().map(|fresh| fresh.store()).collect();
-        let vfs = vfs_of(spaces.iter().zip(&stores).map(|(space, store)| {
-            let hide = space.hide.iter().map(|text| HidePattern { text: (*text).to_owned(), origin: Origin::unknown() });
+        let vfs = vfs_of(spaces.iter().zip(&stores).enumerate().map(|(i, (space, store))| {
+            let store = wrap(i, Arc::clone(store));
+            let hide =
+                space.hide.iter().map(|text| HidePattern { text: (*text).to_owned(), origin: Origin::unknown() });
             let names = NameRules::new(hide.collect(), &[], &[]).unwrap();
-            workspace(space.prefix, space.scope, store).with_names(names)
+            workspace(space.prefix, space.scope, &store).with_names(names)
         }));
         let unguard: Vec<String> = GUARDED.iter().map(|row| row.name.to_owned()).collect();
         let behind = vfs_of(stores.iter().enumerate().map(|(i, store)| {
@@ -117,7 +123,7 @@ impl World {
     }
 
     /// Plans now; what comes back does it later.
-    pub fn plan(&self, operation: Operation) -> impl FnOnce() -> Result<Outcome, Refused> {
+    pub fn plan(&self, operation: Operation) -> impl FnOnce() -> Result<Outcome, Refused> + '_ {
         let plan = self.call(|call| self.vfs.plan(call, operation)).unwrap();
         move || self.call(|call| finish(&self.vfs, call, plan))
     }

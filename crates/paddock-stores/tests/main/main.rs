@@ -1,5 +1,9 @@
 //! The tests of the Stores, in one binary.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+// A test prepares and inspects the host's disk behind the Store's back.
+#![allow(clippy::disallowed_methods)]
 
 mod adversaries;
+mod conformance;
+mod doubles;

@@ -1,0 +1,196 @@
+//! What the guard does when a Store misbehaves: nothing hangs, nothing is hidden, nothing is lost.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use paddock_core::{
+    AccessScope, AgentName, Browse, Call, CallId, Cancel, ErrorKind, Expect, Gate, LogicalPath, Mount, NoJournal,
+    Operation, Outcome, Passed, Permit, Plan, Refused, Request, Risk, Search, Store, Vfs, Workspace,
+};
+use paddock_stores::MemoryStore;
+use paddock_stores::doubles::{Denying, FailsAt, Method, Panicking, Recording, Stalling};
+
+struct Open;
+
+impl Gate for Open {
+    fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
+        Ok(Passed::Now(permit.grant()))
+    }
+}
+
+fn path(text: &str) -> LogicalPath {
+    LogicalPath::parse(text, &LogicalPath::top()).unwrap()
+}
+
+fn vfs(spaces: Vec<(&str, AccessScope, Arc<dyn Store>)>) -> Vfs {
+    let workspace = |(prefix, scope, store)| Workspace::new(path(prefix), scope, Mount::new(store, None));
+    Vfs::new(spaces.into_iter().map(workspace).collect(), Arc::new(Open), Arc::new(NoJournal)).unwrap()
+}
+
+fn run_until(vfs: &Vfs, operation: Operation, cancel: &Cancel, deadline: Instant) -> Result<Outcome, Refused> {
+    let agent = AgentName::main();
+    let call = Call { id: CallId::next(), agent: &agent, cancel, deadline };
+    let plan = vfs.plan(&call, operation)?;
+    match vfs.ask(&call, &Request { tool: "test", risk: Risk::Low }, &plan)? {
+        Passed::Now(token) => vfs.run(&call, plan, token),
+        Passed::Parked(id) => panic!("parked {id}"),
+    }
+}
+
+fn run(vfs: &Vfs, operation: Operation) -> Result<Outcome, Refused> {
+    run_until(vfs, operation, &Cancel::default(), Instant::now() + Duration::from_secs(600))
+}
+
+fn kind(outcome: Result<Outcome, Refused>) -> ErrorKind {
+    match outcome {
+        Err(Refused::Store { source, .. }) => source.kind().clone(),
+        other => panic!("expected what a Store says, got {other:?}"),
+    }
+}
+
+fn list(at: &str) -> Operation {
+    Operation::List(Browse { path: path(at), depth: None, skip_ignored: false, after: None, limit: 100 })
+}
+
+fn search(at: &str) -> Operation {
+    let search = Search {
+        pattern: "x".to_owned(),
+        ignore_case: false,
+        glob: None,
+        context: 0,
+        limit: 100,
+        skip_ignored: false,
+        after: None,
+    };
+    Operation::Search { path: path(at), search }
+}
+
+fn write(at: &str) -> Operation {
+    Operation::Write { path: path(at), content: b"x\n".to_vec(), expect: Expect::Any }
+}
+
+/// One of each operation on a path, and the far end of a move.
+fn every_operation(at: &str, other: &str) -> Vec<Operation> {
+    let edits = vec![paddock_core::Replacement { old: "x".into(), new: "y".into(), all: false }];
+    vec![
+        Operation::Read { path: path(at), range: 0..1 },
+        list(at),
+        Operation::Find {
+            browse: Browse { path: path(at), depth: None, skip_ignored: true, after: None, limit: 1 },
+            glob: paddock_core::PathGlob::parse("*").unwrap(),
+        },
+        search(at),
+        write(at),
+        Operation::Append { path: path(at), content: b"x".to_vec() },
+        Operation::Edit { path: path(at), edits, expect: Expect::Any },
+        Operation::MakeDir { path: path(at) },
+        Operation::Move { from: path(at), to: path(other) },
+        Operation::Move { from: path(other), to: path(at) },
+        Operation::Delete { path: path(at), recursive: true },
+    ]
+}
+
+#[test]
+fn a_store_that_denies_is_reported_and_counted() {
+    let denying = Arc::new(Denying::new());
+    let store: Arc<dyn Store> = Arc::<Denying>::clone(&denying);
+    let vfs = vfs(vec![("/w", AccessScope::ReadWrite, store)]);
+    let operations = every_operation("/w/a", "/w/b");
+    let asked = operations.len();
+    for operation in operations {
+        assert_eq!(kind(run(&vfs, operation)), ErrorKind::HostRefuses);
+    }
+    assert!(denying.calls() >= asked, "each reached the Store");
+}
+
+#[test]
+fn a_denied_operation_never_reaches_the_store() {
+    for scope in AccessScope::ALL {
+        let recording = Arc::new(Recording::new(Arc::new(MemoryStore::new())));
+        let store: Arc<dyn Store> = Arc::<Recording>::clone(&recording);
+        let vfs = vfs(vec![("/w", scope, store)]);
+        for operation in every_operation("/w/a", "/w/b").into_iter().chain(every_operation("/elsewhere", "/w/b")) {
+            let text = format!("{operation:?}");
+            let outcome = run(&vfs, operation);
+            let touched = recording.take();
+            if let Err(Refused::Denied(_)) = outcome {
+                assert_eq!(touched, [], "{scope}: {text}");
+            } else {
+                assert!(!touched.is_empty(), "{scope}: {text} was allowed and reached it");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_recording_store_tells_what_was_called_on_which_path() {
+    let recording = Arc::new(Recording::new(Arc::new(MemoryStore::new())));
+    let store: Arc<dyn Store> = Arc::<Recording>::clone(&recording);
+    let vfs = vfs(vec![("/w", AccessScope::ReadWrite, store)]);
+    run(&vfs, write("/w/d/a")).unwrap();
+    assert_eq!(recording.take().last(), Some(&(Method::Apply, "d/a".to_owned())));
+    run(&vfs, Operation::Move { from: path("/w/d/a"), to: path("/w/b") }).unwrap();
+    let calls = recording.take();
+    assert_eq!(calls[calls.len() - 2..], [(Method::Apply, "d/a".to_owned()), (Method::Apply, "b".to_owned())]);
+    run(&vfs, Operation::Read { path: path("/w/b"), range: 0..1 }).unwrap();
+    assert_eq!(recording.take(), [(Method::Read, "b".to_owned())]);
+}
+
+#[test]
+fn a_nested_workspace_that_cannot_be_reached_is_named_and_the_rest_is_shown() {
+    let outer: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let spaces: Vec<(&str, AccessScope, Arc<dyn Store>)> =
+        vec![("/w", AccessScope::ReadWrite, outer), ("/w/in", AccessScope::ReadOnly, Arc::new(Denying::new()))];
+    let vfs = vfs(spaces);
+    run(&vfs, write("/w/a")).unwrap();
+    run(&vfs, write("/w/z")).unwrap();
+    let Ok(Outcome::Entries(entries)) = run(&vfs, list("/w")) else { panic!("a listing") };
+    assert_eq!(entries.found.iter().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["/w/a", "/w/in", "/w/z"]);
+    assert_eq!(entries.unreachable, [path("/w/in")]);
+    let Ok(Outcome::Hits(hits)) = run(&vfs, search("/w")) else { panic!("a search") };
+    assert_eq!(hits.found.iter().map(|h| h.path.as_str()).collect::<Vec<_>>(), ["/w/a", "/w/z"]);
+    assert_eq!(hits.unreachable, [path("/w/in")]);
+}
+
+#[test]
+fn a_store_that_stalls_ends_with_the_call() {
+    let vfs = vfs(vec![
+        ("/w", AccessScope::ReadWrite, Arc::new(Stalling)),
+        ("/o", AccessScope::WriteOnly, Arc::new(Stalling)),
+    ]);
+    let operations = || every_operation("/w/a", "/w/b").into_iter().chain([list("/"), search("/"), write("/o/a")]);
+    for operation in operations() {
+        let soon = Instant::now() + Duration::from_millis(10);
+        let text = format!("{operation:?}");
+        assert_eq!(kind(run_until(&vfs, operation, &Cancel::default(), soon)), ErrorKind::TimedOut, "{text}");
+    }
+    for operation in operations() {
+        let cancel = Cancel::default();
+        let later = Instant::now() + Duration::from_secs(600);
+        std::thread::scope(|scope| {
+            let running = scope.spawn(|| kind(run_until(&vfs, operation, &cancel, later)));
+            cancel.stop();
+            assert_eq!(running.join().unwrap(), ErrorKind::Cancelled);
+        });
+    }
+}
+
+#[test]
+fn a_store_fails_at_the_call_that_was_chosen_and_at_no_other() {
+    let failing = FailsAt::new(Arc::new(MemoryStore::new()), 3);
+    let vfs = vfs(vec![("/w", AccessScope::ReadWrite, Arc::new(failing))]);
+    // A write asks for the facts first: calls 1 and 2, then 3.
+    run(&vfs, write("/w/a")).unwrap();
+    assert_eq!(kind(run(&vfs, write("/w/a"))), ErrorKind::Io);
+    run(&vfs, write("/w/a")).unwrap();
+}
+
+#[test]
+fn a_store_that_panics_does_so_in_every_operation() {
+    let vfs = vfs(vec![("/w", AccessScope::ReadWrite, Arc::new(Panicking))]);
+    for operation in every_operation("/w/a", "/w/b") {
+        let text = format!("{operation:?}");
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&vfs, operation)));
+        assert!(caught.is_err(), "{text}");
+    }
+}
