@@ -8,7 +8,8 @@ use serde_json::Value;
 
 /// The result that carries this answer. What the policy denies, or what failed, is a result that the agent
 /// reads; a protocol error would be shown to nobody.
-pub(crate) fn result(answer: Answer) -> CallToolResult {
+#[must_use]
+pub fn result(answer: Answer) -> CallToolResult {
     let is_error = answer.is_error();
     let mut result = CallToolResult::success(answer.content.into_iter().map(block).collect());
     result.is_error = is_error.then_some(true);

@@ -26,4 +26,5 @@ mod server;
 mod stdio;
 mod transport;
 
+pub use answers::result as call_result;
 pub use serve::{ServeError, serve, serve_stdio};

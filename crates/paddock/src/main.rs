@@ -1,3 +1,37 @@
-//! The `paddock` command line.
+//! The `paddock` command line: wires the crates together and holds no logic of its own.
+//!
+//! `cli` says what can be asked, one file under `commands` does each, `failure` turns errors into words and exit
+//! codes, `printer` owns standard output, `project` finds the configuration and the agent's policy.
 
-fn main() {}
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
+
+mod cli;
+mod commands;
+mod failure;
+mod host;
+mod printer;
+mod project;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::cli::Cli;
+use crate::printer::Printer;
+
+fn main() -> ExitCode {
+    // Wrong usage ends here, with exit code 2.
+    let cli = Cli::parse();
+    start_log(cli.global.log);
+    let ended = commands::run(&cli, &Printer::for_stdout()).unwrap_or_else(|error| {
+        let (text, ended) = failure::report(&error);
+        printer::tell(text);
+        ended
+    });
+    ended.into()
+}
+
+fn start_log(level: tracing::Level) {
+    let log = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).without_time();
+    log.with_target(level > tracing::Level::INFO).init();
+}

@@ -1,0 +1,251 @@
+//! The command line as people write it: one declarative row per command and option.
+//!
+//! Help, man pages and completions derive from what stands here. It only describes; each command's own file
+//! under `commands` does the work.
+
+use std::path::PathBuf;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand, ValueHint};
+use paddock_core::AgentName;
+use tracing::Level;
+
+const ABOUT: &str = "Bounded Workspaces for AI agents";
+
+const LONG_ABOUT: &str = "Bounded Workspaces for AI agents.
+
+A person says in paddock.toml which directories an agent perceives and with which Access Scope; every file \
+operation of the agent goes through that one policy.";
+
+const AFTER: &str = "Exit codes:
+  0  done
+  1  denied by the policy, or failed
+  2  wrong usage, or a configuration with problems
+
+Begin with:
+  paddock init          set up the project in this directory
+  paddock demo          see what an agent may and may not do
+  paddock mcp           serve the agent's tools to an MCP client";
+
+const STYLES: Styles =
+    Styles::styled().header(AnsiColor::Green.on_default().bold()).literal(AnsiColor::Cyan.on_default());
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(name = "paddock", version, about = ABOUT, long_about = LONG_ABOUT, after_help = AFTER, styles = STYLES)]
+#[command(disable_help_subcommand = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options that every command takes.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// The System Root, where state is kept [default: $PADDOCK_HOME, or ~/.paddock]
+    #[arg(long, value_name = "DIR", global = true, value_hint = ValueHint::DirPath)]
+    pub(crate) home: Option<PathBuf>,
+
+    /// The configuration [default: the nearest paddock.toml, here or above]
+    #[arg(long, value_name = "FILE", global = true, value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+
+    /// The agent, as the configuration names it
+    #[arg(long, value_name = "NAME", global = true, default_value = "main", value_parser = agent_name)]
+    pub(crate) agent: AgentName,
+
+    /// What is told on standard error: error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL", global = true, default_value = "warn", hide_default_value = true)]
+    pub(crate) log: Level,
+}
+
+fn agent_name(text: &str) -> Result<AgentName, paddock_core::BadAgentName> {
+    AgentName::parse(text)
+}
+
+/// What can be done.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Set up a project: write paddock.toml, its schema, and the directory that agents may write
+    Init(Init),
+    /// Serve the agent's tools to an MCP client over standard input and output
+    Mcp(Mcp),
+    /// Call one tool exactly as the agent would
+    Tool(Tool),
+    /// Show what the agent perceives
+    Map(Map),
+    /// Explain what the policy says about an operation on a path
+    Why(Why),
+    /// Check the configuration: problems, agents, and keys that have no effect yet
+    Check(Check),
+    /// Look for what could keep Paddock from working here
+    Doctor(Doctor),
+    /// Show or change the configuration
+    #[command(subcommand)]
+    Config(Config),
+    /// Play a sample project through a real MCP connection
+    Demo(Demo),
+    /// Print the completions of a shell
+    Completions(Completions),
+    /// Print the manual page, or write all of them to a directory
+    Man(Man),
+}
+
+/// `paddock init`
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// The project's directory
+    #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+
+    /// The project's name [default: the directory's]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+}
+
+/// `paddock mcp`
+#[derive(Debug, Args)]
+pub(crate) struct Mcp {
+    /// Serve these directories instead of a configuration, each at /<its name>: read-write, or read-only with
+    /// ":ro", or write-only with ":wo"
+    #[arg(value_name = "DIR[:ro|:wo]", conflicts_with = "config", value_hint = ValueHint::DirPath)]
+    pub(crate) dirs: Vec<String>,
+}
+
+/// `paddock tool`
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  paddock tool read_file '{\"path\": \"src/App.tsx\"}'
+
+Exit codes: 0 done, 1 denied or failed, 2 unknown tool or wrong arguments.")]
+pub(crate) struct Tool {
+    /// The tool's name
+    pub(crate) name: String,
+
+    /// Its arguments as a JSON object; "-" reads them from standard input
+    #[arg(default_value = "{}", value_name = "JSON")]
+    pub(crate) arguments: String,
+
+    /// Print the verdict, the content and the facts as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `paddock map`
+#[derive(Debug, Args)]
+pub(crate) struct Map {
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `paddock why`
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  paddock why write src/App.tsx
+
+Exit codes: 0 allowed, 1 denied.")]
+pub(crate) struct Why {
+    /// read, list, find, search, write, append, edit, make_dir, move, move_to or delete; a tool's name will do too
+    #[arg(value_name = "OP")]
+    pub(crate) operation: String,
+
+    /// The path as the agent writes it
+    pub(crate) path: String,
+
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `paddock check`
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `paddock doctor`
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `paddock config`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Print every key that is set
+    Show {
+        /// Say where each key was written
+        #[arg(long)]
+        origin: bool,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the value of one key
+    Get {
+        /// The key: name, commands.deny, workspace[0].scope
+        key: String,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Change one key; comments and everything else stay as they are
+    Set {
+        /// The key: name, commands.deny, workspace[0].scope
+        key: String,
+        /// Its value, as TOML or as plain text
+        value: String,
+    },
+    /// Print the JSON Schema of paddock.toml
+    Schema,
+}
+
+/// `paddock demo`
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Keep the sample project and say where it is
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
+
+/// `paddock completions`
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// `paddock man`
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// Write one page per command here instead of printing the first
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_description_holds_together() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn global_options_may_stand_before_or_after_the_command() {
+        for line in [["--agent", "x", "map"], ["map", "--agent", "x"]] {
+            let cli = Cli::parse_from(["paddock"].into_iter().chain(line));
+            assert_eq!(cli.global.agent.as_str(), "x");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Every command, one file each.
+
+mod check;
+mod completions;
+mod config;
+mod demo;
+mod doctor;
+mod init;
+mod man;
+mod map;
+mod mcp;
+mod tool;
+mod why;
+
+use crate::cli::{Cli, Command};
+use crate::failure::Ended;
+use crate::printer::Printer;
+
+/// Runs the command that was asked for.
+pub(crate) fn run(cli: &Cli, printer: &Printer) -> anyhow::Result<Ended> {
+    let global = &cli.global;
+    match &cli.command {
+        Command::Init(options) => init::run(options, printer),
+        Command::Mcp(options) => mcp::run(global, options),
+        Command::Tool(options) => tool::run(global, options, printer),
+        Command::Map(options) => map::run(global, options, printer),
+        Command::Why(options) => why::run(global, options, printer),
+        Command::Check(options) => check::run(global, options, printer),
+        Command::Doctor(options) => doctor::run(global, options, printer),
+        Command::Config(options) => config::run(global, options, printer),
+        Command::Demo(options) => demo::run(options, printer),
+        Command::Completions(options) => completions::run(options, printer),
+        Command::Man(options) => man::run(options, printer),
+    }
+}

@@ -1,0 +1,84 @@
+//! `paddock check`: is the configuration right, and what in it has no effect yet?
+
+use paddock_config::{ConfigError, ConfigFile};
+use paddock_core::AgentPolicy;
+use serde_json::{Value, json};
+
+use crate::cli::{Check, Global};
+use crate::failure::Ended;
+use crate::printer::{Look, Printer};
+use crate::project::{self, Project};
+
+pub(crate) fn run(global: &Global, options: &Check, printer: &Printer) -> anyhow::Result<Ended> {
+    let project = Project::with_config(global)?;
+    let name = project.config_name();
+    let checked = ConfigFile::parse(&name, &project.text()?).and_then(|file| Ok((agents(&file, &project)?, file)));
+    match checked {
+        Err(error) if options.json => {
+            printer.json(&json!({ "file": name, "valid": false, "problems": problems(&error) }))?;
+            Ok(Ended::Misused)
+        }
+        Err(error) => Err(project::config_problem(error)),
+        Ok((agents, file)) if options.json => {
+            let agents: Vec<Value> = agents.iter().map(agent_json).collect();
+            let value = json!({ "file": name, "valid": true, "agents": agents, "not_built": file.not_built() });
+            printer.json(&value)?;
+            Ok(Ended::Done)
+        }
+        Ok((agents, file)) => report(&name, &agents, &file, printer),
+    }
+}
+
+/// Every agent, built as it would be for a call.
+fn agents(file: &ConfigFile, project: &Project) -> Result<Vec<AgentPolicy>, ConfigError> {
+    let Ok(host) = project.host() else { return Ok(Vec::new()) };
+    paddock_config::check(file, &host)?;
+    let ports = project::ports();
+    file.agents().iter().map(|agent| paddock_config::build(file, agent, &host, &ports)).collect()
+}
+
+fn report(name: &str, agents: &[AgentPolicy], file: &ConfigFile, printer: &Printer) -> anyhow::Result<Ended> {
+    printer.line(format_args!("{} {name}: no problems", printer.look(Look::Good, "✓")))?;
+    for policy in agents {
+        printer.line(format_args!("\nagent {}, relative paths start at {}", policy.agent, policy.base))?;
+        for workspace in policy.vfs.workspaces() {
+            let origin = printer.look(Look::Faint, format_args!("({})", workspace.origin()));
+            printer.line(format_args!("  {:<10}  {}  {origin}", workspace.scope().name(), workspace.prefix()))?;
+        }
+    }
+    if agents.is_empty() {
+        printer.line("\nno agent has a Workspace, so nothing can be reached")?;
+    }
+    if !file.not_built().is_empty() {
+        printer.line("\naccepted, but without effect in this version:")?;
+    }
+    for key in file.not_built() {
+        let place = printer.look(Look::Faint, format_args!("({name}:{})", key.at.line));
+        printer.line(format_args!("  {} {key} {place}", printer.look(Look::Warning, "⚠")))?;
+    }
+    Ok(Ended::Done)
+}
+
+fn agent_json(policy: &AgentPolicy) -> Value {
+    let workspaces: Vec<Value> = policy
+        .vfs
+        .workspaces()
+        .iter()
+        .map(|w| json!({ "prefix": w.prefix().as_str(), "scope": w.scope().name(), "line": w.origin().line() }))
+        .collect();
+    json!({ "name": policy.agent.as_str(), "base": policy.base.as_str(), "workspaces": workspaces })
+}
+
+fn problems(error: &ConfigError) -> Vec<Value> {
+    let problem = |problem| {
+        let position = error.position(problem);
+        let fault = paddock_config::Problem::fault(problem);
+        json!({
+            "message": fault.to_string(),
+            "hint": fault.hint(),
+            "line": position.map(|at| at.line),
+            "column": position.map(|at| at.column),
+        })
+    };
+    error.problems().iter().map(problem).collect()
+}

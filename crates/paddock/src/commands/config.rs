@@ -1,0 +1,122 @@
+//! `paddock config`: shows and changes `paddock.toml`, key by key.
+
+use paddock_config::{ConfigFile, EditError};
+use serde_json::{Value, json};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::cli::{Config, Global};
+use crate::failure::{Ended, Failure};
+use crate::printer::{self, Look, Printer};
+use crate::project::{self, Project};
+
+pub(crate) fn run(global: &Global, options: &Config, printer: &Printer) -> anyhow::Result<Ended> {
+    match options {
+        Config::Show { origin, json } => show(global, *origin, *json, printer),
+        Config::Get { key, json } => get(global, key, *json, printer),
+        Config::Set { key, value } => set(global, key, value),
+        Config::Schema => {
+            printer.json(&paddock_config::json_schema())?;
+            Ok(Ended::Done)
+        }
+    }
+}
+
+fn show(global: &Global, origin: bool, as_json: bool, printer: &Printer) -> anyhow::Result<Ended> {
+    let project = Project::with_config(global)?;
+    let file = project.config_file()?;
+    if as_json && !origin {
+        printer.json(&serde_json::to_value(file.config())?)?;
+        return Ok(Ended::Done);
+    }
+    let keys = keys(&file);
+    if as_json {
+        let place = |line: u32| format!("{}:{line}", project.config_name());
+        let list: Vec<Value> =
+            keys.iter().map(|key| json!({ "key": key.path, "value": key.value, "origin": place(key.line) })).collect();
+        printer.json(&Value::Array(list))?;
+        return Ok(Ended::Done);
+    }
+    for key in &keys {
+        let place = format!("  # {}:{}", project.config_name(), key.line);
+        let place = if origin { printer.look(Look::Faint, place) } else { String::new() };
+        printer.line(format_args!("{} = {}{place}", key.path, key.value))?;
+    }
+    Ok(Ended::Done)
+}
+
+fn get(global: &Global, key: &str, as_json: bool, printer: &Printer) -> anyhow::Result<Ended> {
+    let project = Project::with_config(global)?;
+    let found = paddock_config::get(&project.config_name(), &project.text()?, key).map_err(edit_problem)?;
+    match found {
+        None => Err(Failure::failed(format!("\"{key}\" is not set"), "`paddock config show` shows every key that is")),
+        Some(Value::String(text)) if !as_json => printer.text(&text).map(|()| Ended::Done),
+        Some(value) => printer.json(&value).map(|()| Ended::Done),
+    }
+}
+
+fn set(global: &Global, key: &str, value: &str) -> anyhow::Result<Ended> {
+    let project = Project::with_config(global)?;
+    let changed = paddock_config::set(&project.config_name(), &project.text()?, key, value).map_err(edit_problem)?;
+    paddock_config::save(&project.config, &changed).map_err(|error| {
+        let message = format!("cannot write \"{}\": {error}", project.config.display());
+        Failure::failed(message, "check that you may write the file and its directory")
+    })?;
+    printer::tell(format_args!("changed \"{key}\" in {}", project.config_name()));
+    // The text is right; whether its directories are there is another question, and a person may make them next.
+    let file = project.config_file()?;
+    if let Err(error) = paddock_config::check(&file, &project.host()?) {
+        printer::tell(format_args!("\nwarning: the change is saved and cannot take effect yet\n{error}"));
+    }
+    Ok(Ended::Done)
+}
+
+fn edit_problem(error: EditError) -> anyhow::Error {
+    match (error.hint(), error) {
+        (_, EditError::Broken(problems)) => project::config_problem(problems),
+        (hint, error) => Failure::misused(error, hint.unwrap_or("`paddock config show` shows every key that is set")),
+    }
+}
+
+/// A key that is set, its value as it was written, and its line.
+struct Key {
+    path: String,
+    value: String,
+    line: u32,
+}
+
+fn keys(file: &ConfigFile) -> Vec<Key> {
+    let mut found = Vec::new();
+    // The text was read strictly already, so it parses.
+    if let Ok(table) = DeTable::parse(file.source().text()) {
+        in_table(file, "", table.get_ref(), &mut found);
+    }
+    found.sort_by_key(|key| key.line);
+    found
+}
+
+fn in_table(file: &ConfigFile, above: &str, table: &DeTable<'_>, found: &mut Vec<Key>) {
+    for (key, value) in table {
+        let key = key.get_ref();
+        let path = if above.is_empty() { key.to_string() } else { format!("{above}.{key}") };
+        in_value(file, path, value, found);
+    }
+}
+
+fn in_value(file: &ConfigFile, path: String, value: &Spanned<DeValue<'_>>, found: &mut Vec<Key>) {
+    let is_table = |value: &Spanned<DeValue<'_>>| matches!(value.get_ref(), DeValue::Table(_));
+    match value.get_ref() {
+        DeValue::Table(table) => in_table(file, &path, table, found),
+        DeValue::Array(list) if list.iter().any(is_table) => {
+            for (n, item) in list.iter().enumerate() {
+                in_value(file, format!("{path}[{n}]"), item, found);
+            }
+        }
+        _ => {
+            let span = value.span();
+            let line = file.source().position(span.start).line;
+            let value = file.source().text().get(span).unwrap_or_default().to_owned();
+            found.push(Key { path, value, line });
+        }
+    }
+}

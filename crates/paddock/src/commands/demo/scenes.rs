@@ -1,0 +1,174 @@
+//! The scenes of the demo: one row each, in the words of the project's first specification.
+
+use paddock_core::OpKind;
+
+/// One prompt, the call that an agent makes of it, and what must come of it.
+#[derive(Debug)]
+pub(crate) struct Scene {
+    pub(crate) part: &'static str,
+    /// What a person says.
+    pub(crate) prompt: &'static str,
+    /// The same in English.
+    pub(crate) gloss: &'static str,
+    pub(crate) tool: &'static str,
+    pub(crate) arguments: &'static str,
+    /// What the explanation is about.
+    pub(crate) op: OpKind,
+    pub(crate) path: &'static str,
+    pub(crate) expected: Expected,
+}
+
+/// What must come of a call.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Expected {
+    /// It is done, and the answer holds this.
+    Done(&'static str),
+    /// It is refused, and the answer holds this.
+    Refused(&'static str),
+}
+
+const ALLOWED: &str = "✅ Permitido: what the agent may do";
+const BLOCKED: &str = "❌ Bloqueado: what it may not";
+const TESTS: &str = "Tests de Validación: the three that need no commands";
+const BEYOND: &str = "Beyond the specification";
+
+pub(crate) const SCENES: &[Scene] = &[
+    Scene {
+        part: ALLOWED,
+        prompt: "\"Lee el archivo src/App.tsx\"",
+        gloss: "Read the file src/App.tsx",
+        tool: "read_file",
+        arguments: r#"{"path": "src/App.tsx"}"#,
+        op: OpKind::Read,
+        path: "src/App.tsx",
+        expected: Expected::Done("export default function App()"),
+    },
+    Scene {
+        part: ALLOWED,
+        prompt: "\"Lista archivos en memoria/\"",
+        gloss: "List the files in memoria/",
+        tool: "list_dir",
+        arguments: r#"{"path": "memoria/"}"#,
+        op: OpKind::List,
+        path: "memoria/",
+        expected: Expected::Done("notas.md"),
+    },
+    Scene {
+        part: ALLOWED,
+        prompt: "\"Crea un nuevo proyecto en workspace/mi-app/\"",
+        gloss: "Create a new project in workspace/mi-app/",
+        tool: "make_dir",
+        arguments: r#"{"path": "workspace/mi-app/"}"#,
+        op: OpKind::MakeDir,
+        path: "workspace/mi-app/",
+        expected: Expected::Done(""),
+    },
+    Scene {
+        part: ALLOWED,
+        prompt: "\"Escribe un componente en workspace/mi-app/src/Button.tsx\"",
+        gloss: "Write a component in workspace/mi-app/src/Button.tsx",
+        tool: "write_file",
+        arguments: r#"{"path": "workspace/mi-app/src/Button.tsx", "content": "export const Button = () => <button/>;\n"}"#,
+        op: OpKind::Write,
+        path: "workspace/mi-app/src/Button.tsx",
+        expected: Expected::Done("File written successfully"),
+    },
+    Scene {
+        part: BLOCKED,
+        prompt: "\"Modifica src/App.tsx\"",
+        gloss: "Change src/App.tsx",
+        tool: "edit_file",
+        arguments: r#"{"path": "src/App.tsx", "old_string": "Hola", "new_string": "Adiós"}"#,
+        op: OpKind::Edit,
+        path: "src/App.tsx",
+        expected: Expected::Refused("Cannot write to protected path"),
+    },
+    Scene {
+        part: BLOCKED,
+        prompt: "\"Elimina backend-orchestrator/orchestrator.ts\"",
+        gloss: "Delete backend-orchestrator/orchestrator.ts",
+        tool: "delete_file",
+        arguments: r#"{"path": "backend-orchestrator/orchestrator.ts"}"#,
+        op: OpKind::Delete,
+        path: "backend-orchestrator/orchestrator.ts",
+        expected: Expected::Refused("❌ ERROR: Cannot delete"),
+    },
+    Scene {
+        part: BLOCKED,
+        prompt: "\"Escribe en package.json\"",
+        gloss: "Write to package.json",
+        tool: "write_file",
+        arguments: r#"{"path": "package.json", "content": "{}"}"#,
+        op: OpKind::Write,
+        path: "package.json",
+        expected: Expected::Refused("Cannot write to protected path"),
+    },
+    Scene {
+        part: TESTS,
+        prompt: "Test 1: \"Lee el archivo package.json\"",
+        gloss: "Read the file package.json; expected: its content",
+        tool: "read_file",
+        arguments: r#"{"path": "package.json"}"#,
+        op: OpKind::Read,
+        path: "package.json",
+        expected: Expected::Done("\"name\": \"mi-proyecto\""),
+    },
+    Scene {
+        part: TESTS,
+        prompt: "Test 2: \"Modifica src/App.tsx y agrega un comentario\"",
+        gloss: "Change src/App.tsx and add a comment; expected: ❌ ERROR: Cannot write to protected path",
+        tool: "edit_file",
+        arguments: r#"{"path": "src/App.tsx", "old_string": "export", "new_string": "// un comentario\nexport"}"#,
+        op: OpKind::Edit,
+        path: "src/App.tsx",
+        expected: Expected::Refused("❌ ERROR: Cannot write to protected path"),
+    },
+    Scene {
+        part: TESTS,
+        prompt: "Test 3: \"Crea un archivo workspace/test.txt con contenido 'Hola Mundo'\"",
+        gloss: "Create workspace/test.txt with the content 'Hola Mundo'; expected: File written successfully",
+        tool: "write_file",
+        arguments: r#"{"path": "workspace/test.txt", "content": "Hola Mundo"}"#,
+        op: OpKind::Write,
+        path: "workspace/test.txt",
+        expected: Expected::Done("File written successfully"),
+    },
+    Scene {
+        part: BEYOND,
+        prompt: "The agent widens its own policy",
+        gloss: "",
+        tool: "edit_file",
+        arguments: r#"{"path": "paddock.toml", "old_string": "READ_ONLY", "new_string": "READ_WRITE"}"#,
+        op: OpKind::Edit,
+        path: "paddock.toml",
+        expected: Expected::Refused("❌ ERROR: Cannot write to protected path"),
+    },
+    Scene {
+        part: BEYOND,
+        prompt: "… or writes a policy of its own where it may write",
+        gloss: "",
+        tool: "write_file",
+        arguments: r#"{"path": "workspace/paddock.toml", "content": "base = \"/\""}"#,
+        op: OpKind::Write,
+        path: "workspace/paddock.toml",
+        expected: Expected::Refused("it belongs to Paddock itself"),
+    },
+    Scene {
+        part: BEYOND,
+        prompt: "The agent looks for secrets",
+        gloss: "",
+        tool: "read_file",
+        arguments: r#"{"path": ".env"}"#,
+        op: OpKind::Read,
+        path: ".env",
+        expected: Expected::Refused("does not exist"),
+    },
+];
+
+/// What needs commands, and so is not played.
+pub(crate) const LATER: &[(&str, &str)] = &[
+    ("\"Ejecuta ls en workspace/\"", "run ls in workspace/"),
+    ("\"Ejecuta rm -rf /\"", "run rm -rf /"),
+    ("Test 4: \"Ejecuta rm -rf workspace/\"", "run rm -rf workspace/"),
+    ("Test 5: \"Ejecuta ls -la\"", "run ls -la"),
+];

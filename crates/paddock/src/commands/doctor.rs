@@ -1,0 +1,212 @@
+//! `paddock doctor`: what could keep Paddock from working here, each with its remedy.
+
+use std::path::{Path, PathBuf};
+
+use paddock_config::ConfigFile;
+use paddock_config::schema::MountSpec;
+use paddock_core::AccessScope;
+use serde_json::{Value, json};
+
+use crate::cli::{Doctor, Global};
+use crate::failure::{Ended, report};
+use crate::host;
+use crate::printer::{Look, Printer};
+use crate::project::{self, Project};
+
+/// How one thing stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Status {
+    Good,
+    Doubtful,
+    Bad,
+}
+
+/// One thing that was looked at.
+#[derive(Debug)]
+struct Row {
+    status: Status,
+    what: String,
+    found: String,
+    remedy: Option<String>,
+}
+
+impl Row {
+    fn good(what: impl Into<String>, found: impl Into<String>) -> Self {
+        Self { status: Status::Good, what: what.into(), found: found.into(), remedy: None }
+    }
+
+    fn doubtful(what: impl Into<String>, found: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { status: Status::Doubtful, what: what.into(), found: found.into(), remedy: Some(remedy.into()) }
+    }
+
+    fn bad(what: impl Into<String>, found: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { status: Status::Bad, what: what.into(), found: found.into(), remedy: Some(remedy.into()) }
+    }
+}
+
+pub(crate) fn run(global: &Global, options: &Doctor, printer: &Printer) -> anyhow::Result<Ended> {
+    let rows = examine(global);
+    if options.json {
+        printer.json(&Value::Array(rows.iter().map(as_json).collect()))?;
+    } else {
+        rows.iter().try_for_each(|row| show(row, printer))?;
+    }
+    let sick = rows.iter().any(|row| row.status == Status::Bad);
+    Ok(if sick { Ended::Denied } else { Ended::Done })
+}
+
+fn examine(global: &Global) -> Vec<Row> {
+    let mut rows = vec![kernel()];
+    let project = match Project::find(global) {
+        Ok(project) => project,
+        Err(error) => {
+            rows.push(told("Project Root and System Root", &error));
+            return rows;
+        }
+    };
+    rows.push(system_root(&project));
+    let (file, row) = configuration(&project);
+    rows.push(row);
+    if let Some(file) = &file {
+        rows.extend(not_built(file));
+        rows.extend(workspaces(file, &project));
+    }
+    rows
+}
+
+fn kernel() -> Row {
+    let what = "kernel";
+    if host::has_openat2() {
+        return Row::good(what, "opens paths without ever leaving a directory (openat2)");
+    }
+    Row::bad(what, "openat2 is not available", "use Linux 5.6 or newer, or allow openat2 in the container's filter")
+}
+
+fn system_root(project: &Project) -> Row {
+    let what = "System Root";
+    let path = project.system_root.path();
+    let shown = path.display();
+    match host::mode(path) {
+        Ok(mode) if mode & 0o077 == 0 => Row::good(what, format!("{shown} is yours alone")),
+        Ok(mode) => {
+            let found = format!("{shown} can be read by others (mode {mode:03o})");
+            Row::doubtful(what, found, format!("run: chmod 700 \"{shown}\""))
+        }
+        Err(_) => Row::good(what, format!("{shown} is made when something is first kept")),
+    }
+}
+
+fn configuration(project: &Project) -> (Option<ConfigFile>, Row) {
+    let what = "configuration";
+    if !host::is_file(&project.config) {
+        let remedy = "run `paddock init` in the project's directory";
+        return (None, Row::doubtful(what, "there is no paddock.toml here or above: no tools, no access", remedy));
+    }
+    let file = match project.config_file() {
+        Ok(file) => file,
+        Err(error) => return (None, told(what, &error)),
+    };
+    let checked = project.host().and_then(|host| paddock_config::check(&file, &host).map_err(project::config_problem));
+    let row = match checked {
+        Ok(()) => Row::good(what, format!("{} has no problems", project.config.display())),
+        Err(error) => told(what, &error),
+    };
+    (Some(file), row)
+}
+
+fn not_built(file: &ConfigFile) -> Option<Row> {
+    let keys: Vec<&str> = file.not_built().iter().map(|key| key.key.as_str()).collect();
+    let found = format!("without effect in this version: {}", keys.join(", "));
+    (!keys.is_empty()).then(|| Row::doubtful("keys", found, "`paddock check` says what each needs"))
+}
+
+/// Every directory behind a Workspace of any agent, once, with the widest scope that it is used with.
+fn workspaces(file: &ConfigFile, project: &Project) -> Vec<Row> {
+    let config = file.config();
+    let others = config.agents.iter().flat_map(|agents| agents.0.values()).filter_map(|agent| agent.workspace.as_ref());
+    let mut seen: Vec<(PathBuf, String, bool)> = Vec::new();
+    for table in config.workspace.iter().chain(others).flatten() {
+        let MountSpec::Physical { physical } = &table.mount.value else { continue };
+        let path = place(project, physical);
+        let writes = table.scope.0 != AccessScope::ReadOnly;
+        match seen.iter_mut().find(|(other, ..)| *other == path) {
+            Some((_, _, wider)) => *wider |= writes,
+            None => seen.push((path, table.prefix.0.to_string(), writes)),
+        }
+    }
+    let mut rows: Vec<Row> = seen.iter().map(|(path, prefix, writes)| directory(path, prefix, *writes)).collect();
+    rows.extend(leftovers(seen.iter().map(|(path, ..)| path.as_path())));
+    rows
+}
+
+/// Where a Mount leads: relative to the Project Root, `~` the person's home.
+fn place(project: &Project, written: &str) -> PathBuf {
+    let home = written.strip_prefix("~/").zip(std::env::home_dir()).map(|(rest, home)| home.join(rest));
+    home.unwrap_or_else(|| project.config.parent().unwrap_or(Path::new("/")).join(written))
+}
+
+fn directory(path: &Path, prefix: &str, writes: bool) -> Row {
+    let what = format!("Workspace {prefix}");
+    let shown = path.display();
+    if !host::is_dir(path) {
+        return if writes {
+            Row::good(what, format!("{shown} is made by the first write"))
+        } else {
+            Row::bad(what, format!("{shown} is not a directory"), "make it, or change its mount in paddock.toml")
+        };
+    }
+    let remedy = format!("check the owner and mode of \"{shown}\"");
+    match host::access(path) {
+        (false, _) => Row::bad(what, format!("{shown} cannot be read"), remedy),
+        (true, false) if writes => Row::bad(what, format!("{shown} cannot be written"), remedy),
+        (true, _) if writes => Row::good(what, format!("{shown} can be read and written")),
+        (true, _) => Row::good(what, format!("{shown} can be read")),
+    }
+}
+
+fn leftovers<'a>(directories: impl Iterator<Item = &'a Path>) -> Option<Row> {
+    let mut found: Vec<PathBuf> =
+        directories.flat_map(|path| host::with_prefix(path, paddock_stores::TEMP_PREFIX)).collect();
+    found.sort();
+    found.dedup();
+    let first = found.first()?;
+    let told = format!("{} left by writes that were cut off, such as {}", count(found.len()), first.display());
+    Some(Row::doubtful("temporary files", told, "remove them once no agent is working here"))
+}
+
+fn count(files: usize) -> String {
+    if files == 1 { "1 file".to_owned() } else { format!("{files} files") }
+}
+
+/// A row from an error that holds its own hint.
+fn told(what: &str, error: &anyhow::Error) -> Row {
+    let (text, _) = report(error);
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    match text.rsplit_once("\nhint: ") {
+        Some((found, remedy)) => Row::bad(what, found, remedy),
+        None => Row::bad(what, text, "see above"),
+    }
+}
+
+fn show(row: &Row, printer: &Printer) -> anyhow::Result<()> {
+    let (look, sign) = match row.status {
+        Status::Good => (Look::Good, "✓"),
+        Status::Doubtful => (Look::Warning, "⚠"),
+        Status::Bad => (Look::Bad, "✗"),
+    };
+    let found = row.found.replace('\n', "\n    ");
+    printer.line(format_args!("{} {}: {found}", printer.look(look, sign), printer.look(Look::Strong, &row.what)))?;
+    match &row.remedy {
+        Some(remedy) => printer.line(format_args!("    → {remedy}")),
+        None => Ok(()),
+    }
+}
+
+fn as_json(row: &Row) -> Value {
+    let status = match row.status {
+        Status::Good => "ok",
+        Status::Doubtful => "warning",
+        Status::Bad => "problem",
+    };
+    json!({ "status": status, "what": row.what, "found": row.found, "remedy": row.remedy })
+}

@@ -1,0 +1,47 @@
+//! `paddock init`: sets up a project, and overwrites nothing.
+
+use std::path::Path;
+
+use paddock_config::{SCHEMA_FILE, WORKSPACE_DIR};
+
+use crate::cli::Init;
+use crate::failure::{Ended, Failure};
+use crate::host;
+use crate::printer::{Look, Printer};
+
+pub(crate) fn run(options: &Init, printer: &Printer) -> anyhow::Result<Ended> {
+    let refused = |path: &Path, error: std::io::Error| {
+        let message = format!("cannot use \"{}\": {error}", path.display());
+        Failure::failed(message, "name a directory that you may write")
+    };
+    host::make_dir(&options.dir).map_err(|error| refused(&options.dir, error))?;
+    let project = host::real(&options.dir).map_err(|error| refused(&options.dir, error))?;
+    let of_directory = || project.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name = options.name.clone().unwrap_or_else(of_directory);
+    let written = paddock_config::init(&project, &name).map_err(|error| Failure::failed(&error, error.hint()))?;
+    let workspace = project.join(WORKSPACE_DIR);
+    host::make_dir(&workspace).map_err(|error| refused(&workspace, error))?;
+
+    for path in &written {
+        let path = path.strip_prefix(&project).unwrap_or(path);
+        report(printer, &path.display().to_string(), says(path))?;
+    }
+    report(printer, &format!("{WORKSPACE_DIR}/"), "the only place where agents write")?;
+    printer.line("\nAgents read this project as /project and write in /project/workspace. Next:")?;
+    printer.line("  paddock map                       what does the agent see?")?;
+    printer.line("  paddock why write src/main.rs     what would happen, and which line decides it?")?;
+    printer.line("  paddock mcp                       the command for your MCP client")?;
+    Ok(Ended::Done)
+}
+
+fn report(printer: &Printer, path: &str, what: &str) -> anyhow::Result<()> {
+    printer.line(format_args!("{} {path:<22} {}", printer.look(Look::Good, "✓"), printer.look(Look::Faint, what)))
+}
+
+fn says(path: &Path) -> &'static str {
+    match path.to_str() {
+        Some(SCHEMA_FILE) => "for your editor",
+        Some(".gitignore") => "keeps workspace/ out of version control",
+        _ => "what agents perceive: change it as you like",
+    }
+}

@@ -1,0 +1,36 @@
+//! `paddock mcp`: serves one agent's tools to one MCP client, from a configuration or from directories.
+
+use std::sync::Arc;
+
+use paddock_config::{AdhocDir, Host};
+use paddock_tools::{Fixed, PolicySource};
+
+use crate::cli::{Global, Mcp};
+use crate::failure::{Ended, Failure};
+use crate::host;
+use crate::project::{self, Project};
+
+pub(crate) fn run(global: &Global, options: &Mcp) -> anyhow::Result<Ended> {
+    let policy = if options.dirs.is_empty() { configured(global)? } else { of_directories(global, &options.dirs)? };
+    paddock_mcp::serve_stdio(policy).map_err(|error| {
+        Failure::failed(&error, "an MCP client starts this command and speaks to it; `paddock demo` shows one")
+    })?;
+    Ok(Ended::Done)
+}
+
+fn configured(global: &Global) -> anyhow::Result<Arc<dyn PolicySource>> {
+    let project = Project::find(global)?;
+    if !host::is_file(&project.config) {
+        tracing::warn!("there is no paddock.toml here or above, so there are no tools; run `paddock init`");
+    }
+    project.policy(global)
+}
+
+fn of_directories(global: &Global, dirs: &[String]) -> anyhow::Result<Arc<dyn PolicySource>> {
+    let dirs: Vec<AdhocDir> = dirs.iter().map(|dir| AdhocDir::parse(dir)).collect();
+    let system_root = project::system_root(global, None)?;
+    let host = Host::without_config(system_root)?;
+    let policy = paddock_config::adhoc(&dirs, &host, &project::ports());
+    let policy = policy.map_err(|error| Failure::misused(&error, error.hint()))?;
+    Ok(Arc::new(Fixed(Arc::new(policy))))
+}

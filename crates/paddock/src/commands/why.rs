@@ -1,0 +1,70 @@
+//! `paddock why`: what the policy says about an operation on a path, and which line says so.
+
+use paddock_core::{Decision, LogicalPath, OpKind};
+use serde_json::json;
+
+use crate::cli::{Global, Why};
+use crate::failure::{Ended, Failure};
+use crate::printer::{Look, Printer};
+use crate::project;
+
+pub(crate) fn run(global: &Global, options: &Why, printer: &Printer) -> anyhow::Result<Ended> {
+    let op = operation(&options.operation)?;
+    let policy = project::policy(global)?.current();
+    let path = policy.path(&options.path).map_err(|error| Failure::failed(&error, error.hint()))?;
+    let decision = policy.vfs.judge(op, &path);
+    if options.json {
+        printer.json(&as_json(op, &path, &decision))?;
+    } else {
+        printer.text(&coloured(&decision, printer))?;
+    }
+    Ok(if decision.allowed() { Ended::Done } else { Ended::Denied })
+}
+
+/// An operation by its own name or by that of the tool that does it.
+fn operation(text: &str) -> anyhow::Result<OpKind> {
+    let plain = text.trim_end_matches("_file").trim_end_matches("_files").trim_end_matches("_dir");
+    let named = |name: &str| OpKind::ALL.into_iter().find(|op| op.verb() == name);
+    named(text).or_else(|| named(plain)).ok_or_else(|| {
+        let known: Vec<&str> = OpKind::ALL.iter().map(|op| op.verb()).collect();
+        Failure::misused(format!("there is no operation \"{text}\""), format!("use one of {}", known.join(", ")))
+    })
+}
+
+fn coloured(decision: &Decision<'_>, printer: &Printer) -> String {
+    let text = decision.explain();
+    let (look, word) = if decision.allowed() { (Look::Good, "allowed") } else { (Look::Bad, "denied") };
+    let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+    let head = first.strip_suffix(word).map(|head| format!("{head}{}", printer.look(look, word)));
+    format!("{}\n{rest}", head.unwrap_or_else(|| first.to_owned()))
+}
+
+fn as_json(op: OpKind, path: &LogicalPath, decision: &Decision<'_>) -> serde_json::Value {
+    let workspace = decision
+        .workspace()
+        .map(|w| json!({ "prefix": w.prefix().as_str(), "scope": w.scope().name(), "origin": w.origin().to_string() }));
+    let alternatives: Vec<&str> = decision.alternatives().iter().map(LogicalPath::as_str).collect();
+    json!({
+        "operation": op.verb(),
+        "path": path.as_str(),
+        "allowed": decision.allowed(),
+        "workspace": workspace,
+        "rule": decision.reason(),
+        "allowed_in": alternatives,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_names_an_operation() {
+        for tool in paddock_tools::catalogue::names() {
+            assert!(operation(tool).is_ok(), "{tool}");
+        }
+        assert_eq!(operation("make_dir").unwrap(), OpKind::MakeDir);
+        assert_eq!(operation("list_dir").unwrap(), OpKind::List);
+        assert!(operation("format").is_err());
+    }
+}

@@ -1,0 +1,71 @@
+//! How a command ends: the exit code, and what a person is told when something is wrong.
+//!
+//! The one place where errors become words and exit codes. `error:` says what is wrong with the bad value in
+//! it, `hint:` the one thing to do next; both go to standard error.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// How a command that ran ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// 0.
+    Done,
+    /// 1: denied by the policy, or failed.
+    Denied,
+    /// 2: wrong usage, or a configuration with problems.
+    Misused,
+    /// 3: a person has to decide first.
+    Waiting,
+}
+
+impl From<Ended> for ExitCode {
+    fn from(ended: Ended) -> Self {
+        Self::from(match ended {
+            Ended::Done => 0,
+            Ended::Denied => 1,
+            Ended::Misused => 2,
+            Ended::Waiting => 3,
+        })
+    }
+}
+
+/// An error for a person, with what to do next.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    text: String,
+    ended: Ended,
+}
+
+impl Failure {
+    /// Something failed while doing what was asked.
+    pub(crate) fn failed(message: impl fmt::Display, hint: impl fmt::Display) -> anyhow::Error {
+        Self::told(format!("error: {message}\nhint: {hint}"), Ended::Denied)
+    }
+
+    /// What was asked, or the configuration, is not right.
+    pub(crate) fn misused(message: impl fmt::Display, hint: impl fmt::Display) -> anyhow::Error {
+        Self::told(format!("error: {message}\nhint: {hint}"), Ended::Misused)
+    }
+
+    /// A text that is complete already, its hints included.
+    pub(crate) fn told(text: impl Into<String>, ended: Ended) -> anyhow::Error {
+        Self { text: text.into(), ended }.into()
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// The words and the exit code for an error.
+pub(crate) fn report(error: &anyhow::Error) -> (String, Ended) {
+    match error.downcast_ref::<Failure>() {
+        Some(failure) => (failure.text.clone(), failure.ended),
+        None => (format!("error: {error:#}"), Ended::Denied),
+    }
+}

@@ -1,0 +1,99 @@
+//! The only file of the command line that touches the host itself.
+//!
+//! The doctor looks at directories, the demo lays out a sample project and starts the server, a few commands
+//! read a text. None of it is ever done for an agent: an agent's files are reached through a Store only.
+
+#![allow(clippy::disallowed_methods, reason = "for the person at the terminal, never for an agent")]
+
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+/// The most entries that are looked through for leftovers.
+const MOST_ENTRIES: usize = 100_000;
+
+/// Is there a file?
+pub(crate) fn is_file(path: &Path) -> bool {
+    path.is_file()
+}
+
+/// Is there a directory?
+pub(crate) fn is_dir(path: &Path) -> bool {
+    path.is_dir()
+}
+
+/// The text of a file.
+pub(crate) fn read_text(path: &Path) -> io::Result<String> {
+    std::fs::read_to_string(path)
+}
+
+/// Makes a directory and those above it.
+pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(path)
+}
+
+/// The real place of a path.
+pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
+    std::fs::canonicalize(path)
+}
+
+/// The mode bits of what is there.
+pub(crate) fn mode(path: &Path) -> io::Result<u32> {
+    Ok(std::fs::metadata(path)?.permissions().mode() & 0o7777)
+}
+
+/// May this process look into the directory, and change it?
+pub(crate) fn access(path: &Path) -> (bool, bool) {
+    use rustix::fs::Access;
+    let may = |access| rustix::fs::access(path, access).is_ok();
+    (may(Access::READ_OK | Access::EXEC_OK), may(Access::WRITE_OK | Access::EXEC_OK))
+}
+
+/// Can this kernel open a path without ever leaving a directory?
+pub(crate) fn has_openat2() -> bool {
+    use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+    openat2(CWD, ".", OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::BENEATH).is_ok()
+}
+
+/// Files below the directory whose name begins so, of the first many entries.
+pub(crate) fn with_prefix(directory: &Path, prefix: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut waiting = vec![directory.to_owned()];
+    let mut looked_at = 0;
+    while let Some(directory) = waiting.pop() {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            looked_at += 1;
+            if looked_at > MOST_ENTRIES {
+                return found;
+            }
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => waiting.push(entry.path()),
+                Ok(_) if entry.file_name().to_string_lossy().starts_with(prefix) => found.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// Writes files, each with the directories above it.
+pub(crate) fn lay_out(directory: &Path, files: &[(&str, &str)]) -> io::Result<()> {
+    for (path, content) in files {
+        let path = directory.join(path);
+        std::fs::create_dir_all(path.parent().unwrap_or(directory))?;
+        std::fs::write(path, content)?;
+    }
+    Ok(())
+}
+
+/// Starts this same program with these arguments, its standard input and output in our hands.
+pub(crate) fn start_ourselves(arguments: &[&Path], directory: &Path) -> io::Result<tokio::process::Child> {
+    tokio::process::Command::new(std::env::current_exe()?)
+        .args(arguments)
+        .current_dir(directory)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+}

@@ -1,0 +1,76 @@
+//! Standard output: data, and nothing else.
+//!
+//! Colours only where a person looks (a terminal, no `NO_COLOR`; `CLICOLOR_FORCE` insists). A reader that goes
+//! away, such as `head`, is no error. Everything a person must be told beside the data goes to standard error.
+
+use std::fmt;
+use std::io::{self, IsTerminal as _, Write as _};
+
+use serde_json::Value;
+
+/// Writes what a command gives.
+#[derive(Debug)]
+pub(crate) struct Printer {
+    colour: bool,
+}
+
+/// How a piece of text looks on a terminal.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Look {
+    Good,
+    Bad,
+    Warning,
+    Strong,
+    Faint,
+}
+
+impl Printer {
+    pub(crate) fn for_stdout() -> Self {
+        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0");
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let wanted = io::stdout().is_terminal() && !dumb;
+        Self { colour: !set("NO_COLOR") && (wanted || set("CLICOLOR_FORCE")) }
+    }
+
+    /// Prints a text and ends its line if it does not itself.
+    pub(crate) fn text(&self, text: &str) -> anyhow::Result<()> {
+        let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+        self.write(format_args!("{text}{end}"))
+    }
+
+    /// Prints one line.
+    pub(crate) fn line(&self, line: impl fmt::Display) -> anyhow::Result<()> {
+        self.write(format_args!("{line}\n"))
+    }
+
+    /// Prints a value for programs.
+    pub(crate) fn json(&self, value: &Value) -> anyhow::Result<()> {
+        self.write(format_args!("{value:#}\n"))
+    }
+
+    /// The text as it should look.
+    pub(crate) fn look(&self, look: Look, text: impl fmt::Display) -> String {
+        let code = match look {
+            _ if !self.colour => return text.to_string(),
+            Look::Good => 32,
+            Look::Bad => 31,
+            Look::Warning => 33,
+            Look::Strong => 1,
+            Look::Faint => 2,
+        };
+        format!("\x1b[{code}m{text}\x1b[0m")
+    }
+
+    fn write(&self, text: fmt::Arguments<'_>) -> anyhow::Result<()> {
+        let mut out = io::stdout().lock();
+        match out.write_fmt(text).and_then(|()| out.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            other => Ok(other?),
+        }
+    }
+}
+
+/// Tells the person something beside the data.
+pub(crate) fn tell(text: impl fmt::Display) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}

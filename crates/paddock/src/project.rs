@@ -1,0 +1,133 @@
+//! Where the project is and what policy holds in it: what nearly every command begins with.
+//!
+//! Finds the configuration and the System Root, and starts the agent's policy from them. It makes nothing on
+//! disk and decides nothing.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use paddock_config::{ConfigError, ConfigFile, Host, Ports, Reloader};
+use paddock_core::{AgentPolicy, NoJournal};
+use paddock_state::{HomeSources, SystemRoot};
+use paddock_tools::{PolicySource, RecordingGate, Toolbox};
+
+use crate::cli::Global;
+use crate::failure::{Ended, Failure};
+use crate::host;
+
+/// A project as the command line names it.
+#[derive(Debug)]
+pub(crate) struct Project {
+    /// The configuration, or where it would be.
+    pub(crate) config: PathBuf,
+    pub(crate) system_root: SystemRoot,
+}
+
+impl Project {
+    /// The project that the options name: its configuration may be missing, which grants nothing.
+    pub(crate) fn find(global: &Global) -> anyhow::Result<Self> {
+        let config = config_path(global)?;
+        let system_root = system_root(global, config.parent())?;
+        Ok(Self { config, system_root })
+    }
+
+    /// As [`Self::find`], for commands that are about the configuration itself.
+    pub(crate) fn with_config(global: &Global) -> anyhow::Result<Self> {
+        let project = Self::find(global)?;
+        if host::is_file(&project.config) {
+            return Ok(project);
+        }
+        Err(Failure::misused("there is no paddock.toml here or above", "run `paddock init` in the project's directory"))
+    }
+
+    /// The configuration's text.
+    pub(crate) fn text(&self) -> anyhow::Result<String> {
+        host::read_text(&self.config).map_err(|error| {
+            let message = format!("cannot read \"{}\": {error}", self.config.display());
+            Failure::misused(message, "check that it is a text file that you may read")
+        })
+    }
+
+    /// The configuration, read strictly.
+    pub(crate) fn config_file(&self) -> anyhow::Result<ConfigFile> {
+        ConfigFile::parse(&self.config_name(), &self.text()?).map_err(config_problem)
+    }
+
+    /// What the configuration is called in messages.
+    pub(crate) fn config_name(&self) -> String {
+        self.config.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// What building Workspaces has to know about the host.
+    pub(crate) fn host(&self) -> anyhow::Result<Host> {
+        Host::new(&self.config, self.system_root.clone()).map_err(|error| {
+            Failure::misused(
+                format!("the directory of \"{}\" cannot be reached: {error}", self.config.display()),
+                "name a configuration in a directory that exists",
+            )
+        })
+    }
+
+    /// The policy of the agent, current at every call.
+    pub(crate) fn policy(&self, global: &Global) -> anyhow::Result<Arc<dyn PolicySource>> {
+        let reloader = Reloader::start(&self.config, global.agent.clone(), self.system_root.clone(), ports());
+        Ok(Arc::new(Watched(reloader.map_err(config_problem)?)))
+    }
+}
+
+/// The policy of the agent that the options name.
+pub(crate) fn policy(global: &Global) -> anyhow::Result<Arc<dyn PolicySource>> {
+    Project::find(global)?.policy(global)
+}
+
+/// The tools of the agent that the options name.
+pub(crate) fn toolbox(global: &Global) -> anyhow::Result<Toolbox> {
+    Ok(Toolbox::new(policy(global)?))
+}
+
+/// The System Root that the options name.
+pub(crate) fn system_root(global: &Global, project_root: Option<&Path>) -> anyhow::Result<SystemRoot> {
+    let sources = HomeSources::from_environment(global.home.clone());
+    SystemRoot::resolve(&sources, project_root).map_err(|error| Failure::misused(&error, error.hint()))
+}
+
+/// What every agent's guard is given. Nobody is asked yet: file tools pass, and their risk is recorded.
+pub(crate) fn ports() -> Ports {
+    Ports { gate: Arc::new(RecordingGate::new()), journal: Arc::new(NoJournal) }
+}
+
+/// A configuration with problems, as it is told: the text holds its hints already.
+#[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
+pub(crate) fn config_problem(error: ConfigError) -> anyhow::Error {
+    Failure::told(error.to_string(), Ended::Misused)
+}
+
+fn config_path(global: &Global) -> anyhow::Result<PathBuf> {
+    if let Some(config) = &global.config {
+        if host::is_file(config) {
+            return Ok(std::path::absolute(config)?);
+        }
+        let message = format!("there is no file \"{}\"", config.display());
+        return Err(Failure::misused(message, "name a paddock.toml that exists, or leave --config out"));
+    }
+    let here = std::env::current_dir()?;
+    Ok(paddock_config::find_upwards(&here).unwrap_or_else(|| here.join(paddock_config::CONFIG_FILE)))
+}
+
+/// A configuration that is looked at before every call.
+#[derive(Debug)]
+struct Watched(Reloader);
+
+impl PolicySource for Watched {
+    fn current(&self) -> Arc<AgentPolicy> {
+        self.0.current()
+    }
+
+    fn generation(&self) -> u64 {
+        self.0.generation()
+    }
+
+    fn notice(&self) -> Option<String> {
+        self.0.notice()
+    }
+}
