@@ -136,7 +136,8 @@ pub(crate) struct EditFile {
     pub(crate) expected_version: Option<String>,
 }
 
-/// One of several replacements.
+// Not a doc comment: it would go into the schema.
+// One of several replacements.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct OneEdit {

@@ -7,6 +7,25 @@
 //! becomes an [`Answer`] that the agent can read. [`WorkspacesMiddleware`] puts the same around any
 //! model and any tool handler.
 //!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//! use paddock_core::{AccessScope, AgentName, AgentPolicy, LogicalPath, Mount, NoJournal, Vfs, Workspace};
+//! use paddock_stores::MemoryStore;
+//! use paddock_tools::{Control, RecordingGate, Toolbox};
+//! use serde_json::json;
+//!
+//! let prefix = LogicalPath::parse("/notes", &LogicalPath::top())?;
+//! let notes = Workspace::new(prefix.clone(), AccessScope::ReadWrite, Mount::new(Arc::new(MemoryStore::new()), None));
+//! let vfs = Vfs::new(vec![notes], Arc::new(RecordingGate::new()), Arc::new(NoJournal))?;
+//! let toolbox = Toolbox::fixed(AgentPolicy { agent: AgentName::main(), base: prefix, vfs });
+//!
+//! let write = json!({"path": "a.md", "content": "hello"}).as_object().cloned().unwrap_or_default();
+//! let answer = toolbox.call("write_file", write, &Control::for_at_most(Duration::from_secs(10)));
+//! assert_eq!(answer.text(), "File written successfully: /notes/a.md (5 bytes, new file)");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! Each tool is one row of the [`catalogue`]. What an agent is told when something fails is written
 //! in one module, `messages`.
 //!

@@ -5,12 +5,14 @@
 
 use std::fmt::Write as _;
 
-use paddock_core::{AccessScope, AgentPolicy, OpKind, Vfs, Workspace, list_some};
+use paddock_core::{AccessScope, AgentPolicy, OpKind, Vfs, Workspace};
 
 use crate::messages::HOW_TO_BEGIN;
 
 /// The most Workspaces that the map lists.
 const MOST_LINES: usize = 100;
+/// The most Workspaces that one tool's description names.
+const MOST_PLACES: usize = 8;
 /// The most bytes of listed Workspaces.
 const MOST_BYTES: usize = 8 * 1024;
 
@@ -65,6 +67,11 @@ fn in_words(scope: AccessScope) -> &'static str {
 
 /// The part of the map that belongs to one tool.
 pub(crate) fn where_it_works(vfs: &Vfs, needs: &[OpKind]) -> String {
-    let places = needs.first().and_then(|op| list_some(vfs.allowed_in(*op)));
-    places.map(|places| format!("Works in: {places}.")).unwrap_or_default()
+    let allowing = || vfs.workspaces().iter().filter(|w| needs.iter().all(|op| w.scope().allows(*op)));
+    let told = |w: &Workspace| format!("{} ({})", w.prefix(), w.scope().words());
+    let shown: Vec<String> = allowing().take(MOST_PLACES).map(told).collect();
+    match allowing().count() - shown.len() {
+        0 => format!("Works in: {}.", shown.join(", ")),
+        more => format!("Works in: {} and {more} more.", shown.join(", ")),
+    }
 }

@@ -41,8 +41,7 @@ pub(crate) fn answer_to(failure: &Failure) -> Answer {
             Verdict::Failed,
             "defect",
             "Something broke inside Paddock, and the call was stopped. Other calls still work; a person can find the \
-             cause in Paddock's log."
-                .to_owned(),
+             cause in Paddock's log.",
         ),
     }
 }
@@ -187,13 +186,14 @@ fn store_error(path: &LogicalPath, kind: &ErrorKind) -> Answer {
         ErrorKind::NotFound => not_found(path),
         ErrorKind::AlreadyExists => failed("exists", "exists already. Choose another path, or delete it first."),
         ErrorKind::IsADirectory => failed("is_a_directory", "is a directory. list_dir shows what it holds."),
-        ErrorKind::NotADirectory => {
-            failed("not_a_directory", "is a file, or goes through one; a directory is needed. list_dir shows which.")
-        }
+        ErrorKind::NotADirectory => failed(
+            "not_a_directory",
+            "is a file, or leads through one, where a directory is needed. read_file reads files.",
+        ),
         ErrorKind::NotEmpty => failed("not_empty", "is not empty. Set recursive to true to delete all that it holds."),
         ErrorKind::Stale => failed(
             "stale",
-            "has changed since it was read, so nothing was changed. read it again, then repeat the call.",
+            "has changed since it was read, so nothing was changed: read it again, then repeat the call.",
         ),
         ErrorKind::Link | ErrorKind::LinkEscapes => {
             denied("is a link that leads out of its Workspace, or in circles. Use the real path of a file inside.")
@@ -213,11 +213,11 @@ fn store_error(path: &LogicalPath, kind: &ErrorKind) -> Answer {
             failed("host_refuses", "cannot be opened: the host refuses. A person has to allow it.")
         }
         ErrorKind::Busy => failed("busy", "is being changed by someone else. Try again."),
-        ErrorKind::Cancelled => error(Verdict::Failed, "cancelled", "The call was cancelled.".to_owned()),
+        ErrorKind::Cancelled => error(Verdict::Failed, "cancelled", "The call was cancelled."),
         ErrorKind::TimedOut => error(
             Verdict::Failed,
             "timed_out",
-            "The call ran out of time. Ask for less: a smaller directory, a narrower pattern.".to_owned(),
+            "The call ran out of time. Ask for less: a smaller directory, a narrower pattern.",
         ),
         ErrorKind::Unsupported(what) => {
             told(Verdict::Failed, "unsupported", format!("cannot do this: {what} is not possible there."))
@@ -232,7 +232,7 @@ fn edit_error(path: &LogicalPath, edit: &EditError) -> Answer {
         EditError::Pointless(why) => error(Verdict::Invalid, "arguments", format!("Nothing to edit: {why}.")),
         EditError::Absent { .. } => failed(
             "absent",
-            format!("\"{path}\": {edit}. Nothing was changed. read it again and copy the text exactly."),
+            format!("\"{path}\": {edit}. Nothing was changed: read it again and copy the text exactly."),
         ),
         EditError::Ambiguous { count, lines, .. } => failed(
             "ambiguous",

@@ -7,6 +7,8 @@
 //! call of one of our names is ours even when it was not offered: it is then refused here, and
 //! never reaches another handler.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value};
 
 use crate::answer::Answer;
@@ -42,16 +44,27 @@ pub enum Handled<R> {
     There(R),
 }
 
+/// How long a call may take where nothing else is said.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+
 /// Wraps the model calls and tool calls of a program.
 #[derive(Debug, Clone)]
 pub struct WorkspacesMiddleware {
     toolbox: Toolbox,
+    time_limit: Duration,
 }
 
 impl WorkspacesMiddleware {
     /// Around this Toolbox.
     pub fn new(toolbox: Toolbox) -> Self {
-        Self { toolbox }
+        Self { toolbox, time_limit: TIME_LIMIT }
+    }
+
+    /// With another time limit for each tool call; one minute otherwise.
+    #[must_use]
+    pub fn with_time_limit(mut self, time_limit: Duration) -> Self {
+        self.time_limit = time_limit;
+        self
     }
 
     /// Calls the model with the tools and the map of this very turn. Where the handler gives a
@@ -66,7 +79,12 @@ impl WorkspacesMiddleware {
     }
 
     /// Runs a call of one of our tools, and passes any other on.
-    pub fn wrap_tool_call<C: ToolRequest, R>(
+    pub fn wrap_tool_call<C: ToolRequest, R>(&self, call: C, handler: impl FnOnce(C) -> R) -> Handled<R> {
+        self.wrap_tool_call_under(call, &Control::for_at_most(self.time_limit), handler)
+    }
+
+    /// As [`Self::wrap_tool_call`], for callers that may want to stop it.
+    pub fn wrap_tool_call_under<C: ToolRequest, R>(
         &self,
         call: C,
         control: &Control,

@@ -22,6 +22,14 @@ impl LineFeed {
         }
     }
 
+    /// How many bytes it takes.
+    pub(crate) fn width(self) -> u64 {
+        match self {
+            Self::Byte => 1,
+            Self::Unit(_) => 2,
+        }
+    }
+
     /// Where the first line of these bytes ends, its line feed included.
     pub(crate) fn end_of_line(self, bytes: &[u8]) -> Option<usize> {
         match self {

@@ -145,14 +145,15 @@ struct Length {
 /// Measures the first line of a window, which is too long for it. Holds one chunk at a time.
 fn measure(chunks: &mut Chunks<'_>, window: &Window, feed: LineFeed) -> Result<Length, Interrupted> {
     let start = window.consumed() - window.bytes().len() as u64;
+    let ends_at =
+        |end: u64, chunks: &Chunks<'_>| Length { bytes: Some(end - feed.width()), goes_on: start + end < chunks.end() };
     if let Some(end) = feed.end_of_line(window.bytes()) {
-        return Ok(Length { bytes: Some(end as u64), goes_on: start + (end as u64) < chunks.end() });
+        return Ok(ends_at(end as u64, chunks));
     }
     let mut length = window.bytes().len() as u64;
     while let Some(chunk) = chunks.next()? {
         if let Some(end) = feed.end_of_line(&chunk) {
-            length += end as u64;
-            return Ok(Length { bytes: Some(length), goes_on: start + length < chunks.end() });
+            return Ok(ends_at(length + end as u64, chunks));
         }
         length += chunk.len() as u64;
         if length > MEASURED {

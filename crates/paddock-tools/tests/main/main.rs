@@ -1,0 +1,14 @@
+//! The tools as an agent uses them: on Stores in memory, through the boundary.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod arguments;
+mod browsing;
+mod changing;
+mod logging;
+mod middleware;
+mod quiet;
+mod reading;
+mod searching;
+mod seeds;
+mod setup;
+mod shape;
