@@ -118,3 +118,88 @@ fn log(context: &Context<'_>, answer: &Answer, reason: &str) {
         "call"
     );
 }
+
+#[cfg(test)]
+mod tests {
+    //! Beside the code and not with the other tests of calls: the log of a process is one, and there
+    //! other threads would write it too.
+
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use paddock_core::{AccessScope, AgentName, HidePattern, Mount, NameRules, NoJournal, Origin, Vfs, Workspace};
+    use paddock_stores::MemoryStore;
+    use serde_json::json;
+
+    use super::*;
+    use crate::gate::RecordingGate;
+
+    #[derive(Clone, Default)]
+    struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Buffer {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn logged(act: impl FnOnce()) -> String {
+        let buffer = Buffer::default();
+        let writer = buffer.clone();
+        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+        tracing::subscriber::with_default(subscriber, act);
+        String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap()
+    }
+
+    fn policy() -> AgentPolicy {
+        let hide = vec![HidePattern { text: "hidden".to_owned(), origin: Origin::unknown() }];
+        let workspace = |prefix, scope| {
+            let prefix = LogicalPath::parse(prefix, &LogicalPath::top()).unwrap();
+            Workspace::new(prefix, scope, Mount::new(Arc::new(MemoryStore::new()), None))
+        };
+        let workspaces = vec![
+            workspace("/w", AccessScope::ReadWrite).with_names(NameRules::new(hide, &[], &[]).unwrap()),
+            workspace("/r", AccessScope::ReadOnly),
+        ];
+        let vfs = Vfs::new(workspaces, Arc::new(RecordingGate::new()), Arc::new(NoJournal)).unwrap();
+        AgentPolicy { agent: AgentName::main(), base: LogicalPath::top(), vfs }
+    }
+
+    #[test]
+    fn each_call_is_logged_with_tool_agent_path_verdict_and_risk() {
+        let policy = policy();
+        let control = Control::for_at_most(Duration::from_secs(60));
+        let ask = |tool: &str, arguments: Value| {
+            call(&policy, tool, arguments.as_object().cloned().unwrap_or_default(), &control);
+        };
+        let log = logged(|| {
+            ask("write_file", json!({"path": "/w/f", "content": "private words"}));
+            ask("delete_file", json!({"path": "/w/f"}));
+            ask("write_file", json!({"path": "/r/f", "content": "private words"}));
+            ask("read_file", json!({"path": "/w/hidden"}));
+            ask("read_file", json!({"path": "../up"}));
+            ask("teleport", json!({}));
+        });
+        let expected = [
+            "tool=\"write_file\" agent=\"main\" path=\"/w/f\" verdict=\"done\" risk=\"low\" reason=\"\"",
+            "tool=\"delete_file\" agent=\"main\" path=\"/w/f\" verdict=\"done\" risk=\"high\" reason=\"\"",
+            "tool=\"write_file\" agent=\"main\" path=\"/r/f\" verdict=\"denied\" risk=\"\" reason=\"scope\"",
+            // What the agent was told is that it does not exist; the log knows better.
+            "tool=\"read_file\" agent=\"main\" path=\"/w/hidden\" verdict=\"failed\" risk=\"\" reason=\"hidden\"",
+            "tool=\"read_file\" agent=\"main\" path=\"../up\" verdict=\"denied\" risk=\"\" reason=\"path\"",
+            "tool=\"teleport\" agent=\"main\" verdict=\"invalid\"",
+        ];
+        let lines: Vec<&str> = log.lines().collect();
+        assert_eq!(lines.len(), expected.len(), "{log}");
+        for (line, part) in lines.iter().zip(expected) {
+            assert!(line.contains(part), "{part} in {line}");
+        }
+        assert!(!log.contains("private words"), "contents are never logged");
+    }
+}

@@ -4,7 +4,6 @@
 mod arguments;
 mod browsing;
 mod changing;
-mod logging;
 mod middleware;
 mod quiet;
 mod reading;
