@@ -45,6 +45,7 @@ pub enum NameRuleError {
 pub struct NameRules {
     hide: Vec<HidePattern>,
     hidden: Option<Gitignore>,
+    first_look: FirstLook,
     guards: Guards,
     unguard: Vec<String>,
     own: Vec<String>,
@@ -52,7 +53,14 @@ pub struct NameRules {
 
 impl Default for NameRules {
     fn default() -> Self {
-        Self { hide: Vec::new(), hidden: None, guards: Guards::Standard, unguard: Vec::new(), own: Vec::new() }
+        Self {
+            hide: Vec::new(),
+            hidden: None,
+            first_look: FirstLook::new(&[]),
+            guards: Guards::Standard,
+            unguard: Vec::new(),
+            own: Vec::new(),
+        }
     }
 }
 
@@ -65,12 +73,15 @@ impl NameRules {
         }
         let guards = if unguard.is_empty() { Guards::Standard } else { Guards::Fewer(compile_guards(unguard)?) };
         let own = own.iter().map(|path| fold(path.as_str())).collect();
-        Ok(Self { hide, hidden, guards, unguard: unguard.to_vec(), own })
+        let first_look = FirstLook::new(&hide);
+        Ok(Self { hide, hidden, first_look, guards, unguard: unguard.to_vec(), own })
     }
 
     /// The pattern that hides this path or a directory above it.
     pub fn hidden(&self, rel: RelPath<'_>) -> Option<&HidePattern> {
-        self.hidden.as_ref()?;
+        if self.hidden.is_none() || !self.first_look.may_hide(rel.as_str()) {
+            return None;
+        }
         // Every directory on the way counts: nothing below a hidden one can be shown again.
         rel.ancestors().find_map(|path| self.hides_entry(path.as_str()))
     }
@@ -78,6 +89,10 @@ impl NameRules {
     /// The pattern that hides this very entry, its directory being known to be visible.
     pub fn hides_entry(&self, rel: &str) -> Option<&HidePattern> {
         let hidden = self.hidden.as_ref()?;
+        let name = rel.rsplit_once('/').map_or(rel, |(_, name)| name);
+        if !self.first_look.may_hide_name(name.as_bytes()) {
+            return None;
+        }
         let found = |path: &str| match hidden.matched(path, true) {
             ignore::Match::Ignore(glob) => self.hide.iter().find(|p| fold(&p.text) == glob.original()),
             _ => None,
@@ -111,6 +126,56 @@ impl NameRules {
     pub fn hide_patterns(&self) -> &[HidePattern] {
         &self.hide
     }
+}
+
+/// A look at the first and last byte of each name, which settles nearly every path: patterns such as
+/// `.env` or `*.pem` can only match names that begin or end like them. It may say "perhaps" too
+/// often and never too seldom; the compiled patterns decide.
+#[derive(Debug, Clone)]
+struct FirstLook {
+    first: [bool; 256],
+    last: [bool; 256],
+}
+
+impl FirstLook {
+    fn new(hide: &[HidePattern]) -> Self {
+        let mut look = Self { first: [false; 256], last: [false; 256] };
+        for pattern in hide {
+            look.learn(pattern.text.trim_end_matches('/').as_bytes());
+        }
+        // Bytes of other alphabets may fold to anything.
+        look.first[0x80..].fill(true);
+        look
+    }
+
+    fn learn(&mut self, pattern: &[u8]) {
+        let is_plain = |b: &u8| b.is_ascii() && !b"*?[]{}\\/!# \t".contains(b);
+        match pattern {
+            [b'*', rest @ .., end] if is_plain(end) && rest.iter().all(is_plain) => mark(&mut self.last, *end),
+            [start, rest @ ..] if is_plain(start) && !rest.contains(&b'/') => mark(&mut self.first, *start),
+            _ => self.first.fill(true),
+        }
+    }
+
+    fn may_hide(&self, rel: &str) -> bool {
+        rel.as_bytes().split(|b| *b == b'/').any(|name| self.may_hide_name(name))
+    }
+
+    fn may_hide_name(&self, name: &[u8]) -> bool {
+        match (name.first(), name.last()) {
+            // What a name holds between its ends matters only if it is not ASCII, and then it may
+            // fold into an ending that is.
+            (Some(first), Some(last)) => {
+                self.first[usize::from(*first)] || self.last[usize::from(*last)] || !last.is_ascii()
+            }
+            _ => false,
+        }
+    }
+}
+
+fn mark(bytes: &mut [bool; 256], byte: u8) {
+    bytes[usize::from(byte.to_ascii_lowercase())] = true;
+    bytes[usize::from(byte.to_ascii_uppercase())] = true;
 }
 
 /// The compiled guarded list; the full one is shared by every Workspace.
@@ -192,6 +257,59 @@ mod tests {
         }
         for shown in ["env", ".environment", "a/private", "pem", "x.pem.txt", ""] {
             assert!(rules.hidden(RelPath(shown)).is_none(), "{shown}");
+        }
+    }
+
+    #[test]
+    fn the_first_look_never_says_no_where_a_pattern_says_yes() {
+        let patterns = [
+            ".env",
+            ".env.*",
+            "*.pem",
+            "id_rsa",
+            "a/b",
+            "/top",
+            "x*y",
+            "[ab]c",
+            "*e",
+            "?z",
+            "\\!bang",
+            "K",
+            "caf\u{e9}",
+        ];
+        let names = [
+            ".env",
+            ".env.x",
+            ".ENV",
+            "k.pem",
+            "K.PEM",
+            "id_rsa",
+            "a",
+            "b",
+            "top",
+            "xy",
+            "x12y",
+            "ac",
+            "bc",
+            "cafe",
+            "qz",
+            "!bang",
+            "k",
+            "\u{212a}",
+            "caf\u{e9}",
+            "cafe\u{301}",
+            "CAF\u{c9}",
+            "plain",
+            "main.rs",
+        ];
+        for pattern in patterns {
+            let rules = rules(&[pattern], &[], &[]).unwrap();
+            let unfiltered =
+                NameRules { first_look: FirstLook { first: [true; 256], last: [true; 256] }, ..rules.clone() };
+            for name in names.iter().chain(&["a/b", "x/a/b", "d/.env"]) {
+                let rel = RelPath(name);
+                assert_eq!(rules.hidden(rel), unfiltered.hidden(rel), "{pattern} and {name}");
+            }
         }
     }
 

@@ -70,6 +70,9 @@ impl LogicalPath {
         if input.len() > MAX_PATH {
             return Err(PathError::TooLong(visible(prefix_of(input, 40))));
         }
+        if is_clean(input.as_bytes()) {
+            return Ok(Self(input.to_owned()));
+        }
         let mut out = String::with_capacity(base.0.len() + input.len() + 1);
         if !input.starts_with('/') && !base.is_top() {
             out.push_str(&base.0);
@@ -312,6 +315,25 @@ pub fn visible(text: &str) -> String {
     out
 }
 
+/// Is this already what parsing would make of it? Most paths that agents send are: absolute, of
+/// printable ASCII, with no empty, dotted or overlong part.
+fn is_clean(path: &[u8]) -> bool {
+    let mut name = 0;
+    let mut dots = 0;
+    let ends_name = |name: usize, dots: usize| name > 0 && name <= MAX_NAME && (dots != name || name > 2);
+    let Some((b'/', rest)) = path.split_first() else { return false };
+    for byte in rest {
+        match byte {
+            b'/' if ends_name(name, dots) => (name, dots) = (0, 0),
+            b'/' | b'\\' => return false,
+            b'.' => (name, dots) = (name + 1, dots + 1),
+            0x20..0x7f => name += 1,
+            _ => return false,
+        }
+    }
+    ends_name(name, dots)
+}
+
 fn check_name(name: &str, whole: &str) -> Result<(), PathError> {
     if name.len() > MAX_NAME {
         return Err(PathError::NameTooLong(visible(prefix_of(name, 40))));
@@ -383,6 +405,20 @@ mod tests {
             ("/häuser/日本/👩\u{200d}💻", "/häuser/日本/👩\u{200d}💻"),
         ] {
             assert_eq!(parse(given).as_deref(), Ok(expected), "{given:?}");
+        }
+    }
+
+    #[test]
+    fn the_short_way_takes_only_what_needs_no_change() {
+        for clean in ["/a", "/a/b.c", "/a/.../b", "/.env", "/a b/c"] {
+            assert!(is_clean(clean.as_bytes()), "{clean}");
+            assert_eq!(parse(clean).as_deref(), Ok(clean));
+        }
+        let long = format!("/{}", "n".repeat(256));
+        for other in
+            ["", "/", "a", "/a/", "//a", "/a//b", "/.", "/a/..", "/./a", "/a/../b", "/\u{e9}", "/a\\b", "/a\n", &long]
+        {
+            assert!(!is_clean(other.as_bytes()), "{other:?}");
         }
     }
 

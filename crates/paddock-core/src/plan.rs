@@ -211,14 +211,17 @@ impl Plan {
 /// What running a plan means.
 #[derive(Debug)]
 pub(crate) enum Work {
+    /// In the Workspace that was judged; what is below its prefix starts at this byte of the path.
     Read {
+        workspace: usize,
+        rel_from: usize,
         range: Range<u64>,
     },
     Browse {
-        browse: Browse,
-        glob: Option<PathGlob>,
+        browse: Box<Browse>,
+        glob: Option<Box<PathGlob>>,
     },
-    Search(Search),
+    Search(Box<Search>),
     /// One set for one Workspace.
     Change {
         workspace: usize,

@@ -2,13 +2,13 @@
 //!
 //! A tree of names, so that the cost is that of the path and not of how many Workspaces there are.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use crate::path::{LogicalPath, RelPath};
 
 #[derive(Debug, Default)]
 struct Node {
-    children: HashMap<Box<str>, usize>,
+    children: BTreeMap<Box<str>, usize>,
     workspace: Option<usize>,
 }
 
@@ -47,7 +47,7 @@ impl Router {
         let mut found = node.workspace.map(|w| (w, 1));
         let mut from = 1;
         while from < text.len() {
-            let to = text[from..].find('/').map_or(text.len(), |n| from + n);
+            let to = memchr::memchr(b'/', &text.as_bytes()[from..]).map_or(text.len(), |n| from + n);
             match node.children.get(&text[from..to]) {
                 Some(&next) => node = &self.nodes[next],
                 None => break,

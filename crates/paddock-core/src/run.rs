@@ -9,8 +9,8 @@ use crate::path::{LogicalPath, RelPath};
 use crate::plan::{CarryStep, Outcome, Plan, Search, Work};
 use crate::ports::Token;
 use crate::scope::OpKind;
-use crate::store::{Hit, Kind, LastName, Query, Store};
-use crate::vfs::{MAX_HOPS, Refused, Vfs, refusal, store_refusal, tells_nothing_of_content};
+use crate::store::{Hit, Kind, LastName, Query};
+use crate::vfs::{Refused, Vfs, refusal, store_refusal, tells_nothing_of_content};
 
 /// The largest file that moves from one Store to another.
 const MAX_CARRIED: u64 = 256 * 1024 * 1024;
@@ -32,8 +32,10 @@ impl Vfs {
 
     fn look(&self, call: &Call<'_>, plan: Plan) -> Result<Outcome, Refused> {
         match plan.work {
-            Work::Read { range } => self.run_read(call, &plan.asked, &range),
-            Work::Browse { browse, glob } => self.browse(call, plan.kind, &browse, glob.as_ref()).map(Outcome::Entries),
+            Work::Read { workspace, rel_from, range } => self.run_read(call, &plan.asked, workspace, rel_from, &range),
+            Work::Browse { browse, glob } => {
+                self.browse(call, plan.kind, &browse, glob.as_deref()).map(Outcome::Entries)
+            }
             Work::Search(search) => self.run_search(call, &plan.asked, &search),
             Work::Change { .. } | Work::Carry { .. } | Work::Deliver { .. } => {
                 Err(Refused::Gate("a plan that only looks holds a change".to_owned()))
@@ -105,42 +107,31 @@ impl Vfs {
         Ok(content)
     }
 
-    fn run_read(&self, call: &Call<'_>, asked: &LogicalPath, range: &Range<u64>) -> Result<Outcome, Refused> {
+    fn run_read(
+        &self,
+        call: &Call<'_>,
+        asked: &LogicalPath,
+        index: usize,
+        rel_from: usize,
+        range: &Range<u64>,
+    ) -> Result<Outcome, Refused> {
         let mut bytes = Vec::new();
-        let meta = self.at(call, OpKind::Read, asked, |store, place| {
+        let rel = RelPath(&asked.as_str()[rel_from..]);
+        let store = &self.workspaces[index].mount.store;
+        let mut read = store.read(call, &self.place(index, rel), range.clone(), &mut bytes);
+        if read.as_ref().is_err_and(|e| *e.kind() == ErrorKind::Link) {
+            // Where it leads is judged and read the same way, from the start.
+            let settled = self.settle(call, OpKind::Read, asked, LastName::Follow)?;
             bytes.clear();
-            store.read(call, place, range.clone(), &mut bytes)
-        })?;
+            let store = &self.workspaces[settled.workspace].mount.store;
+            read = store.read(call, &self.place(settled.workspace, settled.rel.as_rel()), range.clone(), &mut bytes);
+        }
+        let meta = read.map_err(|e| refusal(asked, e))?;
         Ok(Outcome::Read { bytes, meta })
     }
 
     fn run_search(&self, call: &Call<'_>, asked: &LogicalPath, search: &Search) -> Result<Outcome, Refused> {
         self.search(call, asked, search).map(Outcome::Hits)
-    }
-
-    /// Does something at a path. Where a link is met, the place it leads to is judged the same way.
-    pub(crate) fn at<T>(
-        &self,
-        call: &Call<'_>,
-        op: OpKind,
-        asked: &LogicalPath,
-        mut act: impl FnMut(&dyn Store, &crate::place::Place<'_>) -> StoreResult<T>,
-    ) -> Result<T, Refused> {
-        let mut followed: Option<LogicalPath> = None;
-        for _ in 0..MAX_HOPS {
-            let path = followed.as_ref().unwrap_or(asked);
-            let decision = self.judge(op, path);
-            let Some((index, rel)) = self.route(path).filter(|_| decision.allowed()) else {
-                return Err(Refused::Denied(Box::new(decision.denial(asked))));
-            };
-            match act(&*self.workspaces[index].mount.store, &self.place(index, rel)) {
-                Err(e) if *e.kind() == ErrorKind::Link => {
-                    followed = Some(self.follow(call, asked, index, rel, LastName::Follow)?);
-                }
-                done => return done.map_err(|e| refusal(asked, e)),
-            }
-        }
-        Err(store_refusal(asked, ErrorKind::LinkEscapes))
     }
 
     /// One Workspace's share of a search, with logical paths in the answer.

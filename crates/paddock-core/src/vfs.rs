@@ -6,7 +6,7 @@
 //! with the token that only the Gate could have granted.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -105,7 +105,7 @@ pub struct Vfs {
     pub(crate) shadowed: Vec<HashSet<String>>,
     router: Router,
     /// For each kind of operation, the Workspaces that allow it.
-    allowed_in: HashMap<OpKind, Arc<[LogicalPath]>>,
+    allowed_in: [Arc<[LogicalPath]>; OpKind::ALL.len()],
     gate: Arc<dyn Gate>,
     pub(crate) journal: Arc<dyn Journal>,
 }
@@ -140,12 +140,8 @@ impl Vfs {
                 second: pair[1].origin.clone(),
             });
         }
-        let allowed_in = OpKind::ALL
-            .map(|op| {
-                let allowing = workspaces.iter().filter(|w| w.scope.allows(op));
-                (op, allowing.map(|w| w.prefix.clone()).collect())
-            })
-            .into();
+        let allowing = |op| workspaces.iter().filter(move |w: &&Workspace| w.scope.allows(op));
+        let allowed_in = OpKind::ALL.map(|op| allowing(op).map(|w| w.prefix.clone()).collect());
         let vfs = Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             shadowed: find_shadowed(&workspaces),
@@ -168,7 +164,7 @@ impl Vfs {
 
     /// The Workspaces in which an operation is allowed.
     pub fn allowed_in(&self, op: OpKind) -> &[LogicalPath] {
-        self.allowed_in.get(&op).map_or(&[], |paths| paths)
+        &self.allowed_in[op as usize]
     }
 
     /// The verdict on one operation on one path, by the policy alone.
@@ -178,7 +174,17 @@ impl Vfs {
 
     /// As [`Self::judge`], where it is known whether the path is, or will be, a directory.
     fn judge_as<'a>(&'a self, op: OpKind, path: &'a LogicalPath, directory: bool) -> Decision<'a> {
-        let routed = self.router.route(path).map(|(index, rel)| (&self.workspaces[index], rel));
+        self.judge_routed(op, path, self.router.route(path), directory)
+    }
+
+    fn judge_routed<'a>(
+        &'a self,
+        op: OpKind,
+        path: &'a LogicalPath,
+        routed: Option<(usize, RelPath<'_>)>,
+        directory: bool,
+    ) -> Decision<'a> {
+        let routed = routed.map(|(index, rel)| (&self.workspaces[index], rel));
         Decision {
             op,
             path,
@@ -188,14 +194,17 @@ impl Vfs {
                 None => Rule::NoWorkspace,
                 Some((workspace, rel)) => rule_for(op, workspace, rel, directory),
             },
-            allowed_in: &self.allowed_in[&op],
+            allowed_in: &self.allowed_in[op as usize],
         }
     }
 
     /// Judges an operation whole: resolves links, expands recursion, judges each path.
     pub fn plan(&self, call: &Call<'_>, operation: Operation) -> Result<Plan, Refused> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         let kind = operation.kind();
+        let operation = match operation {
+            Operation::Read { path, range } => return self.plan_read(path, range),
+            other => other,
+        };
         let asked = operation.path().clone();
         let decision = self.judge(kind, &asked);
         if !decision.allowed() {
@@ -203,10 +212,13 @@ impl Vfs {
         }
         let write_only = decision.workspace().is_some_and(|w| w.scope == AccessScope::WriteOnly);
         let (work, effects) = match operation {
-            Operation::Read { range, .. } => (Work::Read { range }, Vec::new()),
-            Operation::List(browse) => (Work::Browse { browse, glob: None }, Vec::new()),
-            Operation::Find { browse, glob } => (Work::Browse { browse, glob: Some(glob) }, Vec::new()),
-            Operation::Search { search, .. } => (Work::Search(search), Vec::new()),
+            Operation::Read { path, range } => return self.plan_read(path, range),
+            Operation::List(browse) => (Work::Browse { browse: Box::new(browse), glob: None }, Vec::new()),
+            Operation::Find { browse, glob } => {
+                let (browse, glob) = (Box::new(browse), Some(Box::new(glob)));
+                (Work::Browse { browse, glob }, Vec::new())
+            }
+            Operation::Search { search, .. } => (Work::Search(Box::new(search)), Vec::new()),
             Operation::Write { content, expect, .. } => {
                 let act = Act::Write { content, mode: None };
                 self.plan_file(call, kind, &asked, act, expect, write_only)?
@@ -221,7 +233,23 @@ impl Vfs {
             Operation::Move { to, .. } => self.plan_move(call, &asked, &to)?,
             Operation::Delete { recursive, .. } => self.plan_delete(call, &asked, recursive)?,
         };
-        Ok(Plan { id: NEXT.fetch_add(1, Ordering::Relaxed), vfs: self.id, kind, asked, work, effects })
+        Ok(self.new_plan(kind, asked, work, effects))
+    }
+
+    /// Reads are most of what agents do: judged once, with nothing copied.
+    fn plan_read(&self, path: LogicalPath, range: Range<u64>) -> Result<Plan, Refused> {
+        let routed = self.router.route(&path);
+        let decision = self.judge_routed(OpKind::Read, &path, routed, false);
+        let Some((workspace, rel)) = routed.filter(|_| decision.allowed()) else {
+            return Err(Refused::Denied(Box::new(decision.denial(&path))));
+        };
+        let rel_from = path.as_str().len() - rel.as_str().len();
+        Ok(self.new_plan(OpKind::Read, path, Work::Read { workspace, rel_from, range }, Vec::new()))
+    }
+
+    fn new_plan(&self, kind: OpKind, asked: LogicalPath, work: Work, effects: Vec<Effect>) -> Plan {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Plan { id: NEXT.fetch_add(1, Ordering::Relaxed), vfs: self.id, kind, asked, work, effects }
     }
 
     /// Puts a plan before the Gate.

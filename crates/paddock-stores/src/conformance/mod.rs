@@ -40,7 +40,7 @@ pub mod naming;
 pub mod racing;
 pub mod reading;
 pub mod walking;
-mod world;
+pub mod world;
 pub mod writing;
 
 use std::fmt;

@@ -1,7 +1,11 @@
-//! The world of one case: fresh Stores, the Workspaces of an agent on them, and short ways to act.
+//! The world of one case: fresh Stores, the Workspaces of an agent on them, and short ways to act
+//! and to check what came of it.
+//!
+//! Public, since tests of the guard itself tell their stories in the same words.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a case fails by panicking")]
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use paddock_core::{
     AccessScope, AgentName, Browse, Call, CallId, Cancel, DenyRule, Entries, ErrorKind, Expect, Found, GUARDED, Gate,
-    HidePattern, Hits, LogicalPath, Meta, Mount, NameRules, NoJournal, Operation, Origin, Outcome, Passed, PathGlob,
-    Permit, Plan, Refused, Replacement, Request, Risk, Search, Store, Version, Vfs, Workspace,
+    HidePattern, Hits, Kind, LogicalPath, Meta, Mount, NameRules, NoJournal, Operation, Origin, Outcome, Passed,
+    PathGlob, Permit, Plan, Refused, Replacement, Request, Risk, Search, Store, Version, Vfs, Workspace,
 };
 
 use super::Fresh;
@@ -99,6 +103,22 @@ impl World {
             Err(Refused::Store { source, .. }) if *source.kind() == ErrorKind::NotFound => None,
             other => panic!("reading {path} behind the policy gave {other:?}"),
         }
+    }
+
+    /// Everything that the Store of the n-th Workspace holds, by path; nothing for a directory.
+    pub fn contents(&self, n: usize) -> BTreeMap<String, Option<Vec<u8>>> {
+        let entries = entries(self.run_on(&self.behind, Operation::List(browse(&format!("/{n}")))).unwrap()).unwrap();
+        let content = |found: &Found| match found.kind {
+            Kind::Dir => None,
+            _ => Some(self.held(n, &found.path[format!("/{n}/").len()..]).unwrap().into_bytes()),
+        };
+        let path = |found: &Found| found.path[format!("/{n}/").len()..].to_owned();
+        entries.found.iter().map(|found| (path(found), content(found))).collect()
+    }
+
+    /// The Vfs itself.
+    pub fn vfs(&self) -> &Vfs {
+        &self.vfs
     }
 
     /// Puts a link into the Store of the first Workspace.
@@ -257,33 +277,37 @@ fn finish(vfs: &Vfs, call: &Call<'_>, plan: Plan) -> Result<Outcome, Refused> {
 }
 
 /// A path as an agent writes it.
-pub(super) fn path_of(text: &str) -> LogicalPath {
+pub fn path_of(text: &str) -> LogicalPath {
     LogicalPath::parse(text, &LogicalPath::top()).unwrap()
 }
 
-pub(super) fn write(path: &str, content: &[u8], expect: Expect) -> Operation {
+/// A write of a whole file.
+pub fn write(path: &str, content: &[u8], expect: Expect) -> Operation {
     Operation::Write { path: path_of(path), content: content.to_vec(), expect }
 }
 
-pub(super) fn rename(from: &str, to: &str) -> Operation {
+/// A move.
+pub fn rename(from: &str, to: &str) -> Operation {
     Operation::Move { from: path_of(from), to: path_of(to) }
 }
 
-pub(super) fn delete(path: &str, recursive: bool) -> Operation {
+/// A deletion.
+pub fn delete(path: &str, recursive: bool) -> Operation {
     Operation::Delete { path: path_of(path), recursive }
 }
 
-pub(super) fn swap(old: &str, new: &str, all: bool) -> Replacement {
+/// One replacement of text.
+pub fn swap(old: &str, new: &str, all: bool) -> Replacement {
     Replacement { old: old.to_owned(), new: new.to_owned(), all }
 }
 
 /// Everything below a directory, with nothing left out.
-pub(super) fn browse(path: &str) -> Browse {
+pub fn browse(path: &str) -> Browse {
     Browse { path: path_of(path), depth: None, skip_ignored: false, after: None, limit: MANY }
 }
 
 /// Every line that matches, without context.
-pub(super) fn search(pattern: &str) -> Search {
+pub fn search(pattern: &str) -> Search {
     Search {
         pattern: pattern.to_owned(),
         ignore_case: false,
@@ -305,11 +329,13 @@ fn entries(outcome: Outcome) -> Result<Entries, Refused> {
     }
 }
 
-pub(super) fn paths(entries: &Entries) -> Vec<String> {
+/// The paths of a listing.
+pub fn paths(entries: &Entries) -> Vec<String> {
     entries.found.iter().map(|found: &Found| found.path.clone()).collect()
 }
 
-pub(super) fn lines(hits: &Hits) -> Vec<String> {
+/// Hits as `path:line:text`, and their context as `path-line-text`.
+pub fn lines(hits: &Hits) -> Vec<String> {
     let line = |hit: &paddock_core::Hit| {
         let mark = if hit.matched { ':' } else { '-' };
         format!("{}{mark}{}{mark}{}", hit.path, hit.line, hit.text)
@@ -318,7 +344,7 @@ pub(super) fn lines(hits: &Hits) -> Vec<String> {
 }
 
 /// The version that a change of one file gave.
-pub(super) fn version_of(outcome: Result<Outcome, Refused>) -> Version {
+pub fn version_of(outcome: Result<Outcome, Refused>) -> Version {
     match outcome.unwrap() {
         Outcome::Changed { version: Some(version), .. } => version,
         other => panic!("a change of one file gave {other:?}"),
@@ -326,7 +352,7 @@ pub(super) fn version_of(outcome: Result<Outcome, Refused>) -> Version {
 }
 
 /// Was the file that was changed new?
-pub(super) fn is_new(outcome: Result<Outcome, Refused>) -> bool {
+pub fn is_new(outcome: Result<Outcome, Refused>) -> bool {
     match outcome.unwrap() {
         Outcome::Changed { created, .. } => created,
         other => panic!("a change gave {other:?}"),
@@ -334,7 +360,7 @@ pub(super) fn is_new(outcome: Result<Outcome, Refused>) -> bool {
 }
 
 /// How many replacements an edit made.
-pub(super) fn replaced(outcome: Result<Outcome, Refused>) -> usize {
+pub fn replaced(outcome: Result<Outcome, Refused>) -> usize {
     match outcome.unwrap() {
         Outcome::Changed { replacements, .. } => replacements,
         other => panic!("an edit gave {other:?}"),
@@ -342,7 +368,7 @@ pub(super) fn replaced(outcome: Result<Outcome, Refused>) -> usize {
 }
 
 /// What the Store said instead of doing it.
-pub(super) fn error<T: Debug>(outcome: Result<T, Refused>) -> ErrorKind {
+pub fn error<T: Debug>(outcome: Result<T, Refused>) -> ErrorKind {
     match outcome {
         Err(Refused::Store { source, .. }) => source.kind().clone(),
         other => panic!("the Store should have refused, and this came: {other:?}"),
@@ -350,7 +376,7 @@ pub(super) fn error<T: Debug>(outcome: Result<T, Refused>) -> ErrorKind {
 }
 
 /// The rule by which the policy denied it.
-pub(super) fn denied<T: Debug>(outcome: Result<T, Refused>) -> DenyRule {
+pub fn denied<T: Debug>(outcome: Result<T, Refused>) -> DenyRule {
     match outcome {
         Err(Refused::Denied(denial) | Refused::DeniedInside(denial)) => denial.rule,
         other => panic!("the policy should have denied it, and this came: {other:?}"),

@@ -102,16 +102,22 @@ pub(super) fn kind_of_type(file_type: FileType) -> Kind {
 /// A mark of this state: the inode, its size and both of its times. What Paddock writes gets a
 /// modification time of full precision, so that two writes within one kernel tick differ too.
 fn version_of(stat: &Stat) -> Version {
-    let mut hasher = blake3::Hasher::new();
-    for part in [stat.st_dev, stat.st_ino, u64::try_from(stat.st_size).unwrap_or(0)] {
-        hasher.update(&part.to_le_bytes());
+    let parts = [
+        stat.st_dev,
+        stat.st_ino,
+        stat.st_size.cast_unsigned(),
+        stat.st_mtime.cast_unsigned(),
+        stat.st_mtime_nsec,
+        stat.st_ctime.cast_unsigned(),
+        stat.st_ctime_nsec,
+    ];
+    let mut input = [0; 56];
+    for (place, part) in input.chunks_exact_mut(8).zip(parts) {
+        place.copy_from_slice(&part.to_le_bytes());
     }
-    for (seconds, nanos) in [(stat.st_mtime, stat.st_mtime_nsec), (stat.st_ctime, stat.st_ctime_nsec)] {
-        hasher.update(&seconds.to_le_bytes());
-        hasher.update(&nanos.to_le_bytes());
-    }
+    let hash = blake3::hash(&input);
     let mut bytes = [0; 16];
-    bytes.copy_from_slice(&hasher.finalize().as_bytes()[..16]);
+    bytes.copy_from_slice(&hash.as_bytes()[..16]);
     Version(u128::from_le_bytes(bytes))
 }
 

@@ -1,0 +1,139 @@
+//! What the guard costs inside one process: reads against bare system calls, denials, routing.
+
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use paddock_core::{
+    AccessScope, AgentName, Call, CallId, Cancel, Expect, Gate, HidePattern, LogicalPath, Mount, NameRules, NoJournal,
+    OpKind, Operation, Origin, Outcome, Passed, Permit, Plan, Refused, Request, Risk, Vfs, Workspace,
+};
+use paddock_stores::PhysicalStore;
+
+use crate::report::Report;
+use crate::rounds::{compare, measure};
+
+const FILES: usize = 1000;
+/// The names that a new configuration hides in every Workspace.
+const HIDDEN: [&str; 6] = [".env", ".env.*", "*.pem", "*.key", "id_rsa", "id_ed25519"];
+
+struct Open;
+
+impl Gate for Open {
+    fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
+        Ok(Passed::Now(permit.grant()))
+    }
+}
+
+/// Runs every in-process benchmark.
+pub(crate) fn run(report: &mut Report) -> Result<()> {
+    let temp = tempfile::tempdir()?;
+    let paths = sample_files(temp.path())?;
+    let vfs = view(temp.path(), 1)?;
+    reads(report, &vfs, temp.path(), &paths);
+    denials(report, &vfs)?;
+    routing(report, temp.path())
+}
+
+fn reads(report: &mut Report, vfs: &Vfs, dir: &Path, paths: &[String]) {
+    let agent = AgentName::main();
+    let hosts: Vec<_> = paths.iter().map(|path| dir.join(path)).collect();
+    let given: Vec<String> = paths.iter().map(|path| format!("/project/{path}")).collect();
+    let compared = compare(
+        50,
+        FILES,
+        |i| {
+            let mut buffer = Vec::with_capacity(4096);
+            let done = File::open(&hosts[i]).and_then(|f| f.take(4096).read_to_end(&mut buffer));
+            assert_eq!(done.ok(), Some(4096), "the bare read reads");
+            black_box(buffer);
+        },
+        |i| {
+            let bytes = read(vfs, &agent, &given[i]).unwrap_or_default();
+            assert_eq!(bytes.len(), 4096, "our read reads");
+            black_box(bytes);
+        },
+    );
+    report.compared("4 KiB read through the Vfs", "bare open, read, close", compared, Some("≤ 1.3×"));
+}
+
+fn read(vfs: &Vfs, agent: &AgentName, path: &str) -> Option<Vec<u8>> {
+    let cancel = Cancel::default();
+    let call = Call { id: CallId::next(), agent, cancel: &cancel, deadline: Instant::now() + Duration::from_secs(60) };
+    let path = LogicalPath::parse(path, &LogicalPath::top()).ok()?;
+    let plan = vfs.plan(&call, Operation::Read { path, range: 0..65536 }).ok()?;
+    let Passed::Now(token) = vfs.ask(&call, &Request { tool: "read_file", risk: Risk::Low }, &plan).ok()? else {
+        return None;
+    };
+    match vfs.run(&call, plan, token).ok()? {
+        Outcome::Read { bytes, .. } => Some(bytes),
+        _ => None,
+    }
+}
+
+fn denials(report: &mut Report, vfs: &Vfs) -> Result<()> {
+    let agent = AgentName::main();
+    let cancel = Cancel::default();
+    let call = Call {
+        id: CallId::next(),
+        agent: &agent,
+        cancel: &cancel,
+        deadline: Instant::now() + Duration::from_secs(3600),
+    };
+    for (what, path) in [("scope", "/project/src/deep/App.tsx"), ("no Workspace", "/etc/passwd")] {
+        let asked = LogicalPath::parse(path, &LogicalPath::top())?;
+        let denied = |path| vfs.plan(&call, Operation::Write { path, content: Vec::new(), expect: Expect::Any });
+        if denied(asked.clone()).is_ok() {
+            bail!("{path} should be denied");
+        }
+        let took = measure(25, 10_000, |_| drop(black_box(denied(asked.clone()))));
+        report.measured(&format!("denial by {what}"), took, Some("≤ 2 µs"));
+    }
+    Ok(())
+}
+
+fn routing(report: &mut Report, dir: &Path) -> Result<()> {
+    for workspaces in [1, 100, 10_000] {
+        let vfs = view(dir, workspaces)?;
+        let asked = LogicalPath::parse("/project/src/deep/App.tsx", &LogicalPath::top())?;
+        let took = measure(25, 10_000, |_| {
+            black_box(vfs.judge(OpKind::Read, &asked).allowed());
+        });
+        report.measured(&format!("judging a path among {workspaces} Workspaces"), took, None);
+    }
+    Ok(())
+}
+
+fn view(dir: &Path, workspaces: usize) -> Result<Vfs> {
+    let mut all = vec![workspace(dir, "/project")?];
+    for i in 1..workspaces {
+        all.push(workspace(dir, &format!("/many/{i}/place"))?);
+    }
+    Vfs::new(all, Arc::new(Open), Arc::new(NoJournal)).context("the Workspaces stand together")
+}
+
+fn workspace(dir: &Path, prefix: &str) -> Result<Workspace> {
+    let hide = HIDDEN.iter().map(|p| HidePattern { text: (*p).to_owned(), origin: Origin::unknown() }).collect();
+    let store = PhysicalStore::new(dir).map_err(|e| anyhow::anyhow!("{e}"))?;
+    let prefix = LogicalPath::parse(prefix, &LogicalPath::top())?;
+    Ok(Workspace::new(prefix, AccessScope::ReadOnly, Mount::new(Arc::new(store), None)).with_names(NameRules::new(
+        hide,
+        &[],
+        &[],
+    )?))
+}
+
+fn sample_files(dir: &Path) -> Result<Vec<String>> {
+    let mut paths = Vec::new();
+    for i in 0..FILES {
+        let path = format!("src/part{}/file{i}.txt", i % 20);
+        fs::create_dir_all(dir.join(&path).parent().context("has a parent")?)?;
+        fs::write(dir.join(&path), vec![b'x'; 4096])?;
+        paths.push(path);
+    }
+    Ok(paths)
+}

@@ -1,0 +1,15 @@
+//! The tests of the guard, in one binary.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod against_model;
+mod aliases;
+mod common;
+mod delivery;
+mod links;
+mod many;
+mod model;
+mod nesting;
+mod paths;
+mod plans;
+mod recursion;
