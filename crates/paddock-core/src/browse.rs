@@ -2,7 +2,8 @@
 //!
 //! What the outer Store holds under a nested prefix is shadowed: the [`Place`](crate::Place) keeps
 //! it out of sight, and the nested Workspace's own entries are put in its stead, in tree order and
-//! under *its* scope. A write-only one is named and contributes nothing.
+//! under *its* scope. A write-only one is named and contributes nothing but the Workspaces nested in
+//! it, which are no secret of its content.
 
 use std::ops::ControlFlow;
 
@@ -114,11 +115,12 @@ impl Vfs {
         let mut flow = ControlFlow::Continue(());
         let mut failed: Option<StoreError> = None;
         if let Some((index, rel)) = self.route(here)
+            && self.workspaces[index].scope.allows(collector.op)
             && !self.is_past(collector.after, &self.workspaces[index].prefix)
         {
             let outer = &self.workspaces[index];
             let after = collector.after.and_then(|after| after.below(&outer.prefix));
-            let Some(depth) = collector.depth_below(here) else { return Ok(flow) };
+            let depth = collector.depth_below(here).unwrap_or(Some(0));
             let walk = Walk { depth, skip_ignored: collector.skip_ignored, after: after.map(RelPath::as_str) };
             let mut sink = |entry: Entry<'_>| {
                 let path = outer.prefix.join(RelPath(entry.path));
@@ -171,12 +173,12 @@ impl Vfs {
         workspace: &Workspace,
         shown_up_to: &mut Option<LogicalPath>,
     ) -> Result<ControlFlow<()>, StoreError> {
-        let base = shown_up_to.as_ref().filter(|shown| workspace.prefix.below(shown).is_some()).unwrap_or(here).clone();
-        let Some(way) = workspace.prefix.below(&base) else { return Ok(ControlFlow::Continue(())) };
-        let mut steps: Vec<RelPath<'_>> = way.ancestors().collect();
+        let Some(way) = workspace.prefix.below(here) else { return Ok(ControlFlow::Continue(())) };
+        let mut steps: Vec<LogicalPath> = way.ancestors().map(|step| here.join(step)).collect();
         steps.reverse();
-        for step in steps {
-            let path = base.join(step);
+        // What leads to something already shown has been shown on the way to it.
+        let shown = shown_up_to.clone();
+        for path in steps.into_iter().filter(|path| shown.as_ref().is_none_or(|shown| shown.below(path).is_none())) {
             if collector.depth.is_some_and(|depth| collector.level(&path) > depth) {
                 return Ok(ControlFlow::Continue(()));
             }
@@ -187,7 +189,7 @@ impl Vfs {
                 return Ok(ControlFlow::Break(()));
             }
         }
-        if !workspace.scope.allows(collector.op) || collector.depth_below(&workspace.prefix).is_none() {
+        if collector.depth_below(&workspace.prefix).is_none() {
             return Ok(ControlFlow::Continue(()));
         }
         match self.collect(call, collector, &workspace.prefix) {

@@ -41,7 +41,7 @@ pub use edit::{EditError, Replacement, edit};
 pub use error::{ErrorKind, Result, StoreError};
 pub use glob::PathGlob;
 pub use guarded::{GUARDED, GuardedName};
-pub use names::{HidePattern, NameRuleError, NameRules};
+pub use names::{HidePattern, NameRuleError, NameRules, OWN_NAMES};
 pub use path::{LogicalPath, MAX_NAME, MAX_PATH, PathError, RelPath, RelPathBuf, is_plain_name, tree_order, visible};
 pub use place::Place;
 pub use plan::{Browse, Effect, EffectKind, Entries, Found, Hits, Operation, Outcome, Plan, Search};

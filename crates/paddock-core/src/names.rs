@@ -15,6 +15,9 @@ use crate::guarded::{GIT_FILE, GUARDED, GuardedName};
 use crate::path::{RelPath, RelPathBuf};
 use crate::workspace::Origin;
 
+/// The names that are Paddock's own wherever they stand: its configuration and the schema of it.
+pub const OWN_NAMES: [&str; 2] = ["paddock.toml", ".paddock.schema.json"];
+
 /// A pattern under `hide`, and where it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HidePattern {
@@ -114,8 +117,12 @@ impl NameRules {
         })
     }
 
-    /// Is this one of Paddock's own files, or below one?
+    /// Is this one of Paddock's own files, or below one? A file of the configuration's name counts
+    /// anywhere: Paddock started in that directory would take its policy from it.
     pub fn own(&self, rel: RelPath<'_>) -> bool {
+        if rel.names().any(|name| OWN_NAMES.iter().any(|own| name.eq_ignore_ascii_case(own))) {
+            return true;
+        }
         !self.own.is_empty() && {
             let folded = fold(rel.as_str());
             self.own.iter().any(|own| RelPath(&folded).is_within(RelPath(own)))
@@ -371,11 +378,11 @@ mod tests {
 
     #[test]
     fn own_files_are_kept_in_any_spelling() {
-        let rules = rules(&[], &[], &["paddock.toml", "target/paddock"]).unwrap();
-        for own in ["paddock.toml", "Paddock.TOML", "target/paddock", "paddock.toml/x"] {
+        let rules = rules(&[], &[], &["target/paddock"]).unwrap();
+        for own in ["paddock.toml", "Paddock.TOML", "target/paddock", "Target/Paddock", "paddock.toml/x", "a/b/paddock.toml"] {
             assert!(rules.own(RelPath(own)), "{own}");
         }
-        for other in ["a/paddock.toml", "target", "paddock.toml.bak", ""] {
+        for other in ["target", "paddock.toml.bak", "paddock", ""] {
             assert!(!rules.own(RelPath(other)), "{other}");
         }
     }
