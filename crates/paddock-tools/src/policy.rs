@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use paddock_config::Reloader;
 use paddock_core::AgentPolicy;
 
 /// The source of one agent's policy.
@@ -34,5 +35,20 @@ impl PolicySource for Fixed {
 
     fn notice(&self) -> Option<String> {
         None
+    }
+}
+
+/// The policy that a configuration file holds, as it is at each call.
+impl PolicySource for Reloader {
+    fn current(&self) -> Arc<AgentPolicy> {
+        Reloader::current(self)
+    }
+
+    fn generation(&self) -> u64 {
+        Reloader::generation(self)
+    }
+
+    fn notice(&self) -> Option<String> {
+        Reloader::notice(self)
     }
 }

@@ -7,6 +7,7 @@ mod changing;
 mod middleware;
 mod quiet;
 mod reading;
+mod reloading;
 mod searching;
 mod seeds;
 mod setup;
