@@ -135,3 +135,38 @@ fn mark(entry: &Found) -> &'static str {
         (Kind::Link | Kind::File, None) => " [name cannot be used in a call]",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(names: &[(&str, bool)], more: bool) -> Entries {
+        let found = |(path, plain): &(&str, bool)| Found {
+            path: (*path).to_owned(),
+            kind: Kind::File,
+            plain: *plain,
+            scope: None,
+        };
+        Entries { found: names.iter().map(found).collect(), more, unreachable: vec![] }
+    }
+
+    #[test]
+    fn a_name_that_cannot_be_called_is_shown_and_never_a_cursor() {
+        let odd = [("/a", true), ("/b\\u{202e}", false)];
+        let whole = page(&entries(&odd, false), None, "");
+        assert_eq!(whole.text(), "/a\n/b\\u{202e} [name cannot be used in a call]");
+        // With more to come the page ends where the agent can go on.
+        let cut = page(&entries(&odd, true), None, "");
+        assert_eq!(cut.text(), "/a\nmore: use after=\"/a\"");
+        assert_eq!(cut.structured["next_after"], "/a");
+        let stuck = page(&entries(&odd[1..], true), None, "");
+        assert_eq!(stuck.text(), "/b\\u{202e} [name cannot be used in a call]\nmore: use a larger limit");
+    }
+
+    #[test]
+    fn entries_elsewhere_keep_their_whole_path() {
+        let dir = LogicalPath::parse("/link", &LogicalPath::top());
+        let found = entries(&[("/link/a", true), ("/real/b", true)], false);
+        assert_eq!(page(&found, dir.ok().as_ref(), "").text(), "a\n/real/b");
+    }
+}

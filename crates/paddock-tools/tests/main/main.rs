@@ -4,6 +4,7 @@
 mod arguments;
 mod browsing;
 mod changing;
+mod gates;
 mod middleware;
 mod quiet;
 mod reading;

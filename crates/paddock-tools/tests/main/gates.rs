@@ -1,0 +1,59 @@
+//! What a Gate answers, and what stops a call from outside.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use paddock_core::{AgentName, AgentPolicy, Call, Gate, NoJournal, Passed, Permit, Plan, Refused, Request, Risk, Vfs};
+use paddock_stores::doubles::{Method, Recording, Stalling};
+use paddock_tools::{Control, Toolbox, Verdict};
+use serde_json::json;
+
+use crate::setup::{RW, agent, call, holding, path, workspace};
+
+/// Parks what is above low and refuses what is above medium.
+struct Careful;
+
+impl Gate for Careful {
+    fn pass(&self, _: &Call<'_>, request: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
+        match request.risk {
+            Risk::Low => Ok(Passed::Now(permit.grant())),
+            Risk::Medium => Ok(Passed::Parked(format!("{}-7", request.tool))),
+            Risk::High => Err(Refused::Gate("nobody can be asked".to_owned())),
+        }
+    }
+}
+
+#[test]
+fn what_the_gate_does_not_let_through_changes_nothing() {
+    let store = Arc::new(Recording::new(holding(&[("f", b"x")])));
+    let vfs = Vfs::new(vec![workspace("/w", RW, Arc::clone(&store) as _)], Arc::new(Careful), Arc::new(NoJournal));
+    let toolbox = Toolbox::fixed(AgentPolicy { agent: AgentName::main(), base: path("/"), vfs: vfs.unwrap() });
+
+    let parked = call(&toolbox, "write_file", json!({"path": "/w/f", "content": "y"}));
+    assert_eq!(parked.verdict, Verdict::Parked("write_file-7".to_owned()));
+    assert_eq!(
+        parked.text(),
+        "❌ ERROR: A person has to approve this call first (write_file-7). Make the same call again once it is approved."
+    );
+    let refused = call(&toolbox, "delete_file", json!({"path": "/w/f"}));
+    assert_eq!(refused.verdict, Verdict::Denied);
+    assert_eq!(refused.text(), "❌ ERROR: This call is not let through: nobody can be asked.");
+    assert!(store.take().iter().all(|(method, _)| *method != Method::Apply));
+
+    let low = call(&toolbox, "write_file", json!({"path": "/w/new", "content": "y"}));
+    assert_eq!(low.verdict, Verdict::Done);
+    assert!(store.take().contains(&(Method::Apply, "new".to_owned())));
+}
+
+#[test]
+fn a_store_that_stalls_is_left_when_time_is_up_or_the_call_is_cancelled() {
+    let agent = agent(vec![workspace("/w", RW, Arc::new(Stalling))]);
+    let arguments = || json!({"path": "/w/f"}).as_object().cloned().unwrap();
+    let late = agent.toolbox.call("read_file", arguments(), &Control::for_at_most(Duration::from_millis(5)));
+    assert_eq!((late.verdict.clone(), &late.structured["error"]), (Verdict::Failed, &json!("timed_out")));
+
+    let control = Control::for_at_most(Duration::from_secs(600));
+    control.cancel.stop();
+    let stopped = agent.toolbox.call("read_file", arguments(), &control);
+    assert_eq!(stopped.text(), "❌ ERROR: The call was cancelled.");
+}
