@@ -12,4 +12,5 @@ mod model;
 mod nesting;
 mod paths;
 mod plans;
+mod properties;
 mod recursion;
