@@ -6,6 +6,7 @@ mod building;
 mod editing;
 mod errors;
 mod parsing;
+mod properties;
 mod reloading;
 mod schema;
 mod support;
