@@ -24,6 +24,7 @@ use paddock_core::{
     Sink, Store, StoreError, Territory, Walk,
 };
 use rustix::fs::{Mode, OFlags, ResolveFlags, Stat};
+use rustix::io::Errno;
 
 use host::{look, meta_of, open_file, read_into, store_error};
 use walk::Tree;
@@ -138,7 +139,7 @@ impl PhysicalStore {
     fn mount_for_change(&self) -> Result<Arc<OwnedFd>> {
         match self.mount(Duration::ZERO) {
             Err(e) if *e.kind() == ErrorKind::NotFound => {
-                fs::create_dir_all(&self.host).map_err(|e| StoreError::caused_by(ErrorKind::HostRefuses, e))?;
+                make_dirs(&self.host).map_err(store_error)?;
                 self.mount(Duration::ZERO)
             }
             opened => opened,
@@ -146,8 +147,7 @@ impl PhysicalStore {
     }
 
     fn open_host(&self) -> rustix::io::Result<OwnedFd> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        rustix::fs::openat2(rustix::fs::CWD, &self.host, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+        open_without_links(&self.host)
     }
 
     /// Reads again with a fresh descriptor when the Mount's directory itself is gone.
@@ -198,6 +198,29 @@ impl Store for PhysicalStore {
 
     fn apply(&self, call: &Call<'_>, set: &ChangeSet) -> Result<Applied> {
         apply::apply(self, call, set)
+    }
+}
+
+/// Opens a host directory; no name on the way may be a link.
+fn open_without_links(dir: &Path) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::openat2(rustix::fs::CWD, dir, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+}
+
+/// Makes a host directory and those above it, following no link: somebody may have put one where a
+/// directory used to be.
+fn make_dirs(dir: &Path) -> rustix::io::Result<()> {
+    let Some((parent, name)) = dir.parent().zip(dir.file_name()) else { return Err(Errno::NOENT) };
+    let above = match open_without_links(parent) {
+        Err(Errno::NOENT) => {
+            make_dirs(parent)?;
+            open_without_links(parent)?
+        }
+        opened => opened?,
+    };
+    match rustix::fs::mkdirat(&above, name, Mode::from_raw_mode(0o777)) {
+        Err(Errno::EXIST) => Ok(()),
+        made => made,
     }
 }
 

@@ -3,9 +3,10 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use paddock_core::ErrorKind;
+use paddock_core::{AccessScope, ErrorKind};
+use paddock_stores::HardLinks;
 
-use super::pen::{Pen, SECRET, assert_denied, kind};
+use super::pen::{Pane, Pen, SECRET, assert_denied, kind};
 
 /// Every way of planting a link that leads outside, and the path an agent would use.
 fn plant_escapes(pen: &Pen) -> Vec<&'static str> {
@@ -132,4 +133,21 @@ fn links_that_lead_in_circles_end() {
     assert_eq!(pen.list("/w/d").unwrap(), ["/w/d/self", "/w/d/x.txt"]);
     assert_eq!(pen.search("/w", "needle").unwrap().len(), 1);
     assert_eq!(pen.read("/w/d/self/self/self/x.txt").unwrap(), "needle");
+}
+
+/// The directory of a Mount is made by the first write. Where a link has taken the place of a
+/// directory above it meanwhile, nothing is made behind that link.
+#[test]
+fn a_missing_mount_is_not_made_behind_a_link() {
+    let pane = Pane { prefix: "/w", scope: AccessScope::ReadWrite, host: "above/mount", hide: &[] };
+    let pen = Pen::with(&[pane], HardLinks::Read);
+    fs::create_dir(pen.inside("above")).unwrap();
+    pen.write("/w/a.txt", "made").unwrap();
+    assert_eq!(fs::read_to_string(pen.inside("above/mount/a.txt")).unwrap(), "made");
+    fs::remove_dir_all(pen.inside("above")).unwrap();
+    symlink(pen.outside(""), pen.inside("above")).unwrap();
+    let before = pen.outside_state();
+    assert!(pen.write("/w/a.txt", "escaped").is_err());
+    assert!(pen.make_dir("/w/d").is_err());
+    assert_eq!(pen.outside_state(), before);
 }
