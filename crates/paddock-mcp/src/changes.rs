@@ -47,7 +47,7 @@ impl Changes {
 
     fn tell_people(&self) {
         if let Some(notice) = self.policy.notice() {
-            tracing::warn!("the configuration changed and is not used:\n{notice}");
+            tracing::warn!("the configuration changed and has a problem:\n{notice}");
         }
     }
 }

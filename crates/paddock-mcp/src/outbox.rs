@@ -29,11 +29,13 @@ struct Pen<W> {
     /// Nothing once the connection is closed.
     out: Option<W>,
     buffer: Vec<u8>,
+    /// The client has gone; what would be told it is nobody's loss.
+    gone: bool,
 }
 
 impl<W: AsyncWrite + Unpin> Outbox<W> {
     pub(crate) fn new(out: W) -> Self {
-        Self { pen: Mutex::new(Pen { out: Some(out), buffer: Vec::new() }), waiting: AtomicUsize::new(0) }
+        Self { pen: Mutex::new(Pen { out: Some(out), buffer: Vec::new(), gone: false }), waiting: AtomicUsize::new(0) }
     }
 
     /// Writes one message. Poll it to its end.
@@ -62,6 +64,15 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
 
 impl<W: AsyncWrite + Unpin> Pen<W> {
     async fn write(&mut self, message: impl Serialize) -> io::Result<()> {
+        if self.gone {
+            return Ok(());
+        }
+        let written = self.write_line(message).await;
+        self.gone = written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+        if self.gone { Ok(()) } else { written }
+    }
+
+    async fn write_line(&mut self, message: impl Serialize) -> io::Result<()> {
         let closed = || io::Error::new(io::ErrorKind::NotConnected, "the connection is closed");
         let out = self.out.as_mut().ok_or_else(closed)?;
         self.buffer.clear();
@@ -114,6 +125,16 @@ mod tests {
         let reader = tokio::spawn(async move { theirs.read_to_end(&mut Vec::new()).await });
         waiting.await;
         reader.abort();
+    }
+
+    #[tokio::test]
+    async fn a_client_that_has_gone_is_no_error() {
+        let (ours, theirs) = tokio::io::duplex(100);
+        drop(theirs);
+        let outbox = Arc::new(Outbox::new(ours));
+        for n in 0..3 {
+            Arc::clone(&outbox).post(n).await.unwrap();
+        }
     }
 
     #[tokio::test]

@@ -142,7 +142,9 @@ fn workspaces(file: &ConfigFile, project: &Project) -> Vec<Row> {
 /// Where a Mount leads: relative to the Project Root, `~` the person's home.
 fn place(project: &Project, written: &str) -> PathBuf {
     let home = written.strip_prefix("~/").zip(std::env::home_dir()).map(|(rest, home)| home.join(rest));
-    home.unwrap_or_else(|| project.config.parent().unwrap_or(Path::new("/")).join(written))
+    let path = home.unwrap_or_else(|| project.config.parent().unwrap_or(Path::new("/")).join(written));
+    // Without the "." that a person writes for the project itself.
+    path.components().collect()
 }
 
 fn directory(path: &Path, prefix: &str, writes: bool) -> Row {

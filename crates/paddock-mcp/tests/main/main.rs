@@ -1,0 +1,10 @@
+//! The server over streams in memory, with rmcp's own client and with raw lines.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod calls;
+mod changes;
+mod eras;
+mod harness;
+mod long_calls;
+mod methods;

@@ -1,0 +1,131 @@
+//! The connection itself: both eras, bounds, broken messages, cancellation, the end.
+
+use serde_json::{Value, json};
+
+use crate::client::{Client, Era, Raw, call};
+use crate::harness::World;
+
+#[tokio::test]
+async fn both_eras_get_the_same_tools_and_the_map() {
+    let world = World::seed();
+    let mut lists = Vec::new();
+    for era in [Era::Legacy, Era::Modern] {
+        let client = Client::connect(&world, era, &["mcp"]).await;
+        let info = client.service.peer().peer_info().unwrap();
+        let map = info.instructions.clone().unwrap();
+        assert_eq!(map, world.paddock(&["map"]).stdout, "{era:?}");
+        lists.push(client.service.list_all_tools().await.unwrap());
+        client.close().await;
+    }
+    assert_eq!(lists[0], lists[1]);
+    assert_eq!(lists[0].len(), 10);
+}
+
+#[test]
+fn a_message_over_the_limit_is_answered_and_the_connection_lives() {
+    let world = World::seed();
+    let mut raw = Raw::greeted(&world, &["mcp"]);
+    let content = "x".repeat(13 * 1024 * 1024);
+    raw.send(&call(7, "write_file", &json!({"path": "workspace/big.txt", "content": content})));
+    let answer = raw.receive();
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(7), &json!(-32600)));
+    assert!(answer["error"]["message"].as_str().unwrap().contains("append_file"), "{answer}");
+    assert!(!world.has("workspace/big.txt"));
+
+    raw.send_text(&format!("{}\n", "y".repeat(13 * 1024 * 1024)));
+    let answer = raw.receive();
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32600)));
+
+    let content = "x".repeat(8 * 1024 * 1024);
+    raw.send(&call(8, "write_file", &json!({"path": "workspace/fits.txt", "content": content})));
+    let answer = raw.receive();
+    assert_eq!((&answer["id"], &answer["result"]["isError"]), (&json!(8), &Value::Null), "{answer}");
+    assert_eq!(world.read("workspace/fits.txt").len(), content.len());
+    assert!(raw.end().is_empty());
+}
+
+#[test]
+fn a_broken_message_is_answered_and_the_connection_lives() {
+    let world = World::seed();
+    let mut raw = Raw::greeted(&world, &["mcp"]);
+    raw.send_text("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\n");
+    assert_eq!(raw.receive()["error"]["code"], -32700);
+    raw.send_text("not a message\n\n");
+    raw.send(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": 5}}));
+    assert_eq!(raw.receive()["error"]["code"], -32602);
+    raw.send(&json!({"jsonrpc": "2.0", "id": 3, "method": "no/such"}));
+    assert_eq!(raw.receive()["error"]["code"], -32601);
+    raw.send(&call(4, "no_such_tool", &json!({})));
+    assert_eq!(raw.receive()["error"]["code"], -32602);
+    raw.send(&json!({"jsonrpc": "2.0", "id": 5, "method": "ping"}));
+    assert_eq!(raw.receive(), json!({"jsonrpc": "2.0", "id": 5, "result": {}}));
+    assert!(raw.end().is_empty());
+}
+
+#[test]
+fn a_search_that_is_given_up_is_not_answered() {
+    let world = World::seed();
+    for n in 0..3_000 {
+        world.write(&format!("src/many/{}/{n}.txt", n % 50), "nothing to see here\n");
+    }
+    let mut raw = Raw::greeted(&world, &["mcp"]);
+    let search = call(1, "search_files", &json!({"path": "/project", "pattern": "(a|b|c)+never"}));
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    let read = call(2, "read_file", &json!({"path": "package.json"}));
+    raw.send_text(&format!("{search}\n{cancel}\n{read}\n"));
+    assert_eq!(raw.receive()["id"], 2);
+    assert!(raw.end().is_empty(), "the search was given up");
+}
+
+#[test]
+fn the_end_of_the_input_ends_the_server_after_its_answers() {
+    let world = World::seed();
+    let mut raw = Raw::greeted(&world, &["mcp"]);
+    for id in 1..=20 {
+        raw.send(&call(id, "search_files", &json!({"path": "/project", "pattern": "Hola"})));
+    }
+    let mut ids: Vec<i64> = raw.end().iter().map(|answer| answer["id"].as_i64().unwrap()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (1..=20).collect::<Vec<i64>>());
+}
+
+#[test]
+fn nothing_but_messages_goes_to_standard_output() {
+    let world = World::seed();
+    let mut raw = Raw::greeted(&world, &["mcp", "--log", "trace"]);
+    raw.send(&call(1, "read_file", &json!({"path": "src/App.tsx"})));
+    assert_eq!(raw.receive()["id"], 1);
+    world.write("paddock.toml", "broken");
+    raw.send(&call(2, "read_file", &json!({"path": "src/App.tsx"})));
+    assert_eq!(raw.receive()["id"], 2);
+    assert!(raw.end().is_empty());
+}
+
+#[test]
+fn text_is_sent_once_and_facts_beside_it() {
+    let world = World::seed();
+    let mut raw = Raw::greeted(&world, &["mcp"]);
+    raw.send(&call(1, "read_file", &json!({"path": "src/App.tsx"})));
+    let answer = raw.receive();
+    assert_eq!(answer.to_string().matches("export default").count(), 1, "{answer}");
+    assert!(answer["result"]["structuredContent"]["version"].is_string(), "{answer}");
+    assert!(raw.end().is_empty());
+}
+
+#[test]
+fn an_agent_is_served_by_its_own_name() {
+    let world = World::configured(
+        "[agents.reviewer]\n[[agents.reviewer.workspace]]\nprefix = \"/code\"\nscope = \"RO\"\nmount = { physical = \".\" }\n",
+    );
+    let mut raw = Raw::greeted(&world, &["mcp", "--agent", "reviewer"]);
+    raw.send(&call(1, "list_dir", &json!({"path": "/code"})));
+    assert_eq!(raw.receive()["result"]["isError"], Value::Null);
+    assert!(raw.end().is_empty());
+    insta::assert_snapshot!(world.paddock(&["mcp", "--agent", "nobody"]), @r#"
+    [stderr]
+    error: there is no agent "nobody"
+     --> paddock.toml
+    hint: agents of this file are "reviewer"
+    [exit 2]
+    "#);
+}

@@ -1,0 +1,99 @@
+//! `paddock doctor`.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::harness::World;
+
+#[test]
+fn a_healthy_project() {
+    let world = World::seed();
+    insta::assert_snapshot!(world.paddock(&["doctor"]), @"
+    ✓ kernel: opens paths without ever leaving a directory (openat2)
+    ✓ System Root: [world]/home/.paddock is made when something is first kept
+    ✓ configuration: [world]/project/paddock.toml has no problems
+    ⚠ keys: without effect in this version: commands
+        → `paddock check` says what each needs
+    ✓ Workspace /project: [world]/project/. can be read
+    ✓ Workspace /project/workspace: [world]/project/workspace can be read and written
+    [exit 0]
+    ");
+}
+
+#[test]
+fn nothing_yet() {
+    let world = World::empty();
+    insta::assert_snapshot!(world.paddock(&["doctor"]), @"
+    ✓ kernel: opens paths without ever leaving a directory (openat2)
+    ✓ System Root: [world]/home/.paddock is made when something is first kept
+    ⚠ configuration: there is no paddock.toml here or above: no tools, no access
+        → run `paddock init` in the project's directory
+    [exit 0]
+    ");
+}
+
+#[test]
+fn a_broken_configuration() {
+    let world = World::configured("nmae = \"x\"\n");
+    insta::assert_snapshot!(world.paddock(&["doctor"]), @r#"
+    ✓ kernel: opens paths without ever leaving a directory (openat2)
+    ✓ System Root: [world]/home/.paddock is made when something is first kept
+    ✗ configuration: unknown key "nmae" at the top of the file
+         --> paddock.toml:1:1
+          |
+        1 | nmae = "x"
+          | ^^^^
+        → did you mean "name"?
+    [exit 1]
+    "#);
+}
+
+#[test]
+fn a_missing_directory_and_leftovers() {
+    let world = World::configured(
+        "[[workspace]]\nprefix = \"/a\"\nscope = \"RO\"\nmount = { physical = \"gone\" }\n\
+         [[workspace]]\nprefix = \"/b\"\nscope = \"RW\"\nmount = { physical = \"b\" }\n",
+    );
+    world.write("b/deep/.paddock-tmp-1-2-3", "half");
+    insta::assert_snapshot!(world.paddock(&["doctor"]), @r#"
+    ✓ kernel: opens paths without ever leaving a directory (openat2)
+    ✓ System Root: [world]/home/.paddock is made when something is first kept
+    ✗ configuration: the directory "gone" behind "/a" does not exist
+         --> paddock.toml:4:9
+          |
+        4 | mount = { physical = "gone" }
+          |         ^^^^^^^^^^^^^^^^^^^^^
+        → create it, or correct the path; it is relative to the directory of paddock.toml
+    ✗ Workspace /a: [world]/project/gone is not a directory
+        → make it, or change its mount in paddock.toml
+    ✓ Workspace /b: [world]/project/b can be read and written
+    ⚠ temporary files: 1 file left by writes that were cut off, such as [world]/project/b/deep/.paddock-tmp-1-2-3
+        → remove them once no agent is working here
+    [exit 1]
+    "#);
+}
+
+#[test]
+fn an_unsafe_system_root() {
+    let world = World::seed();
+    let home = world.home().join(".paddock");
+    std::fs::create_dir(&home).unwrap();
+    std::fs::set_permissions(&home, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let ran = world.paddock(&["doctor"]);
+    assert!(ran.stdout.contains("⚠ System Root") && ran.stdout.contains("chmod 700"), "{ran}");
+    std::fs::set_permissions(&home, std::fs::Permissions::from_mode(0o777)).unwrap();
+    insta::assert_snapshot!(world.paddock(&["doctor"]), @r#"
+    ✓ kernel: opens paths without ever leaving a directory (openat2)
+    ✗ Project Root and System Root: the System Root "[world]/home/.paddock" is writable by others (mode 777)
+        → run: chmod 700 "[world]/home/.paddock"
+    [exit 1]
+    "#);
+    assert_eq!(world.paddock(&["map"]).code, 2);
+}
+
+#[test]
+fn for_programs() {
+    let world = World::seed();
+    let rows = world.paddock(&["doctor", "--json"]).json();
+    let statuses: Vec<&str> = rows.as_array().unwrap().iter().map(|row| row["status"].as_str().unwrap()).collect();
+    assert!(statuses.contains(&"ok") && statuses.contains(&"warning"), "{rows}");
+}

@@ -1,0 +1,167 @@
+//! `paddock map` and `paddock why`.
+
+use crate::harness::World;
+
+#[test]
+fn map_shows_what_the_agent_is_told() {
+    let world = World::seed();
+    insta::assert_snapshot!(world.paddock(&["map"]), @"
+    Filesystem Map: the Workspaces you perceive. Nothing else exists for you.
+    - /project: read-only (read, list, find, search)
+    - /project/workspace: read-write (read, list, find, search, write, append, edit, make, move, delete)
+    A path belongs to the Workspace with the longest prefix of it. Relative paths start at /project.
+    [exit 0]
+    ");
+    insta::assert_snapshot!(world.paddock(&["map", "--json"]), @r#"
+    {
+      "agent": "main",
+      "base": "/project",
+      "tools": [
+        "read_file",
+        "list_dir",
+        "find_files",
+        "search_files",
+        "write_file",
+        "append_file",
+        "edit_file",
+        "make_dir",
+        "move_file",
+        "delete_file"
+      ],
+      "workspaces": [
+        {
+          "origin": "paddock.toml:15",
+          "prefix": "/project",
+          "scope": "READ_ONLY"
+        },
+        {
+          "origin": "paddock.toml:22",
+          "prefix": "/project/workspace",
+          "scope": "READ_WRITE"
+        }
+      ]
+    }
+    [exit 0]
+    "#);
+}
+
+#[test]
+fn why_names_the_rule_and_its_line() {
+    let world = World::seed();
+    insta::assert_snapshot!(world.paddock(&["why", "write", "src/App.tsx"]), @"
+    write /project/src/App.tsx: denied
+      workspace: /project READ_ONLY (paddock.toml:15)
+      rule: read-only does not allow write
+      instead: write is allowed in /project/workspace
+    [exit 1]
+    ");
+    insta::assert_snapshot!(world.paddock(&["why", "write_file", "workspace/x"]), @"
+    write /project/workspace/x: allowed
+      workspace: /project/workspace READ_WRITE (paddock.toml:22)
+      rule: read-write allows write
+    [exit 0]
+    ");
+    insta::assert_snapshot!(world.paddock(&["why", "read", ".env"]), @r#"
+    read /project/.env: denied
+      workspace: /project READ_ONLY (paddock.toml:15)
+      rule: hidden by the pattern ".env" (paddock.toml:17)
+      instead: read is allowed in /project, /project/workspace
+    [exit 1]
+    "#);
+    insta::assert_snapshot!(world.paddock(&["why", "edit", "workspace/.git/hooks/pre-commit"]), @"
+    edit /project/workspace/.git/hooks/pre-commit: denied
+      workspace: /project/workspace READ_WRITE (paddock.toml:22)
+      rule: guarded name .git/hooks: git runs what it names; list it under unguard to lift this
+      instead: edit is allowed in /project/workspace
+    [exit 1]
+    ");
+    insta::assert_snapshot!(world.paddock(&["why", "write", "workspace/paddock.toml"]), @"
+    write /project/workspace/paddock.toml: denied
+      workspace: /project/workspace READ_WRITE (paddock.toml:22)
+      rule: Paddock's own file: never changed by an agent, and nothing lifts this
+      instead: a person has to do it
+    [exit 1]
+    ");
+    insta::assert_snapshot!(world.paddock(&["why", "read", "/etc/passwd"]), @"
+    read /etc/passwd: denied
+      workspace: none covers this path
+      rule: deny by default: what no Workspace covers cannot be reached
+      instead: read is allowed in /project, /project/workspace
+    [exit 1]
+    ");
+}
+
+#[test]
+fn why_for_programs() {
+    let world = World::seed();
+    insta::assert_snapshot!(world.paddock(&["why", "--json", "delete", "package.json"]), @r#"
+    {
+      "allowed": false,
+      "allowed_in": [
+        "/project/workspace"
+      ],
+      "operation": "delete",
+      "path": "/project/package.json",
+      "rule": "read-only does not allow delete",
+      "workspace": {
+        "origin": "paddock.toml:15",
+        "prefix": "/project",
+        "scope": "READ_ONLY"
+      }
+    }
+    [exit 1]
+    "#);
+}
+
+#[test]
+fn what_cannot_be_asked_is_told() {
+    let world = World::seed();
+    insta::assert_snapshot!(world.paddock(&["why", "chmod", "x"]), @r#"
+    [stderr]
+    error: there is no operation "chmod"
+    hint: use one of read, list, find, search, write, append, edit, make_dir, move, move_to, delete
+    [exit 2]
+    "#);
+    insta::assert_snapshot!(world.paddock(&["why", "read", "../../etc"]), @r#"
+    [stderr]
+    error: path "../../etc" leads above "/"
+    hint: write the path from "/", without climbing above it
+    [exit 1]
+    "#);
+    insta::assert_snapshot!(world.paddock(&["map", "--agent", "nobody"]), @r#"
+    [stderr]
+    error: there is no agent "nobody"
+     --> paddock.toml
+    hint: agents of this file are "main"
+    [exit 2]
+    "#);
+    insta::assert_snapshot!(world.paddock(&["map", "--agent", "no body"]), @r#"
+    [stderr]
+    error: invalid value 'no body' for '--agent <NAME>': "no body" cannot name an agent: use 1 to 64 letters, digits, "-" or "_"
+
+    For more information, try '--help'.
+    [exit 2]
+    "#);
+    insta::assert_snapshot!(world.paddock(&["map", "--config", "missing.toml"]), @r#"
+    [stderr]
+    error: there is no file "missing.toml"
+    hint: name a paddock.toml that exists, or leave --config out
+    [exit 2]
+    "#);
+}
+
+#[test]
+fn without_a_configuration_there_is_nothing_and_a_way_to_begin() {
+    let world = World::empty();
+    insta::assert_snapshot!(world.paddock(&["map"]), @"
+    Filesystem Map: empty. No Workspace is configured, so there is no access to any file. A person can begin with `paddock init` in the directory of the project.
+    [exit 0]
+    ");
+    insta::assert_snapshot!(world.paddock(&["tool", "read_file", r#"{"path": "/etc/passwd"}"#]), @r#"
+    ❌ ERROR: The tool "read_file" is not provided. No Workspace is configured, so there is no access to any file. A person can begin with `paddock init` in the directory of the project.
+    [exit 1]
+    "#);
+    assert_eq!(world.paddock(&["map", "--json"]).json()["tools"], serde_json::json!([]));
+    world.write("paddock.toml", "");
+    assert_eq!(world.paddock(&["map", "--json"]).json()["tools"], serde_json::json!([]));
+}
