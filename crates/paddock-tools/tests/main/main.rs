@@ -6,6 +6,7 @@ mod browsing;
 mod changing;
 mod gates;
 mod middleware;
+mod properties;
 mod quiet;
 mod reading;
 mod reloading;
