@@ -1,8 +1,10 @@
 //! `cargo xtask bench`: the measurements, taken by the crate that owns them.
 //!
-//! Owns only the way to start them: a release build of `crates/paddock-bench`, which measures the same
-//! work in one run for Paddock and its peers and writes ratios to `docs/benchmarks.md`. A number must never
-//! be asserted here: absolute figures depend on the machine.
+//! Owns only what comes before: the peers installed, Paddock and `crates/paddock-bench` built in release mode. The
+//! latter measures the same work in one run for Paddock and its peers and writes ratios to `docs/benchmarks.md`. A number
+//! must never be asserted here: absolute figures depend on the machine.
+
+mod peers;
 
 use anyhow::{Result, ensure};
 
@@ -10,12 +12,17 @@ use crate::process;
 use crate::repo::Repo;
 
 const CRATE: &str = "crates/paddock-bench";
+const PAGE: &str = "docs/benchmarks.md";
 
 /// Shown by `cargo xtask bench --help`.
 pub(crate) const USAGE: &str = "\
 Usage: cargo xtask bench [ARGS…]
 
-Builds crates/paddock-bench in release mode and runs it; ARGS are passed on to it.
+Installs the peers under target/peers (the first time, which takes minutes), builds Paddock in release mode, measures the
+same work side by side and writes docs/benchmarks.md. Run it while the machine does nothing else.
+
+  --only PART   measure only this part: in-process, calls, search, start or memory; nothing is written
+  --quick       a fifth of the rounds, to see that it runs; nothing is written
 ";
 
 /// Builds and runs the benchmarks.
@@ -24,9 +31,17 @@ pub(crate) fn run(repo: &Repo, args: &[String]) -> Result<bool> {
         repo.has(&format!("{CRATE}/Cargo.toml")),
         "there is nothing to measure with: \"{CRATE}\" is not in this checkout\nhint: the benchmarks live in that crate"
     );
-    let mut command = process::cargo(repo.top());
-    command.args(["run", "--release", "--package", "paddock-bench", "--"]).args(args);
-    Ok(process::stream(&mut command, |_| {})?.success())
+    // One at a time: built together, one could switch on features in what the other is made of.
+    for package in ["paddock", "paddock-bench"] {
+        let mut build = process::cargo(repo.top());
+        build.args(["build", "--release", "--package", package]);
+        ensure!(process::stream(&mut build, |_| {})?.success(), "the release build of {package} failed");
+    }
+    let built = repo.build_directory().join("release");
+    let mut measure = std::process::Command::new(built.join("paddock-bench"));
+    measure.current_dir(repo.top()).args(peers::arguments(repo));
+    measure.arg("--paddock").arg(built.join("paddock")).arg("--page").arg(repo.path(PAGE)).args(args);
+    Ok(process::stream(&mut measure, |_| {})?.success())
 }
 
 #[cfg(test)]

@@ -79,6 +79,7 @@ pub(super) const ORDINARY: &[&str] = &[
     "all rights reserved",
     "bindings/",
     "langchain-mcp-adapters", // the name of a package
+    "backend-orchestrator",   // a directory of the sample project, named by a seed
 ];
 
 /// One place where a forbidden word is meant as it stands.

