@@ -11,6 +11,7 @@ use rmcp::service::{
     ClientLifecycleMode, ClientServiceExt as _, NotificationContext, RoleClient, RunningService, ServiceError,
 };
 use serde_json::{Value, json};
+use tokio::io::AsyncReadExt as _;
 use tokio::sync::Notify;
 
 use crate::harness::World;
@@ -40,21 +41,29 @@ impl ClientHandler for Ears {
 pub(crate) struct Client {
     pub(crate) service: RunningService<RoleClient, Ears>,
     server: tokio::process::Child,
+    /// What the server tells people.
+    told: tokio::task::JoinHandle<String>,
 }
 
 impl Client {
     pub(crate) async fn connect(world: &World, era: Era, arguments: &[&str]) -> Self {
         let mut command = tokio::process::Command::from(world.command(arguments));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         let mut server = command.spawn().unwrap();
         let streams = (server.stdout.take().unwrap(), server.stdin.take().unwrap());
+        let mut stderr = server.stderr.take().unwrap();
+        let told = tokio::spawn(async move {
+            let mut text = String::new();
+            stderr.read_to_string(&mut text).await.unwrap();
+            text
+        });
         let lifecycle = match era {
             Era::Legacy => ClientLifecycleMode::Initialize,
             Era::Modern => ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] },
         };
         let connecting = Ears::default().serve_with_lifecycle(streams, lifecycle);
         let service = tokio::time::timeout(HANG, connecting).await.unwrap().unwrap();
-        Self { service, server }
+        Self { service, server, told }
     }
 
     pub(crate) async fn try_call(&self, tool: &str, arguments: Value) -> Result<CallToolResult, ServiceError> {
@@ -79,10 +88,12 @@ impl Client {
         tokio::time::timeout(HANG, self.service.service().tools_changed.notified()).await.unwrap();
     }
 
-    pub(crate) async fn close(mut self) {
+    /// Leaves, sees that the server ends well, and gives what it told people.
+    pub(crate) async fn close(mut self) -> String {
         self.service.cancel().await.unwrap();
         let status = tokio::time::timeout(HANG, self.server.wait()).await.unwrap().unwrap();
         assert!(status.success(), "{status}");
+        self.told.await.unwrap()
     }
 }
 

@@ -13,7 +13,7 @@ fn a_healthy_project() {
     ✓ configuration: [world]/project/paddock.toml has no problems
     ⚠ keys: without effect in this version: commands
         → `paddock check` says what each needs
-    ✓ Workspace /project: [world]/project/. can be read
+    ✓ Workspace /project: [world]/project can be read
     ✓ Workspace /project/workspace: [world]/project/workspace can be read and written
     [exit 0]
     ");

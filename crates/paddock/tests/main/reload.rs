@@ -33,7 +33,7 @@ async fn a_change_is_announced_and_the_next_call_follows_it() {
     client.tools_changed().await;
     assert!(!client.tool_names().await.contains(&"read_file".to_owned()));
     assert!(client.call("read_file", json!({"path": "a.txt"})).await.0, "write-only");
-    client.close().await;
+    assert_eq!(client.close().await, "", "nothing to tell a person");
 }
 
 #[tokio::test]
@@ -66,7 +66,7 @@ async fn a_change_holds_at_the_next_call_without_waiting_for_the_announcement() 
 }
 
 #[tokio::test]
-async fn a_broken_file_keeps_the_old_policy() {
+async fn a_broken_file_keeps_the_old_policy_and_a_person_is_told() {
     let world = world("READ_ONLY");
     let client = Client::connect(&world, Era::Legacy, &["mcp"]).await;
     for broken in ["scope = ", "[[workspace]]\nprefix = \"/w\"\n", "nmae = \"x\"\n", "\u{0}"] {
@@ -75,7 +75,10 @@ async fn a_broken_file_keeps_the_old_policy() {
         assert!(!refused && text.contains("content"), "{broken:?}: {text}");
         assert!(client.call("write_file", json!({"path": "/w/b.txt", "content": "x"})).await.0, "{broken:?}");
     }
-    client.close().await;
+    let told = client.close().await;
+    for line in ["unknown key \"nmae\"", "hint: did you mean \"name\"?"] {
+        assert_eq!(told.matches(line).count(), 1, "a person is told once: {told}");
+    }
 }
 
 #[tokio::test]
