@@ -13,12 +13,29 @@ use proptest::sample::select;
 use crate::common::{cases, world};
 use crate::model::{Glob, Hide, Model, ModelSpace, Names, Step, Told, parse, text};
 
-const NAMES: [&str; 9] = ["a", "b", "c", "a-b", "ab", "secret", "Secret", "x.key", ".envrc"];
-const PREFIX_NAMES: [&str; 4] = ["a", "b", "c", "secret"];
+/// The common ones several times, so that paths meet each other.
+const NAMES: [&str; 14] = ["a", "a", "a", "b", "b", "b", "c", "c", "a-b", "ab", "secret", "Secret", "x.key", ".envrc"];
+const PREFIX_NAMES: [&str; 6] = ["a", "a", "b", "b", "c", "secret"];
 const BASE: &str = "/a/b";
 
 fn names(from: &'static [&'static str], most: usize) -> impl Strategy<Value = Names> {
     prop::collection::vec(select(from).prop_map(str::to_owned), 0..=most)
+}
+
+/// Paths where something is, or could well be: without them most operations would meet nothing.
+fn likely(model: &Model) -> Vec<String> {
+    let mut likely = vec!["/".to_owned()];
+    for space in &model.spaces {
+        likely.extend((1..=space.prefix.len()).map(|end| text(&space.prefix[..end])));
+        for rel in model.spaces.iter().flat_map(|other| other.nodes.keys()) {
+            likely.push(text(&[space.prefix.clone(), rel.clone()].concat()));
+        }
+    }
+    likely
+}
+
+fn path(likely: &[String]) -> impl Strategy<Value = String> + use<> {
+    prop_oneof![9 => select(likely.to_vec()), 1 => written()]
 }
 
 /// A path as an agent may write it: detours, doubled slashes, relative.
@@ -37,17 +54,17 @@ fn written() -> impl Strategy<Value = String> {
 
 fn hides() -> impl Strategy<Value = Vec<Hide>> {
     let hide = select(vec![Hide::Name("secret"), Hide::Suffix(".key"), Hide::AtTop("c"), Hide::Name("a-b")]);
-    prop::collection::vec(hide, 0..2)
+    prop_oneof![2 => Just(Vec::new()), 1 => prop::collection::vec(hide, 1..3)]
 }
 
 fn model() -> impl Strategy<Value = Model> {
     let scope = prop_oneof![
-        2 => Just(AccessScope::ReadWrite),
+        6 => Just(AccessScope::ReadWrite),
         1 => Just(AccessScope::ReadOnly),
         1 => Just(AccessScope::WriteOnly),
     ];
     let space = (names(&PREFIX_NAMES, 3), scope, hides(), nodes());
-    prop::collection::vec(space, 0..6).prop_map(|spaces| {
+    prop::collection::vec(space, 1..6).prop_map(|spaces| {
         let mut by_prefix = BTreeMap::new();
         for (prefix, scope, hide, nodes) in spaces {
             by_prefix.insert(prefix.clone(), ModelSpace { prefix, scope, hide, nodes });
@@ -93,7 +110,7 @@ enum Written {
     Delete { recursive: bool },
 }
 
-fn step() -> impl Strategy<Value = (String, Written)> {
+fn step(likely: &[String]) -> impl Strategy<Value = (String, Written)> + use<> {
     let after = || prop::option::weighted(0.3, names(&NAMES, 3));
     let limit = || prop_oneof![3 => Just(1000usize), 1 => 0usize..5];
     let glob =
@@ -111,10 +128,17 @@ fn step() -> impl Strategy<Value = (String, Written)> {
         1 => content().prop_map(|content| Written::Append { content }),
         2 => (letter(), letter(), any::<bool>()).prop_map(|(old, new, all)| Written::Edit { old, new, all }),
         1 => Just(Written::MakeDir),
-        3 => written().prop_map(|to| Written::Move { to }),
+        6 => path(likely).prop_map(|to| Written::Move { to }),
         2 => any::<bool>().prop_map(|recursive| Written::Delete { recursive }),
     ];
-    (written(), step)
+    (path(likely), step)
+}
+
+fn story() -> impl Strategy<Value = (Model, Vec<(String, Written)>)> {
+    model().prop_flat_map(|model| {
+        let steps = prop::collection::vec(step(&likely(&model)), 1..16);
+        (Just(model), steps)
+    })
 }
 
 /// The step on clean paths; nothing when a path leads above the top.
@@ -228,7 +252,7 @@ proptest! {
     #![proptest_config(cases(4000))]
 
     #[test]
-    fn operations_come_to_what_the_model_says(mut model in model(), steps in prop::collection::vec(step(), 1..16)) {
+    fn operations_come_to_what_the_model_says((mut model, steps) in story()) {
         let world = build(&model);
         for (path, step) in &steps {
             let Some(step) = clean(path, step) else { continue };

@@ -10,7 +10,6 @@ mod links;
 mod many;
 mod model;
 mod nesting;
-mod paths;
 mod plans;
 mod properties;
 mod recursion;
