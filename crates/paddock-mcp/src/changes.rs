@@ -1,28 +1,35 @@
 //! Tells clients that the tool list changed.
 //!
-//! The policy is looked at every half second while a client is connected, and after every call. Whoever
+//! The policy is looked at every half second while a client is connected, and after a call. Whoever
 //! listens hears of each change once: legacy clients on their connection, modern ones on the subscription they
 //! asked for. What a person has to know about the configuration goes to the log, never to the client.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use paddock_tools::PolicySource;
 use tokio::sync::watch;
 
 /// How often the policy is looked at when nobody calls.
 const INTERVAL: Duration = Duration::from_millis(500);
+/// How often at the most when somebody does: looking costs a system call, and a call follows a changed policy
+/// whether or not the change was announced yet.
+const WHILE_CALLED: Duration = Duration::from_millis(50);
 
 /// Watches the policy of one agent.
 pub(crate) struct Changes {
     policy: Arc<dyn PolicySource>,
     generation: watch::Sender<u64>,
+    started: Instant,
+    /// When it was last looked at after a call, in milliseconds since the start.
+    last: AtomicU64,
 }
 
 impl Changes {
     pub(crate) fn of(policy: Arc<dyn PolicySource>) -> Self {
         let generation = watch::Sender::new(policy.generation());
-        Self { policy, generation }
+        Self { policy, generation, started: Instant::now(), last: AtomicU64::new(0) }
     }
 
     /// Hears of every change from now on.
@@ -35,6 +42,16 @@ impl Changes {
         let now = self.policy.generation();
         self.generation.send_if_modified(|last| std::mem::replace(last, now) != now);
         self.tell_people();
+    }
+
+    /// Looks at the policy unless that was done a moment ago.
+    pub(crate) fn look_after_call(&self) {
+        let elapsed = self.started.elapsed();
+        let last = Duration::from_millis(self.last.load(Ordering::Relaxed));
+        if elapsed.saturating_sub(last) >= WHILE_CALLED {
+            self.last.store(u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+            self.look();
+        }
     }
 
     /// Looks at the policy for as long as this is polled.

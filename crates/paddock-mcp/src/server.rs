@@ -88,7 +88,7 @@ impl ServerHandler for Server {
         } else {
             calls::on_a_thread(&self.toolbox, request.name.into_owned(), arguments, context).await?
         };
-        self.changes.look();
+        self.changes.look_after_call();
         Ok(answers::result(answer).into())
     }
 
