@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use paddock_config::{ConfigError, ConfigFile, Host, Ports, Reloader};
-use paddock_core::{AgentPolicy, NoJournal};
+use paddock_core::NoJournal;
 use paddock_state::{HomeSources, SystemRoot};
 use paddock_tools::{PolicySource, RecordingGate, Toolbox};
 
@@ -71,7 +71,7 @@ impl Project {
     /// The policy of the agent, current at every call.
     pub(crate) fn policy(&self, global: &Global) -> anyhow::Result<Arc<dyn PolicySource>> {
         let reloader = Reloader::start(&self.config, global.agent.clone(), self.system_root.clone(), ports());
-        Ok(Arc::new(Watched(reloader.map_err(config_problem)?)))
+        Ok(Arc::new(reloader.map_err(config_problem)?))
     }
 }
 
@@ -112,22 +112,4 @@ fn config_path(global: &Global) -> anyhow::Result<PathBuf> {
     }
     let here = std::env::current_dir()?;
     Ok(paddock_config::find_upwards(&here).unwrap_or_else(|| here.join(paddock_config::CONFIG_FILE)))
-}
-
-/// A configuration that is looked at before every call.
-#[derive(Debug)]
-struct Watched(Reloader);
-
-impl PolicySource for Watched {
-    fn current(&self) -> Arc<AgentPolicy> {
-        self.0.current()
-    }
-
-    fn generation(&self) -> u64 {
-        self.0.generation()
-    }
-
-    fn notice(&self) -> Option<String> {
-        self.0.notice()
-    }
 }

@@ -1,5 +1,6 @@
 //! `paddock mcp`: serves one agent's tools to one MCP client, from a configuration or from directories.
 
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use paddock_config::{AdhocDir, Host};
@@ -8,10 +9,16 @@ use paddock_tools::{Fixed, PolicySource};
 use crate::cli::{Global, Mcp};
 use crate::failure::{Ended, Failure};
 use crate::host;
+use crate::printer;
 use crate::project::{self, Project};
 
 pub(crate) fn run(global: &Global, options: &Mcp) -> anyhow::Result<Ended> {
     let policy = if options.dirs.is_empty() { configured(global)? } else { of_directories(global, &options.dirs)? };
+    if std::io::stdin().is_terminal() {
+        printer::tell(
+            "waiting for an MCP client on standard input; Ctrl-D ends this, and `paddock demo` shows how it works",
+        );
+    }
     paddock_mcp::serve_stdio(policy).map_err(|error| {
         Failure::failed(&error, "an MCP client starts this command and speaks to it; `paddock demo` shows one")
     })?;

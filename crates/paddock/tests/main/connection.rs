@@ -1,5 +1,9 @@
 //! The connection itself: both eras, bounds, broken messages, cancellation, the end.
 
+use std::io::{BufRead as _, BufReader};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
 use serde_json::{Value, json};
 
 use crate::client::{Client, Era, Raw, call};
@@ -87,6 +91,57 @@ fn the_end_of_the_input_ends_the_server_after_its_answers() {
     let mut ids: Vec<i64> = raw.end().iter().map(|answer| answer["id"].as_i64().unwrap()).collect();
     ids.sort_unstable();
     assert_eq!(ids, (1..=20).collect::<Vec<i64>>());
+}
+
+/// Node gives its children sockets, not pipes.
+#[test]
+fn a_client_may_give_sockets() {
+    let world = World::seed();
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let mut command = world.command(&["mcp"]);
+    command.stdin(OwnedFd::from(theirs.try_clone().unwrap())).stdout(OwnedFd::from(theirs));
+    let mut server = command.spawn().unwrap();
+    drop(command);
+    converse(&ours, &ours);
+    ours.shutdown(std::net::Shutdown::Write).unwrap();
+    assert!(server.wait().unwrap().success());
+}
+
+#[test]
+fn a_client_may_give_files() {
+    let world = World::seed();
+    let requests = format!("{}\n{}\n", greeting(), call(1, "read_file", &json!({"path": "package.json"})));
+    world.write("requests", requests);
+    let mut command = world.command(&["mcp"]);
+    command.stdin(std::fs::File::open(world.project().join("requests")).unwrap());
+    command.stdout(std::fs::File::create(world.project().join("answers")).unwrap());
+    assert!(command.status().unwrap().success());
+    let answers = world.read("answers");
+    assert_eq!(answers.lines().count(), 2, "{answers}");
+    assert!(answers.contains("proyecto"), "{answers}");
+}
+
+#[test]
+fn a_client_that_says_nothing_is_no_error() {
+    let ran = World::seed().paddock(&["mcp"]);
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
+}
+
+fn greeting() -> Value {
+    let params =
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
+    json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
+}
+
+/// Greets and makes one call.
+fn converse(mut to: impl std::io::Write, from: impl std::io::Read) {
+    let mut lines = BufReader::new(from).lines();
+    let mut answer = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+    writeln!(to, "{}", greeting()).unwrap();
+    assert_eq!(answer()["result"]["serverInfo"]["name"], "paddock");
+    writeln!(to, "{}", call(1, "read_file", &json!({"path": "package.json"}))).unwrap();
+    let answer = answer();
+    assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("proyecto"), "{answer}");
 }
 
 #[test]
