@@ -14,8 +14,9 @@ use paddock_core::{
 };
 use paddock_stores::PhysicalStore;
 
-use crate::report::Report;
-use crate::rounds::{compare, measure};
+use crate::options::Options;
+use crate::report::{Report, Wanted};
+use crate::rounds::{in_turn, time};
 
 const FILES: usize = 1000;
 /// The names that a new configuration hides in every Workspace.
@@ -30,35 +31,41 @@ impl Gate for Open {
 }
 
 /// Runs every in-process benchmark.
-pub(crate) fn run(report: &mut Report) -> Result<()> {
+pub(crate) fn run(report: &mut Report, options: &Options) -> Result<()> {
     let temp = tempfile::tempdir()?;
     let paths = sample_files(temp.path())?;
     let vfs = view(temp.path(), 1)?;
-    reads(report, &vfs, temp.path(), &paths);
-    denials(report, &vfs)?;
-    routing(report, temp.path())
+    report.section(
+        "In one process",
+        "What the guard costs where no transport is in the way: parsing the path, judging it, asking the Gate and running \
+         the plan. Less is better, and the ratio is ours divided by theirs.",
+    );
+    reads(report, options, &vfs, temp.path(), &paths)?;
+    denials(report, options, &vfs)?;
+    routing(report, options, temp.path())
 }
 
-fn reads(report: &mut Report, vfs: &Vfs, dir: &Path, paths: &[String]) {
+fn reads(report: &mut Report, options: &Options, vfs: &Vfs, dir: &Path, paths: &[String]) -> Result<()> {
     let agent = AgentName::main();
     let hosts: Vec<_> = paths.iter().map(|path| dir.join(path)).collect();
     let given: Vec<String> = paths.iter().map(|path| format!("/project/{path}")).collect();
-    let compared = compare(
-        50,
-        FILES,
-        |i| {
-            let mut buffer = Vec::with_capacity(4096);
-            let done = File::open(&hosts[i]).and_then(|f| f.take(4096).read_to_end(&mut buffer));
-            assert_eq!(done.ok(), Some(4096), "the bare read reads");
-            black_box(buffer);
-        },
-        |i| {
-            let bytes = read(vfs, &agent, &given[i]).unwrap_or_default();
-            assert_eq!(bytes.len(), 4096, "our read reads");
-            black_box(bytes);
-        },
-    );
-    report.compared("4 KiB read through the Vfs", "bare open, read, close", compared, Some("≤ 1.3×"));
+    let mut bare = |i: usize| {
+        let mut buffer = Vec::with_capacity(4096);
+        let done = File::open(&hosts[i]).and_then(|f| f.take(4096).read_to_end(&mut buffer));
+        assert_eq!(done.ok(), Some(4096), "the bare read reads");
+        black_box(buffer);
+    };
+    let mut guarded = |i: usize| {
+        let bytes = read(vfs, &agent, &given[i]).unwrap_or_default();
+        assert_eq!(bytes.len(), 4096, "our read reads");
+        black_box(bytes);
+    };
+    let samples = in_turn(2, options.rounds(50), |which| {
+        Ok(if which == 0 { time(FILES, &mut bare) } else { time(FILES, &mut guarded) })
+    })?;
+    let wanted = Some(Wanted::AtMost(1.3));
+    report.cheaper("4 KiB read through the Vfs", "bare open, read, close", &samples[0], &samples[1], wanted);
+    Ok(())
 }
 
 fn read(vfs: &Vfs, agent: &AgentName, path: &str) -> Option<Vec<u8>> {
@@ -75,7 +82,7 @@ fn read(vfs: &Vfs, agent: &AgentName, path: &str) -> Option<Vec<u8>> {
     }
 }
 
-fn denials(report: &mut Report, vfs: &Vfs) -> Result<()> {
+fn denials(report: &mut Report, options: &Options, vfs: &Vfs) -> Result<()> {
     let agent = AgentName::main();
     let cancel = Cancel::default();
     let call = Call {
@@ -90,22 +97,28 @@ fn denials(report: &mut Report, vfs: &Vfs) -> Result<()> {
         if denied(asked.clone()).is_ok() {
             bail!("{path} should be denied");
         }
-        let took = measure(25, 10_000, |_| drop(black_box(denied(asked.clone()))));
-        report.measured(&format!("denial by {what}"), took, Some("≤ 2 µs"));
+        let took = median(options, |_| drop(black_box(denied(asked.clone()))))?;
+        report.took(&format!("denial by {what}"), took, Some(Duration::from_micros(2)));
     }
     Ok(())
 }
 
-fn routing(report: &mut Report, dir: &Path) -> Result<()> {
+fn routing(report: &mut Report, options: &Options, dir: &Path) -> Result<()> {
     for workspaces in [1, 100, 10_000] {
         let vfs = view(dir, workspaces)?;
         let asked = LogicalPath::parse("/project/src/deep/App.tsx", &LogicalPath::top())?;
-        let took = measure(25, 10_000, |_| {
+        let took = median(options, |_| {
             black_box(vfs.judge(OpKind::Read, &asked).allowed());
-        });
-        report.measured(&format!("judging a path among {workspaces} Workspaces"), took, None);
+        })?;
+        report.took(&format!("judging a path among {workspaces} Workspaces"), took, None);
     }
     Ok(())
+}
+
+/// The median time of work that takes about a microsecond.
+fn median(options: &Options, mut work: impl FnMut(usize)) -> Result<Duration> {
+    let samples = in_turn(1, options.rounds(25), |_| Ok(time(10_000, &mut work)))?;
+    Ok(samples[0].median())
 }
 
 fn view(dir: &Path, workspaces: usize) -> Result<Vfs> {

@@ -1,12 +1,66 @@
 //! Measures Paddock beside its peers: the same work on both sides, in one run, as ratios.
+//!
+//! Owns the order of the parts. Started by `cargo xtask bench`, which says where the peers are; without them only what
+//! is there is measured. Nothing here may fail because a figure is bad.
 
+// It lays out files, starts the peers and reads what the kernel says about them.
 #![allow(clippy::disallowed_methods)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod calls;
+mod client;
 mod in_process;
+mod machine;
+mod memory;
+mod options;
+mod page;
 mod report;
 mod rounds;
+mod searching;
+mod servers;
+mod starting;
+mod trees;
+mod usage;
 
-fn main() -> anyhow::Result<()> {
-    let mut report = report::Report::default();
-    in_process::run(&mut report)
+use anyhow::{Context, Result};
+use machine::Machine;
+use options::Options;
+use report::Report;
+use trees::Project;
+
+fn main() -> Result<()> {
+    let options = Options::parse(std::env::args().skip(1))?;
+    let project = Project::new()?;
+    let machine = Machine::here(&options, &project.path());
+    let mut report = Report::default();
+    if options.wants("in-process") {
+        in_process::run(&mut report, &options)?;
+    }
+    if options.paddock.is_some() {
+        over_stdio(&mut report, &options, &project)?;
+    }
+    match &options.page {
+        Some(path) if options.is_whole() => {
+            let text = page::page(&report, &machine);
+            std::fs::write(path, text).with_context(|| format!("cannot write \"{}\"", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn over_stdio(report: &mut Report, options: &Options, project: &Project) -> Result<()> {
+    let servers = servers::all(options, project)?;
+    if options.wants("calls") {
+        calls::run(report, options, project, &servers)?;
+    }
+    if options.wants("search") {
+        searching::run(report, options, project, &servers)?;
+    }
+    if options.wants("start") {
+        starting::run(report, options, &servers)?;
+    }
+    if options.wants("memory") {
+        memory::run(report, options, project, &servers)?;
+    }
+    Ok(())
 }

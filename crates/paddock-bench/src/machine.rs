@@ -1,0 +1,130 @@
+//! The machine, the day and the versions that a run was measured with.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::options::Options;
+
+/// What has to be said beside figures for them to mean anything.
+#[derive(Debug, Default)]
+pub(crate) struct Machine {
+    lines: Vec<(&'static str, String)>,
+}
+
+impl Machine {
+    /// Looks at this machine; `files` is where the files of the benchmarks are.
+    pub(crate) fn here(options: &Options, files: &Path) -> Self {
+        let mut lines = vec![
+            ("date", today()),
+            ("processor", format!("{} cores, {}", cores(), processor())),
+            ("kernel", format!("Linux {}", read("/proc/sys/kernel/osrelease"))),
+            ("file system", file_system(&read("/proc/self/mounts"), files)),
+            ("load before the run", read("/proc/loadavg").split(' ').take(3).collect::<Vec<_>>().join(", ")),
+        ];
+        let programs = [
+            ("Paddock", &options.paddock),
+            ("rust-mcp-filesystem", &options.rust_mcp_filesystem),
+            ("Node", &options.node),
+            ("ripgrep", &options.ripgrep),
+        ];
+        lines.extend(programs.map(|(name, program)| (name, program.as_deref().map_or(missing(), version))));
+        let official = options.official.as_deref().map_or(missing(), package_version);
+        lines.push(("@modelcontextprotocol/server-filesystem", official));
+        Self { lines }
+    }
+
+    pub(crate) fn as_markdown(&self) -> String {
+        let mut out = String::from("\n## Machine and versions\n\n| | |\n| --- | --- |\n");
+        for (what, value) in &self.lines {
+            let _ = writeln!(out, "| {what} | {value} |");
+        }
+        out
+    }
+}
+
+fn missing() -> String {
+    "not installed, so not measured".to_owned()
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).map(|text| text.trim_end().to_owned()).unwrap_or_default()
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+fn processor() -> String {
+    let info = read("/proc/cpuinfo");
+    let line = info.lines().find(|line| line.starts_with("model name"));
+    line.and_then(|line| line.split_once(':')).map_or("unknown", |(_, name)| name.trim()).to_owned()
+}
+
+/// The type of the file system that holds a path: the longest mount point above it.
+fn file_system(mounts: &str, path: &Path) -> String {
+    let above = |line: &str| {
+        let mut fields = line.split(' ').skip(1);
+        let (point, kind) = (fields.next()?, fields.next()?);
+        path.starts_with(point).then(|| (point.len(), kind.to_owned()))
+    };
+    mounts.lines().filter_map(above).max_by_key(|(length, _)| *length).map_or("unknown".to_owned(), |(_, kind)| kind)
+}
+
+fn version(program: &Path) -> String {
+    let output = Command::new(program).arg("--version").output().ok();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
+    let first = text.lines().next().unwrap_or_default();
+    first.rsplit_once(' ').filter(|_| !first.contains('(')).map_or(first, |(_, version)| version).to_owned()
+}
+
+/// From the `package.json` above a script.
+fn package_version(script: &Path) -> String {
+    let found = script.ancestors().find_map(|above| fs::read_to_string(above.join("package.json")).ok());
+    let package: Option<serde_json::Value> = found.and_then(|text| serde_json::from_str(&text).ok());
+    package.and_then(|package| Some(package["version"].as_str()?.to_owned())).unwrap_or_else(|| "unknown".to_owned())
+}
+
+fn today() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    date_of(seconds / 86_400)
+}
+
+/// The date so many days after 1 January 1970.
+fn date_of(mut days: u64) -> String {
+    let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    let mut year = 1970;
+    while days >= 365 + u64::from(is_leap(year)) {
+        days -= 365 + u64::from(is_leap(year));
+        year += 1;
+    }
+    let mut month = 1;
+    for length in [31, 28 + u64::from(is_leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    format!("{year}-{month:02}-{:02}", days + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_become_dates() {
+        assert_eq!([date_of(0), date_of(58), date_of(59)], ["1970-01-01", "1970-02-28", "1970-03-01"]);
+        assert_eq!([date_of(11_016), date_of(19_782), date_of(20_089)], ["2000-02-29", "2024-02-29", "2025-01-01"]);
+    }
+
+    #[test]
+    fn the_nearest_mount_point_above_a_path_tells_its_file_system() {
+        let mounts = "/dev/a / ext4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\nx /tmpfoo xfs rw 0 0\n";
+        assert_eq!(file_system(mounts, Path::new("/tmp/x")), "tmpfs");
+        assert_eq!(file_system(mounts, Path::new("/home")), "ext4");
+    }
+}

@@ -1,0 +1,94 @@
+//! What the benchmarks are told: where the programs are, what to measure and how long.
+//!
+//! `cargo xtask bench` fills in the programs. One that is missing is left out and the results say so.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+
+/// The parts that can be measured alone.
+pub(crate) const PARTS: [&str; 5] = ["in-process", "calls", "search", "start", "memory"];
+
+/// The command line.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Options {
+    pub(crate) paddock: Option<PathBuf>,
+    pub(crate) rust_mcp_filesystem: Option<PathBuf>,
+    pub(crate) node: Option<PathBuf>,
+    pub(crate) official: Option<PathBuf>,
+    pub(crate) ripgrep: Option<PathBuf>,
+    /// The page that is written when everything was measured.
+    pub(crate) page: Option<PathBuf>,
+    /// Only these parts.
+    pub(crate) only: Vec<String>,
+    /// A fifth of the rounds: to see that it runs, not to be believed.
+    pub(crate) quick: bool,
+}
+
+impl Options {
+    pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Self> {
+        let mut options = Self::default();
+        let mut args = args.into_iter();
+        while let Some(arg) = args.next() {
+            let mut value = || args.next().with_context(|| format!("\"{arg}\" wants a value"));
+            match arg.as_str() {
+                "--paddock" => options.paddock = Some(value()?.into()),
+                "--rust-mcp-filesystem" => options.rust_mcp_filesystem = Some(value()?.into()),
+                "--node" => options.node = Some(value()?.into()),
+                "--official" => options.official = Some(value()?.into()),
+                "--ripgrep" => options.ripgrep = Some(value()?.into()),
+                "--page" => options.page = Some(value()?.into()),
+                "--only" => options.only.push(part(value()?)?),
+                "--quick" => options.quick = true,
+                other => bail!("\"{other}\" is no option\nhint: --only PART and --quick are"),
+            }
+        }
+        Ok(options)
+    }
+
+    /// Is this part measured?
+    pub(crate) fn wants(&self, part: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == part)
+    }
+
+    /// Is this a run whose results go on the page?
+    pub(crate) fn is_whole(&self) -> bool {
+        self.only.is_empty() && !self.quick
+    }
+
+    pub(crate) fn rounds(&self, whole: usize) -> usize {
+        if self.quick { (whole / 5).max(2) } else { whole }
+    }
+}
+
+fn part(name: String) -> Result<String> {
+    if !PARTS.contains(&name.as_str()) {
+        bail!("there is no part \"{name}\"\nhint: the parts are {}", PARTS.join(", "));
+    }
+    Ok(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options> {
+        Options::parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn a_run_of_a_part_or_a_short_one_is_not_whole() {
+        assert!(parse("--paddock p").unwrap().is_whole());
+        let part = parse("--only calls").unwrap();
+        assert!(!part.is_whole() && part.wants("calls") && !part.wants("memory"));
+        let quick = parse("--quick").unwrap();
+        assert!(!quick.is_whole() && quick.rounds(30) == 6 && quick.wants("memory"));
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused() {
+        for line in ["--fast", "--only everything", "--page"] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
+}
