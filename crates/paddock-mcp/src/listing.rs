@@ -31,28 +31,29 @@ impl Listing {
     }
 }
 
-/// Keeps the listing of the newest generation that was asked for.
-#[derive(Debug)]
-pub(crate) struct Listings(Mutex<Arc<Listing>>);
+/// Keeps the listing of the newest generation that was asked for. Nothing is made before it is: a client that
+/// only greets should not wait for schemas.
+#[derive(Debug, Default)]
+pub(crate) struct Listings(Mutex<Option<Arc<Listing>>>);
 
 impl Listings {
-    pub(crate) fn new(toolbox: &Toolbox) -> Self {
-        Self(Mutex::new(Arc::new(Listing::of(toolbox, toolbox.generation()))))
-    }
-
     /// The listing that holds now.
     pub(crate) fn now(&self, toolbox: &Toolbox) -> Arc<Listing> {
         let generation = toolbox.generation();
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.generation != generation {
-            *kept = Arc::new(Listing::of(toolbox, generation));
-        }
-        Arc::clone(&kept)
+        self.kept(|kept| kept.generation == generation, || Listing::of(toolbox, generation))
     }
 
     /// The newest listing that was asked for. Which tools are quick never changes, so this will do for calls.
-    pub(crate) fn last(&self) -> Arc<Listing> {
-        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn last(&self, toolbox: &Toolbox) -> Arc<Listing> {
+        self.kept(|_| true, || Listing::of(toolbox, toolbox.generation()))
+    }
+
+    fn kept(&self, will_do: impl Fn(&Listing) -> bool, make: impl FnOnce() -> Listing) -> Arc<Listing> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*kept {
+            Some(listing) if will_do(listing) => Arc::clone(listing),
+            _ => Arc::clone(kept.insert(Arc::new(make()))),
+        }
     }
 }
 

@@ -37,8 +37,7 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn new(policy: Arc<dyn PolicySource>, changes: Arc<Changes>, ended: watch::Receiver<bool>) -> Self {
-        let toolbox = Toolbox::new(policy);
-        Self { listings: Listings::new(&toolbox), toolbox, changes, ended }
+        Self { toolbox: Toolbox::new(policy), listings: Listings::default(), changes, ended }
     }
 }
 
@@ -83,7 +82,7 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(message, None));
         }
         let arguments = request.arguments.unwrap_or_default();
-        let answer = if self.listings.last().is_quick(&request.name) {
+        let answer = if self.listings.last(&self.toolbox).is_quick(&request.name) {
             calls::at_once(&self.toolbox, &request.name, arguments)
         } else {
             calls::on_a_thread(&self.toolbox, request.name.into_owned(), arguments, context).await?
