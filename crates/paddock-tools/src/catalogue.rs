@@ -31,7 +31,8 @@ pub struct ToolSpec {
     pub input_schema: Schema,
     /// What it may do, for clients that ask before it does.
     pub hints: Hints,
-    /// Is it short enough to run without a hop to another thread?
+    /// May it run without a hop to another thread? Only what can wait for nobody: a change may have to
+    /// wait for another process's lock.
     pub quick: bool,
 }
 
@@ -123,7 +124,7 @@ static TOOLS: [Tool; 10] = [
         needs: &[OpKind::Write],
         schema: LazyLock::new(schema::of::<arguments::WriteFile>),
         hints: REPLACES,
-        quick: true,
+        quick: false,
         risk: risk::by_effect,
         run: change::write_file,
     },
@@ -134,7 +135,7 @@ static TOOLS: [Tool; 10] = [
         needs: &[OpKind::Append],
         schema: LazyLock::new(schema::of::<arguments::AppendFile>),
         hints: ADDS,
-        quick: true,
+        quick: false,
         risk: risk::by_effect,
         run: change::append_file,
     },
@@ -145,7 +146,7 @@ static TOOLS: [Tool; 10] = [
         needs: &[OpKind::Edit],
         schema: LazyLock::new(schema::of::<arguments::EditFile>),
         hints: ALTERS,
-        quick: true,
+        quick: false,
         risk: risk::medium,
         run: change::edit_file,
     },
@@ -156,7 +157,7 @@ static TOOLS: [Tool; 10] = [
         needs: &[OpKind::MakeDir],
         schema: LazyLock::new(schema::of::<arguments::MakeDir>),
         hints: MAKES,
-        quick: true,
+        quick: false,
         risk: risk::low,
         run: change::make_dir,
     },

@@ -89,18 +89,18 @@ fn the_tool_list_of_a_project() {
         limit: {description: "The most matching lines to show. Default 100.", minimum: 1, type: "integer"}
         path: {description: "The directory or file to search.", type: "string"}
         pattern: {description: "A regular expression, matched line by line.", type: "string"}
-    write_file "Write a file" (destructive, idempotent, quick)
+    write_file "Write a file" (destructive, idempotent)
       Create a file or replace its whole content. Works in: /drop (write-only), /project/workspace (read-write).
       {additionalProperties: false, required: ["path", "content"], type: "object"}
         content: {description: "The whole content.", type: "string"}
         expected_version: {description: "Write only if the file still has this version, as read_file gave it.", type: "string"}
         path: {description: "The file to write. Missing directories above it are made.", type: "string"}
-    append_file "Add to a file" (quick)
+    append_file "Add to a file" ()
       Add text to the end of a file. Works in: /drop (write-only), /project/workspace (read-write).
       {additionalProperties: false, required: ["path", "content"], type: "object"}
         content: {description: "What is added at the end.", type: "string"}
         path: {description: "The file to add to. It is made where it is missing.", type: "string"}
-    edit_file "Edit a file" (destructive, quick)
+    edit_file "Edit a file" (destructive)
       Replace exact text in a file, atomically. Line endings and encoding stay as they are. Works in: /drop (write-only), /project/workspace (read-write).
       {additionalProperties: false, required: ["path"], type: "object"}
         edits: {description: "Several replacements in order, all or nothing, instead of old_string and new_string.", items: {additionalProperties: false, properties: {new_string: {type: "string"}, old_string: {type: "string"}, replace_all: {type: "boolean"}}, required: ["old_string", "new_string"], type: "object"}, type: "array"}
@@ -109,7 +109,7 @@ fn the_tool_list_of_a_project() {
         old_string: {description: "The exact text to replace. It must be there exactly once unless replace_all is true.", type: "string"}
         path: {description: "The file to edit.", type: "string"}
         replace_all: {description: "Replace every occurrence. Default false.", type: "boolean"}
-    make_dir "Make a directory" (idempotent, quick)
+    make_dir "Make a directory" (idempotent)
       Make a directory, with those above it. One that is there already is fine. Works in: /project/workspace (read-write).
       {additionalProperties: false, required: ["path"], type: "object"}
         path: {description: "The directory to make, with those above it.", type: "string"}

@@ -82,6 +82,20 @@ fn a_search_that_is_given_up_is_not_answered() {
 }
 
 #[test]
+fn a_write_that_waits_for_another_process_holds_up_nobody_else() {
+    let world = World::seed();
+    let mut raw = Raw::greeted(&world, &["mcp"]);
+    let held = std::fs::File::open(world.project().join("workspace")).unwrap();
+    held.lock().unwrap();
+    raw.send(&call(1, "write_file", &json!({"path": "workspace/a.txt", "content": "waits"})));
+    raw.send(&call(2, "read_file", &json!({"path": "package.json"})));
+    assert_eq!(raw.receive()["id"], 2, "the read does not wait");
+    held.unlock().unwrap();
+    assert_eq!(raw.receive()["id"], 1);
+    assert_eq!(world.read("workspace/a.txt"), "waits");
+}
+
+#[test]
 fn the_end_of_the_input_ends_the_server_after_its_answers() {
     let world = World::seed();
     let mut raw = Raw::greeted(&world, &["mcp"]);
