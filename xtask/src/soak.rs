@@ -18,7 +18,8 @@ Usage: cargo xtask soak [--minutes N] [SUITE…]
 
   --minutes N  how long each fuzz target runs (default 10); the other suites run to the end of their counts
 
-Suites: race, properties, and fuzz (every target) or fuzz:TARGET. Without a name, all of them.
+Suites: race, properties-core, properties-config, properties-tools, and fuzz (every target) or fuzz:TARGET.
+Without a name, all of them.
 Fuzzing needs a C++ compiler; cargo-fuzz is installed when it is absent.
 ";
 
@@ -38,7 +39,21 @@ const COUNTED: &[Counted] = &[
         cargo: &["--package", "paddock-stores", "--test", "main", "race"],
         env: &[("PADDOCK_RACE_ATTEMPTS", "100000")],
     },
-    Counted { name: "properties", cargo: &["--package", "paddock-core"], env: &[("PROPTEST_CASES", "200000")] },
+    Counted {
+        name: "properties-core",
+        cargo: &["--package", "paddock-core", "--test", "main"],
+        env: &[("PROPTEST_CASES", "200000")],
+    },
+    Counted {
+        name: "properties-config",
+        cargo: &["--package", "paddock-config", "--test", "main", "properties"],
+        env: &[("PROPTEST_CASES", "50000")],
+    },
+    Counted {
+        name: "properties-tools",
+        cargo: &["--package", "paddock-tools", "--test", "main", "properties"],
+        env: &[("PROPTEST_CASES", "50000")],
+    },
 ];
 
 #[derive(Debug, PartialEq, Eq)]
@@ -161,7 +176,13 @@ mod tests {
     fn without_a_name_everything_soaks() {
         let request = parsed(&[]).unwrap();
         assert_eq!(request.minutes, DEFAULT_MINUTES);
-        assert_eq!(request.suites, ["race", "properties", "fuzz:edit", "fuzz:path"]);
+        let counted = COUNTED.iter().map(|suite| suite.name);
+        assert_eq!(request.suites, counted.chain(["fuzz:edit", "fuzz:path"]).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn help_names_every_soak() {
+        assert!(COUNTED.iter().all(|suite| USAGE.contains(suite.name)));
     }
 
     #[test]
