@@ -105,10 +105,15 @@ fn characters_on_the_border_of_two_chunks_stay_whole() {
 
 #[test]
 fn other_encodings_are_shown_as_text_and_named() {
-    let utf16: Vec<u8> = [0xff, 0xfe].into_iter().chain("äb\nc\nd".encode_utf16().flat_map(u16::to_le_bytes)).collect();
-    let answer = read(&utf16, 1, 1);
-    assert_eq!((first_piece(&answer), &answer.structured["encoding"]), ("c\n", &json!("UTF-16LE")));
-    assert_eq!(answer.structured["next_offset"], 2);
+    for (name, mark, unit) in [
+        ("UTF-16LE", [0xff, 0xfe], u16::to_le_bytes as fn(u16) -> [u8; 2]),
+        ("UTF-16BE", [0xfe, 0xff], u16::to_be_bytes),
+    ] {
+        let bytes: Vec<u8> = mark.into_iter().chain("äb\nc\nd".encode_utf16().flat_map(unit)).collect();
+        let answer = read(&bytes, 1, 1);
+        assert_eq!((first_piece(&answer), &answer.structured["encoding"]), ("c\n", &json!(name)));
+        assert_eq!(answer.structured["next_offset"], 2);
+    }
     let latin = read(b"Gr\xf6\xdfe und Stra\xdfe\n\xfcber allem\n", 0, 9);
     assert_eq!(
         (first_piece(&latin), &latin.structured["encoding"]),
