@@ -26,5 +26,5 @@ mod server;
 mod stdio;
 mod transport;
 
-pub use answers::result as call_result;
+pub use answers::{FactsIn, result as call_result};
 pub use serve::{ServeError, serve, serve_stdio};

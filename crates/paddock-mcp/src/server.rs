@@ -18,6 +18,7 @@ use rmcp::service::{NotificationContext, RequestContext, RoleServer, Subscriptio
 use rmcp::{ErrorData, ServerHandler};
 use tokio::sync::watch;
 
+use crate::answers::FactsIn;
 use crate::changes::Changes;
 use crate::listing::Listings;
 use crate::{answers, calls};
@@ -82,13 +83,15 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(message, None));
         }
         let arguments = request.arguments.unwrap_or_default();
+        let facts =
+            context.client_info().map_or(FactsIn::StructuredContent, |client| FactsIn::for_client(&client.name));
         let answer = if self.listings.last(&self.toolbox).is_quick(&request.name) {
             calls::at_once(&self.toolbox, &request.name, arguments)
         } else {
             calls::on_a_thread(&self.toolbox, request.name.into_owned(), arguments, context).await?
         };
         self.changes.look_after_call();
-        Ok(answers::result(answer).into())
+        Ok(answers::result(answer, facts).into())
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {

@@ -68,6 +68,6 @@ fn as_text(piece: &Piece) -> String {
 fn as_json(answer: Answer) -> Value {
     let verdict = answer.verdict.name();
     let structured = answer.structured.clone();
-    let content = paddock_mcp::call_result(answer).content;
+    let content = paddock_mcp::call_result(answer, paddock_mcp::FactsIn::StructuredContent).content;
     json!({ "verdict": verdict, "content": content, "structured": structured })
 }

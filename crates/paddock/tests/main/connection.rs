@@ -81,6 +81,25 @@ fn a_search_that_is_given_up_is_not_answered() {
     assert!(raw.end().is_empty(), "the search was given up");
 }
 
+/// These clients hand their model nothing but structured content where there is some.
+#[test]
+fn a_client_that_hides_text_beside_structured_content_still_sees_the_file() {
+    let world = World::seed();
+    for name in ["claude-code", "codex-mcp-client"] {
+        let mut raw = Raw::start(&world, &["mcp"]);
+        let params =
+            json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": name, "version": "1"}});
+        raw.send(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}));
+        raw.receive();
+        raw.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        raw.send(&call(1, "read_file", &json!({"path": "package.json"})));
+        let result = &raw.receive()["result"];
+        assert_eq!(result["content"][0]["text"], world.read("package.json"), "{name}");
+        assert_eq!(result.get("structuredContent"), None, "{name}");
+        assert!(result["_meta"]["paddock/facts"]["version"].is_string(), "{name}: {result}");
+    }
+}
+
 #[test]
 fn a_write_that_waits_for_another_process_holds_up_nobody_else() {
     let world = World::seed();
