@@ -61,7 +61,8 @@ impl Host {
     }
 
     /// The host path that a Mount names: relative to the Project Root, `~` the person's home.
-    pub(crate) fn path_of(&self, written: &str) -> PathBuf {
+    #[must_use]
+    pub fn path_of(&self, written: &str) -> PathBuf {
         match (written.strip_prefix('~'), &self.home) {
             (Some(""), Some(home)) => home.clone(),
             (Some(rest), Some(home)) if rest.starts_with('/') => home.join(rest.trim_start_matches('/')),

@@ -122,12 +122,15 @@ fn not_built(file: &ConfigFile) -> Option<Row> {
 
 /// Every directory behind a Workspace of any agent, once, with the widest scope that it is used with.
 fn workspaces(file: &ConfigFile, project: &Project) -> Vec<Row> {
+    // Without a host the configuration's own row has said so already.
+    let Ok(host) = project.host() else { return Vec::new() };
     let config = file.config();
     let others = config.agents.iter().flat_map(|agents| agents.0.values()).filter_map(|agent| agent.workspace.as_ref());
     let mut seen: Vec<(PathBuf, String, bool)> = Vec::new();
     for table in config.workspace.iter().chain(others).flatten() {
         let MountSpec::Physical { physical } = &table.mount.value else { continue };
-        let path = place(project, physical);
+        // Without the "." that a person writes for the project itself.
+        let path: PathBuf = host.path_of(physical).components().collect();
         let writes = table.scope.0 != AccessScope::ReadOnly;
         match seen.iter_mut().find(|(other, ..)| *other == path) {
             Some((_, _, wider)) => *wider |= writes,
@@ -137,14 +140,6 @@ fn workspaces(file: &ConfigFile, project: &Project) -> Vec<Row> {
     let mut rows: Vec<Row> = seen.iter().map(|(path, prefix, writes)| directory(path, prefix, *writes)).collect();
     rows.extend(leftovers(seen.iter().map(|(path, ..)| path.as_path())));
     rows
-}
-
-/// Where a Mount leads: relative to the Project Root, `~` the person's home.
-fn place(project: &Project, written: &str) -> PathBuf {
-    let home = written.strip_prefix("~/").zip(std::env::home_dir()).map(|(rest, home)| home.join(rest));
-    let path = home.unwrap_or_else(|| project.config.parent().unwrap_or(Path::new("/")).join(written));
-    // Without the "." that a person writes for the project itself.
-    path.components().collect()
 }
 
 fn directory(path: &Path, prefix: &str, writes: bool) -> Row {
