@@ -379,7 +379,9 @@ mod tests {
     #[test]
     fn own_files_are_kept_in_any_spelling() {
         let rules = rules(&[], &[], &["target/paddock"]).unwrap();
-        for own in ["paddock.toml", "Paddock.TOML", "target/paddock", "Target/Paddock", "paddock.toml/x", "a/b/paddock.toml"] {
+        for own in
+            ["paddock.toml", "Paddock.TOML", "target/paddock", "Target/Paddock", "paddock.toml/x", "a/b/paddock.toml"]
+        {
             assert!(rules.own(RelPath(own)), "{own}");
         }
         for other in ["target", "paddock.toml.bak", "paddock", ""] {
