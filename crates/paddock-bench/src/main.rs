@@ -30,6 +30,7 @@ use trees::Project;
 
 fn main() -> Result<()> {
     let options = Options::parse(std::env::args().skip(1))?;
+    usage::allow_open_files()?;
     let project = Project::new()?;
     let machine = Machine::here(&options, &project.path());
     let mut report = Report::default();

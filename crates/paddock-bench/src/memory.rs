@@ -17,6 +17,8 @@ const SMALL: usize = 1000;
 const LARGE: usize = 20_000;
 /// One search tells little: memory may grow with each.
 const SEARCHES: usize = 5;
+/// What Paddock may take at most.
+const LIMIT: u64 = 15 * 1024 * 1024;
 /// Growth beyond this is not flat.
 const FLAT: f64 = 1.1;
 
@@ -24,7 +26,8 @@ struct Used {
     kind: Kind,
     idle: Memory,
     small: Memory,
-    large: Memory,
+    /// Or why it could not search the large tree.
+    large: Result<Memory, String>,
 }
 
 /// Measures every server.
@@ -38,21 +41,26 @@ pub(crate) fn run(report: &mut Report, options: &Options, project: &Project, ser
         "After the start, then after five searches of a tree of 1,000 files and five of one of 20,000 (the server on Node, \
          which does not search contents, looks for a name instead); less is better, and the ratio is ours divided by theirs.",
     );
-    let ours = used.first().context("Paddock is among the servers")?;
-    for theirs in &used[1..] {
+    let (ours, peers) = used.split_first().context("Paddock is among the servers")?;
+    let large = ours.large.as_ref().map_err(|why| anyhow::anyhow!("Paddock: {why}"))?;
+    for theirs in peers {
         let name = theirs.kind.name();
-        let mut row = |what: &str, theirs: u64, ours: u64| report.smaller(what, name, theirs, ours);
-        row("after the start", theirs.idle.resident, ours.idle.resident);
-        row("after searching 1,000 files", theirs.small.resident, ours.small.resident);
-        row("after searching 20,000 files", theirs.large.resident, ours.large.resident);
-        row("the most there ever was", theirs.large.peak, ours.large.peak);
+        report.smaller("after the start", name, theirs.idle.resident, ours.idle.resident);
+        report.smaller("after searching 1,000 files", name, theirs.small.resident, ours.small.resident);
+        match &theirs.large {
+            Ok(used) => {
+                report.smaller("after searching 20,000 files", name, used.resident, large.resident);
+                report.smaller("the most there ever was", name, used.peak, large.peak);
+            }
+            Err(why) => report.failed("after searching 20,000 files", name, why, &mebibytes(large.resident)),
+        }
     }
-    let limit = mebibytes(15 * 1024 * 1024);
-    let peak = ours.large.peak;
-    report.absolute("the most there ever was", &mebibytes(peak), &format!("≤ {limit}"), peak <= 15 * 1024 * 1024);
+    let limit = format!("≤ {}", mebibytes(LIMIT));
+    report.absolute("Paddock: the most there ever was", &mebibytes(large.peak), &limit, large.peak <= LIMIT);
     for used in &used {
+        let Ok(large) = &used.large else { continue };
         #[allow(clippy::cast_precision_loss)]
-        let growth = used.large.resident as f64 / used.small.resident as f64;
+        let growth = large.resident as f64 / used.small.resident as f64;
         let wanted = (used.kind == Kind::Paddock).then_some(Wanted::AtMost(FLAT));
         report.growth(&format!("{}: after 20,000 files against after 1,000", used.kind.name()), growth, wanted);
     }
@@ -68,7 +76,9 @@ fn used(server: &Server, small: &Searched, large: &Searched, searches: usize) ->
         }
         client.memory()
     };
-    Ok(Used { kind: server.kind, idle, small: after(small)?, large: after(large)? })
+    let small = after(small)?;
+    let large = after(large).map_err(|error| error.root_cause().to_string());
+    Ok(Used { kind: server.kind, idle, small, large })
 }
 
 fn look_through(server: &Server, client: &mut Client, tree: &Searched) -> Result<()> {

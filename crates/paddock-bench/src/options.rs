@@ -32,11 +32,11 @@ impl Options {
         while let Some(arg) = args.next() {
             let mut value = || args.next().with_context(|| format!("\"{arg}\" wants a value"));
             match arg.as_str() {
-                "--paddock" => options.paddock = Some(value()?.into()),
-                "--rust-mcp-filesystem" => options.rust_mcp_filesystem = Some(value()?.into()),
-                "--node" => options.node = Some(value()?.into()),
-                "--official" => options.official = Some(value()?.into()),
-                "--ripgrep" => options.ripgrep = Some(value()?.into()),
+                "--paddock" => options.paddock = Some(program(&value()?)?),
+                "--rust-mcp-filesystem" => options.rust_mcp_filesystem = Some(program(&value()?)?),
+                "--node" => options.node = Some(program(&value()?)?),
+                "--official" => options.official = Some(program(&value()?)?),
+                "--ripgrep" => options.ripgrep = Some(program(&value()?)?),
                 "--page" => options.page = Some(value()?.into()),
                 "--only" => options.only.push(part(value()?)?),
                 "--quick" => options.quick = true,
@@ -61,6 +61,11 @@ impl Options {
     }
 }
 
+/// Where a program is from anywhere: servers are started in the project they serve. A bare name is looked up as ever.
+fn program(name: &str) -> Result<PathBuf> {
+    Ok(if name.contains('/') { std::path::absolute(name)? } else { PathBuf::from(name) })
+}
+
 fn part(name: String) -> Result<String> {
     if !PARTS.contains(&name.as_str()) {
         bail!("there is no part \"{name}\"\nhint: the parts are {}", PARTS.join(", "));
@@ -83,6 +88,13 @@ mod tests {
         assert!(!part.is_whole() && part.wants("calls") && !part.wants("memory"));
         let quick = parse("--quick").unwrap();
         assert!(!quick.is_whole() && quick.rounds(30) == 6 && quick.wants("memory"));
+    }
+
+    #[test]
+    fn programs_are_found_from_anywhere() {
+        let options = parse("--paddock release/paddock --node node").unwrap();
+        assert!(options.paddock.unwrap().is_absolute());
+        assert_eq!(options.node.unwrap(), PathBuf::from("node"));
     }
 
     #[test]

@@ -25,6 +25,8 @@ const METHOD: &str = "\
 - Every answer is checked: contents read are compared, files written and edited are read back, names listed and lines found
   must be the expected ones. A wrong answer ends the run.
 - Processor time is what the kernel charges to the server's processes; memory is what it calls resident.
+- The limit of open files is raised to the most the host allows, for all: rust-mcp-filesystem opens every file of a tree at once to
+  search contents and fails where there are more than it may open.
 - All files are in the page cache; nothing is synced to the disk, by any contender.
 ";
 

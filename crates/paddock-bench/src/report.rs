@@ -127,6 +127,17 @@ impl Report {
         self.push(row);
     }
 
+    /// Work that a peer could not do.
+    pub(crate) fn failed(&mut self, what: &str, against: &str, why: &str, ours: &str) {
+        self.push(Row {
+            what: what.to_owned(),
+            against: against.to_owned(),
+            theirs: format!("failed: {why}"),
+            ours: ours.to_owned(),
+            ..Row::default()
+        });
+    }
+
     /// A figure of one contender against another of its own.
     pub(crate) fn growth(&mut self, what: &str, ratio: f64, wanted: Option<Wanted>) {
         self.push(Row::of(what, "", ratio, wanted));

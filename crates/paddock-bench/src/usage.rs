@@ -1,9 +1,10 @@
-//! What a process and those it started use: processor time and memory, as the kernel counts them.
+//! What a process and those it started use: processor time and memory, as the kernel counts them; and what they may.
 
 use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// Resident memory, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -11,6 +12,14 @@ pub(crate) struct Memory {
     pub(crate) resident: u64,
     /// The most there ever was.
     pub(crate) peak: u64,
+}
+
+/// Lets this process and the servers it starts open as many files as the host allows: one peer opens
+/// all files of a tree at once to search them and fails at the usual limit of 1,024.
+pub(crate) fn allow_open_files() -> Result<()> {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    setrlimit(Resource::Nofile, limit).context("the limit of open files can be raised to the most allowed")
 }
 
 /// Processor time, in user space and in the kernel, of a process and everything it started.
