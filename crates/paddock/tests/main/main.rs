@@ -7,6 +7,7 @@ mod client;
 mod config;
 mod connection;
 mod demo;
+mod docs;
 mod doctor;
 mod harness;
 mod init;
