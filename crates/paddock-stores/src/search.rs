@@ -423,6 +423,8 @@ mod tests {
     fn binary_files_have_no_lines() {
         assert_eq!(lines(&query("x"), b"x\nx\0\nx\n"), [0; 0]);
         assert_eq!(lines(&query("x"), b"x\nx\n"), [1, 2]);
+        let late = [b"x\n", "y\n".repeat(100_000).as_bytes(), b"\0\nx\n"].concat();
+        assert_eq!(lines(&query("x"), &late), [1], "one that shows itself late ends there");
     }
 
     #[test]

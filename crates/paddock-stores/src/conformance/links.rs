@@ -95,6 +95,18 @@ pub fn a_delete_takes_the_link_and_not_what_it_leads_to(fixture: &Fixture) {
     assert_eq!(world.list("/w"), ["/w/d", "/w/d/f"]);
 }
 
+pub fn a_link_in_a_linked_directory_goes_and_moves_as_itself(fixture: &Fixture) {
+    let Some(world) = world_with_links(fixture) else { return };
+    world.write("/w/real", "x");
+    world.link("d/one", "../real");
+    world.link("d/two", "../real");
+    world.link("to-d", "d");
+    world.delete("/w/to-d/one").unwrap();
+    world.rename("/w/to-d/two", "/w/d/moved").unwrap();
+    assert_eq!(world.list("/w"), ["/w/d", "/w/d/moved", "/w/real", "/w/to-d"]);
+    assert_eq!(world.text("/w/d/moved"), "x");
+}
+
 pub fn a_move_takes_the_link_itself(fixture: &Fixture) {
     let Some(world) = world_with_links(fixture) else { return };
     world.write("/w/d/f", "x");

@@ -285,6 +285,7 @@ macro_rules! conformance_cases {
                 a_link_to_nothing_reads_as_nothing_and_is_written_where_it_leads
                 a_change_through_a_link_changes_what_it_leads_to
                 a_delete_takes_the_link_and_not_what_it_leads_to
+                a_link_in_a_linked_directory_goes_and_moves_as_itself
                 a_move_takes_the_link_itself
                 a_link_to_a_hidden_name_is_as_hidden
                 a_link_into_a_nested_workspace_is_judged_there
