@@ -26,6 +26,7 @@ fn linked() -> World {
         ("to-config", ".git/config"),
         ("chain", "to-ro"),
         ("round", "ro/../secret"),
+        ("d/from-top", "/ro"),
     ] {
         world.link(link, target);
     }
@@ -35,7 +36,7 @@ fn linked() -> World {
 #[test]
 fn a_link_into_a_nested_workspace_obeys_the_nested_scope() {
     let world = linked();
-    for path in ["/w/to-ro/f", "/w/chain/f"] {
+    for path in ["/w/to-ro/f", "/w/chain/f", "/w/d/from-top/f"] {
         assert_eq!(world.text(path), "needle ro\n", "{path}");
         assert_eq!(denied(world.try_write(path, "x", Expect::Any)), DenyRule::Scope, "{path}");
         assert_eq!(denied(world.edit(path, "ro", "x")), DenyRule::Scope, "{path}");
