@@ -7,7 +7,7 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use paddock_core::{
@@ -221,10 +221,8 @@ impl Pen {
         ] {
             w.plant_link(link, to);
         }
-        let hide = vec![HidePattern { text: HIDDEN.to_owned(), origin: Origin::unknown() }];
-        let own = [RelPathBuf::parse("bin/paddock").unwrap()];
         let agent = toolbox(vec![
-            workspace("/w", AccessScope::ReadWrite, w).with_names(NameRules::new(hide, &[], &own).unwrap()),
+            workspace("/w", AccessScope::ReadWrite, w).with_names(NAMES.clone()),
             workspace("/w/o", AccessScope::WriteOnly, o),
             workspace("/r", AccessScope::ReadOnly, r),
             workspace("/bad", AccessScope::ReadWrite, Arc::new(Telling)),
@@ -233,11 +231,21 @@ impl Pen {
     }
 }
 
+/// The rules of `/w`; compiled once, since a fuzzer makes a new agent for every case.
+static NAMES: LazyLock<NameRules> = LazyLock::new(|| {
+    let hide = vec![HidePattern { text: HIDDEN.to_owned(), origin: Origin::unknown() }];
+    NameRules::new(hide, &[], &[RelPathBuf::parse("bin/paddock").unwrap()]).unwrap()
+});
+
+static NO_NAMES: LazyLock<NameRules> = LazyLock::new(|| {
+    let unguard: Vec<String> = GUARDED.iter().map(|row| row.name.to_owned()).collect();
+    NameRules::new(Vec::new(), &unguard, &[]).unwrap()
+});
+
 /// The Store by itself, with nothing hidden or guarded: as a person sees it.
 fn behind(store: &Arc<MemoryStore>) -> Toolbox {
-    let unguard: Vec<String> = GUARDED.iter().map(|row| row.name.to_owned()).collect();
     let all = workspace("/", AccessScope::ReadWrite, Arc::clone(store) as _);
-    toolbox(vec![all.with_names(NameRules::new(Vec::new(), &unguard, &[]).unwrap())])
+    toolbox(vec![all.with_names(NO_NAMES.clone())])
 }
 
 fn toolbox(workspaces: Vec<Workspace>) -> Toolbox {
