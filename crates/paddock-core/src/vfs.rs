@@ -608,9 +608,18 @@ fn rule_for<'a>(op: OpKind, workspace: &'a Workspace, rel: RelPath<'_>, director
     workspace.names.guarded(rel, directory).map_or(Rule::ScopeAllows, Rule::Guarded)
 }
 
-/// What a write-only Workspace may still say: it would be the same whatever is there.
+/// What a write-only Workspace may still say: it would be the same whatever is there. A Store that is
+/// broken has to say so, or what is delivered would be lost without a word.
 pub(crate) fn tells_nothing_of_content(kind: &ErrorKind) -> bool {
-    matches!(kind, ErrorKind::Full | ErrorKind::Cancelled | ErrorKind::TimedOut | ErrorKind::Busy)
+    matches!(
+        kind,
+        ErrorKind::Full
+            | ErrorKind::Cancelled
+            | ErrorKind::TimedOut
+            | ErrorKind::Busy
+            | ErrorKind::Io
+            | ErrorKind::Unsupported(_)
+    )
 }
 
 pub(crate) fn refusal(path: &LogicalPath, source: StoreError) -> Refused {

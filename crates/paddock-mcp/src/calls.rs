@@ -15,6 +15,9 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 /// No call takes longer, whatever it looks at.
 const LONGEST: Duration = Duration::from_secs(300);
+/// How much longer than that its answer is waited for. A call that is past stopping for a while, such as one
+/// in the middle of a very long line, must not keep the client.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// How often progress is told.
 const TOLD_EVERY: Duration = Duration::from_millis(250);
 
@@ -39,6 +42,9 @@ pub(crate) async fn on_a_thread(
     let answer = tokio::select! {
         answer = work => answer,
         never = follow(&context, token, &cancel) => match never {},
+        () = tokio::time::sleep(LONGEST + PATIENCE) => {
+            return Err(ErrorData::internal_error("the call ran out of time", None));
+        }
     };
     answer.map_err(|error| {
         tracing::error!(%error, "a call did not come back");

@@ -16,12 +16,15 @@ use paddock_core::{Call, ErrorKind, Hit, Query, Result, SNIFF, StoreError, tree_
 
 /// The longest pattern taken, in bytes.
 const MAX_PATTERN: usize = 8 * 1024;
-/// The largest automaton a pattern may become. A step costs at most its size, so this bounds time too.
-const MAX_AUTOMATON: usize = 8 * 1024 * 1024;
+/// What a pattern may cost. Searching a byte takes at most as many steps as its automaton is large, and
+/// a line is searched in one go, so the two together bound how long a call can be beyond stopping.
+const COSTS: [Cost; 2] = [
+    Cost { automaton: 1024 * 1024, line: 1024 * 1024 },
+    // The few patterns that need more, such as long counted repetitions of `\\w`, get shorter lines.
+    Cost { automaton: 8 * 1024 * 1024, line: 32 * 1024 },
+];
 /// What the lazily built automaton may keep in memory, per thread.
 const MAX_CACHE: usize = 4 * 1024 * 1024;
-/// The longest line searched; what follows a longer one in its file is left out.
-const MAX_LINE: usize = 1024 * 1024;
 /// How much of a line a hit shows, in bytes.
 const SHOWN: usize = 500;
 /// Where a match stands in a long line, this much before it is shown too.
@@ -31,11 +34,20 @@ const MAX_CONTEXT: u32 = 1000;
 /// Stands where text was cut.
 const CUT: &str = "…";
 
+#[derive(Debug, Clone, Copy)]
+struct Cost {
+    /// The largest automaton, in bytes.
+    automaton: usize,
+    /// The longest line searched, in bytes; what follows a longer one in its file is left out.
+    line: usize,
+}
+
 /// A compiled query: clone it, or borrow it from many threads.
 #[derive(Debug, Clone)]
 pub struct LineSearch {
     matcher: RegexMatcher,
     line_end: LineTerminator,
+    longest_line: usize,
     context: usize,
     limit: usize,
 }
@@ -46,17 +58,9 @@ impl LineSearch {
         if query.pattern.len() > MAX_PATTERN {
             return Err(bad_pattern(format!("it is longer than {MAX_PATTERN} bytes")));
         }
-        // With CRLF known as an end of line, `x$` finds x in such files; a pattern that itself
-        // names `\r` is compiled without.
-        let (matcher, line_end) = match compile(query, true) {
-            Ok(matcher) => (matcher, LineTerminator::crlf()),
-            Err(why) => match compile(query, false) {
-                Ok(matcher) => (matcher, LineTerminator::byte(b'\n')),
-                Err(_) => return Err(bad_pattern(explain(&why))),
-            },
-        };
+        let (matcher, line_end, longest_line) = compile_within_costs(query)?;
         let context = usize::try_from(query.context.min(MAX_CONTEXT)).unwrap_or(usize::MAX);
-        Ok(Self { matcher, line_end, context, limit: query.limit })
+        Ok(Self { matcher, line_end, longest_line, context, limit: query.limit })
     }
 
     /// What one thread searches with, file after file.
@@ -71,13 +75,29 @@ impl LineSearch {
             .before_context(self.context)
             .after_context(self.context)
             .binary_detection(BinaryDetection::quit(0))
-            .heap_limit(Some(MAX_LINE))
+            .heap_limit(Some(self.longest_line))
             .max_matches(Some(u64::try_from(self.limit).unwrap_or(u64::MAX)))
             .build()
     }
 }
 
-fn compile(query: &Query, crlf: bool) -> Result<RegexMatcher, grep_regex::Error> {
+/// The matcher within the lowest cost that will do, what ends a line for it, and the longest line.
+fn compile_within_costs(query: &Query) -> Result<(RegexMatcher, LineTerminator, usize)> {
+    let mut first = None;
+    for cost in COSTS {
+        // With CRLF known as an end of line, `x$` finds x in such files; a pattern that itself
+        // names `\r` is compiled without.
+        for (crlf, line_end) in [(true, LineTerminator::crlf()), (false, LineTerminator::byte(b'\n'))] {
+            match compile(query, crlf, cost.automaton) {
+                Ok(matcher) => return Ok((matcher, line_end, cost.line)),
+                Err(why) => drop(first.get_or_insert(why)),
+            }
+        }
+    }
+    Err(bad_pattern(first.map_or_else(String::new, |why| explain(&why))))
+}
+
+fn compile(query: &Query, crlf: bool, automaton: usize) -> Result<RegexMatcher, grep_regex::Error> {
     let mut builder = RegexMatcherBuilder::new();
     // Either of the two also says which line ends no match may hold.
     if crlf {
@@ -88,7 +108,7 @@ fn compile(query: &Query, crlf: bool) -> Result<RegexMatcher, grep_regex::Error>
     builder
         .case_insensitive(query.ignore_case)
         .multi_line(true)
-        .size_limit(MAX_AUTOMATON)
+        .size_limit(automaton)
         .dfa_size_limit(MAX_CACHE)
         .nest_limit(100)
         .build(&query.pattern)
@@ -132,7 +152,8 @@ impl FileSearcher {
         }
         let matcher = &self.line_search.matcher;
         let sink = Lines { path, matcher, limit: self.line_search.limit, matches: 0, out };
-        let searched = if filled < self.head.len() {
+        // In one go only what is allowed to be one line.
+        let searched = if filled < self.head.len().min(self.line_search.longest_line) {
             self.searcher.search_slice(matcher, head, sink)
         } else {
             self.searcher.search_reader(matcher, head.chain(&mut source), sink)
@@ -463,6 +484,16 @@ mod tests {
         reader.search(&call, "long", io::repeat(b'x').take(1 << 24), &mut out).unwrap();
         reader.search(&call, "next", &b"x\n"[..], &mut out).unwrap();
         assert_eq!(out.iter().map(|hit| hit.path.as_str()).collect::<Vec<_>>(), ["next"]);
+    }
+
+    #[test]
+    fn a_costly_pattern_gets_shorter_lines() {
+        let line = |n: usize| format!("{}\nneedle x\n", "y ".repeat(n / 2)).into_bytes();
+        let costly = query(r"\w{2,64}@\w{2,64}\.\w+|needle");
+        assert_eq!(lines(&costly, &line(20_000)), [2], "short lines are searched");
+        assert_eq!(lines(&costly, &line(60_000)), [0; 0], "a longer line ends the search of its file");
+        assert_eq!(lines(&query("needle"), &line(60_000)), [2]);
+        assert_eq!(lines(&query("needle"), &line(600_000)), [2]);
     }
 
     #[test]

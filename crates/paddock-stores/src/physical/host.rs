@@ -146,7 +146,8 @@ pub(super) fn store_error(errno: Errno) -> StoreError {
         Errno::XDEV => ErrorKind::LinkEscapes,
         Errno::NXIO | Errno::NODEV => ErrorKind::NotAFile,
         Errno::NOSPC | Errno::DQUOT | Errno::FBIG => ErrorKind::Full,
-        Errno::ACCESS | Errno::PERM | Errno::ROFS => ErrorKind::HostRefuses,
+        // A program that is running cannot be written to: the host's refusal, like the others.
+        Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::TXTBSY => ErrorKind::HostRefuses,
         Errno::AGAIN | Errno::BUSY => ErrorKind::Busy,
         Errno::NOSYS => ErrorKind::Unsupported("opening files safely (it takes Linux 5.6 or later)"),
         Errno::NAMETOOLONG => ErrorKind::TooLarge { what: "the path's length on the host", limit: 4096 },
