@@ -3,6 +3,7 @@
 //! The fuzzer stops at the first panic, also at one that the tool boundary would have caught.
 #![no_main]
 
+#[allow(dead_code, reason = "the honest twin is for the tests")]
 #[path = "../../crates/paddock-tools/tests/main/properties/calls.rs"]
 mod calls;
 

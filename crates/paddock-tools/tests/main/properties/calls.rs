@@ -98,9 +98,11 @@ impl Bytes<'_> {
         let required = tool.input_schema["required"].as_array().unwrap();
         let mut arguments = Map::new();
         for (name, property) in tool.input_schema["properties"].as_object().unwrap() {
-            let there = if required.contains(&json!(name)) { self.below(32) != 31 } else { self.below(3) == 1 };
+            let there = if required.contains(&json!(name)) { self.below(32) != 31 } else { self.below(4) == 1 };
             if there {
-                let value = self.value_of(property["type"].as_str().unwrap());
+                let is_path = ["path", "source", "destination", "after"].contains(&name.as_str());
+                let kind = property["type"].as_str().unwrap();
+                let value = if is_path { self.path().into() } else { self.value_of(kind) };
                 arguments.insert(name.clone(), value);
             }
         }
@@ -140,62 +142,81 @@ impl Bytes<'_> {
     }
 
     fn raw(&mut self) -> String {
-        let (raw, rest) = self.0.split_at(usize::from(self.next()).min(self.0.len()));
+        let length = usize::from(self.below(32));
+        let (raw, rest) = self.0.split_at(length.min(self.0.len()));
         self.0 = rest;
         String::from_utf8_lossy(raw).into_owned()
     }
 
     fn text(&mut self) -> String {
-        const TEXTS: &[&str] = &[
-            "/w/f",
-            "/w",
-            "/w/d",
-            "/w/d/e",
-            "/w/new/x",
-            "/w/u",
-            "/w/link",
-            "/w/to_hidden",
-            "/w/to_dir",
-            "/w/to_o",
-            "/w/out",
-            "/w/circle",
-            "/w/.git",
-            "/w/.git/hooks/pre-commit",
-            "/w/paddock.toml",
-            "/w/bin",
-            "/w/bin/paddock",
-            "/w/o",
-            "/w/o/f",
-            "/w/o/new",
-            "/r",
-            "/r/f",
-            "/",
-            "/bad",
-            "/bad/f",
-            "/x",
-            "w/../w/f",
-            "..",
-            "",
-            "f",
-            "x",
-            "y\n",
-            "*",
-            "**/*",
-            "[",
-            "(",
-            ".*",
-            "^",
-            "kept",
-            "v0",
-            "/w/f#1",
-            "#",
-        ];
         if self.below(8) == 7 { self.raw() } else { (*self.pick(TEXTS)).to_owned() }
     }
+
+    fn path(&mut self) -> String {
+        if self.below(8) == 7 { self.text() } else { (*self.pick(PATHS)).to_owned() }
+    }
+}
+
+const PATHS: &[&str] = &[
+    "/w",
+    "/w/f",
+    "/w/d",
+    "/w/d/e",
+    "/w/new/x",
+    "/w/link",
+    "/w/to_hidden",
+    "/w/to_dir",
+    "/w/to_o",
+    "/w/out",
+    "/w/circle",
+    "/w/.git",
+    "/w/.git/hooks/pre-commit",
+    "/w/bin",
+    "/w/bin/paddock",
+    "/w/o",
+    "/w/o/f",
+    "/w/o/new",
+    "/r",
+    "/r/f",
+    "/",
+    "/bad",
+    "/bad/f",
+    "/x",
+];
+
+const TEXTS: &[&str] = &[
+    "*",
+    "**/*",
+    ".*",
+    "x",
+    "y\n",
+    "kept",
+    "",
+    "^",
+    "[",
+    "(",
+    "#",
+    "v0",
+    "/w/f#1",
+    "/w",
+    "w/../w/f",
+    "..",
+    "/w/paddock.toml",
+];
+
+/// The honest twin: do the same calls let something out where no rule of a name or a nested Workspace holds?
+pub(crate) fn let_out_without_rules(bytes: &[u8]) -> bool {
+    let pen = Pen::new();
+    let calls = calls(bytes, &pen.agent.tools());
+    calls.into_iter().any(|(tool, arguments)| {
+        let told_by_agent = Value::Object(arguments.clone()).to_string().contains(MARK);
+        !told_by_agent && everything(&pen.without_rules.call(&tool, arguments, &control())).contains(MARK)
+    })
 }
 
 struct Pen {
     agent: Toolbox,
+    without_rules: Toolbox,
     behind_w: Toolbox,
     behind_r: Toolbox,
 }
@@ -221,13 +242,14 @@ impl Pen {
         ] {
             w.plant_link(link, to);
         }
+        let open = workspace("/w", AccessScope::ReadWrite, Arc::clone(&w) as _).with_names(NO_NAMES.clone());
         let agent = toolbox(vec![
             workspace("/w", AccessScope::ReadWrite, w).with_names(NAMES.clone()),
             workspace("/w/o", AccessScope::WriteOnly, o),
             workspace("/r", AccessScope::ReadOnly, r),
             workspace("/bad", AccessScope::ReadWrite, Arc::new(Telling)),
         ]);
-        Self { agent, behind_w, behind_r }
+        Self { agent, without_rules: toolbox(vec![open]), behind_w, behind_r }
     }
 }
 
