@@ -5,19 +5,33 @@
 //! counts only if nothing changed meanwhile. A file that does not come to rest is not read at all.
 
 use std::fs::{self, Metadata};
-use std::io;
-use std::os::unix::fs::MetadataExt as _;
+use std::io::{self, Read as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use rustix::fs::OFlags;
+
 use crate::fault::Fault;
 
-/// How long nothing may have changed before a file counts as written.
-const QUIET: Duration = Duration::from_millis(50);
-/// How many times a call waits that long.
-const ROUNDS: usize = 10;
+/// How long nothing may have changed before a file counts as written, and how often that is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Patience {
+    quiet: Duration,
+    rounds: usize,
+}
+
+impl Patience {
+    /// At a start nobody has access yet, and a person waits for it.
+    pub(crate) const START: Self = Self { quiet: Duration::from_millis(50), rounds: 10 };
+    /// A change of a running policy: whoever writes it may pause between two halves, and an old policy that
+    /// holds a moment longer is better than half of a new one.
+    pub(crate) const CHANGE: Self = Self { quiet: Duration::from_secs(1), rounds: 5 };
+}
+
 /// The largest configuration that is read.
 const LARGEST: u64 = 16 << 20;
+const NOT_A_FILE: &str = "it is not a file";
 
 /// One state of a file, told apart from every other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,14 +54,14 @@ pub(crate) fn stamp(path: &Path) -> io::Result<Stamp> {
 }
 
 /// Reads the file once it has been quiet, or says why not.
-pub(crate) fn read(path: &Path) -> Result<(Stamp, Content), Fault> {
-    read_from(&mut OnDisk(path))
+pub(crate) fn read(path: &Path, patience: Patience) -> Result<(Stamp, Content), Fault> {
+    read_from(&mut OnDisk(path), patience)
 }
 
-fn read_from(disk: &mut impl Disk) -> Result<(Stamp, Content), Fault> {
+fn read_from(disk: &mut impl Disk, patience: Patience) -> Result<(Stamp, Content), Fault> {
     let failed = |error: io::Error| Fault::Unreadable(error.to_string());
     let mut seen = disk.look().map_err(failed)?;
-    for _ in 0..ROUNDS {
+    for _ in 0..patience.rounds {
         let Some(before) = seen else {
             return Ok((Stamp::Missing, Content::Nothing));
         };
@@ -56,7 +70,7 @@ fn read_from(disk: &mut impl Disk) -> Result<(Stamp, Content), Fault> {
             // At once: an emptied file has taken everything away, and waiting would prolong the old access.
             return Ok((before.stamp, Content::Nothing));
         }
-        disk.wait(QUIET.saturating_sub(before.age));
+        disk.wait(patience.quiet.saturating_sub(before.age));
         let bytes = disk.read();
         seen = disk.look().map_err(failed)?;
         if seen.as_ref().is_some_and(|after| after.stamp == before.stamp) {
@@ -80,7 +94,7 @@ struct Seen {
 impl Seen {
     fn refuse_unreadable(&self) -> Result<(), Fault> {
         if !self.is_file {
-            return Err(Fault::Unreadable("it is not a file".to_owned()));
+            return Err(Fault::Unreadable(NOT_A_FILE.to_owned()));
         }
         if self.len > LARGEST {
             return Err(Fault::Unreadable(format!("it is larger than {} MiB", LARGEST >> 20)));
@@ -108,7 +122,16 @@ impl Disk for OnDisk<'_> {
     }
 
     fn read(&mut self) -> io::Result<Vec<u8>> {
-        fs::read(self.0)
+        // What was looked at may have been swapped for a pipe since: opening one must not wait for a writer,
+        // and only the descriptor tells what was really opened.
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        let file = fs::File::options().read(true).custom_flags(flags).open(self.0)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other(NOT_A_FILE));
+        }
+        let mut bytes = Vec::new();
+        file.take(LARGEST).read_to_end(&mut bytes)?;
+        Ok(bytes)
     }
 
     fn wait(&mut self, time: Duration) {
@@ -182,7 +205,11 @@ mod tests {
     }
 
     fn text(disk: &mut Written) -> Result<String, Fault> {
-        read_from(disk).map(|(_, content)| match content {
+        text_after(disk, Patience::START)
+    }
+
+    fn text_after(disk: &mut Written, patience: Patience) -> Result<String, Fault> {
+        read_from(disk, patience).map(|(_, content)| match content {
             Content::Nothing => "nothing".to_owned(),
             Content::Text(text) => text,
         })
@@ -203,10 +230,23 @@ mod tests {
     }
 
     #[test]
+    fn a_change_waits_for_a_writer_that_pauses() {
+        let paused = Duration::from_millis(300);
+        let mut disk = written(&[("half", paused), ("whole", FRESH)]);
+        assert_eq!(text_after(&mut disk, Patience::CHANGE), Ok("whole".to_owned()));
+        assert_eq!(disk.waited, [700, 1000].map(Duration::from_millis));
+        let mut rested = written(&[("whole", OLD)]);
+        assert_eq!(text_after(&mut rested, Patience::CHANGE), Ok("whole".to_owned()));
+        assert_eq!(rested.waited, [Duration::ZERO]);
+    }
+
+    #[test]
     fn an_empty_or_missing_file_counts_at_once() {
-        for state in ["", "gone"] {
+        for (state, patience) in
+            ["", "gone"].into_iter().flat_map(|state| [(state, Patience::START), (state, Patience::CHANGE)])
+        {
             let mut disk = written(&[(state, FRESH)]);
-            assert_eq!(text(&mut disk), Ok("nothing".to_owned()));
+            assert_eq!(text_after(&mut disk, patience), Ok("nothing".to_owned()));
             assert_eq!(disk.waited, []);
         }
         let mut deleted = written(&[("whole", FRESH), ("gone", FRESH)]);
@@ -215,9 +255,12 @@ mod tests {
 
     #[test]
     fn a_file_that_never_rests_is_not_read() {
-        let mut disk = written(&[("busy", FRESH); 50]);
-        assert_eq!(text(&mut disk), Err(Fault::StillWritten));
-        assert_eq!(disk.waited.len(), ROUNDS);
+        for patience in [Patience::START, Patience::CHANGE] {
+            let mut disk = written(&[("busy", FRESH); 50]);
+            assert_eq!(text_after(&mut disk, patience), Err(Fault::StillWritten));
+            assert_eq!(disk.waited.len(), patience.rounds);
+            assert!(disk.waited.iter().sum::<Duration>() <= Duration::from_secs(5));
+        }
     }
 
     #[test]
@@ -225,6 +268,16 @@ mod tests {
         let mut disk = written(&[("pipe", OLD)]);
         assert_eq!(text(&mut disk), Err(Fault::Unreadable("it is not a file".to_owned())));
         assert_eq!(disk.waited, []);
+    }
+
+    #[test]
+    fn a_pipe_put_in_place_of_the_file_is_refused_and_not_waited_for() {
+        let keep = tempfile::tempdir().unwrap();
+        let path = keep.path().join("f");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        assert_eq!(OnDisk(&path).read().unwrap_err().to_string(), NOT_A_FILE);
+        let mut swapped = written(&[("whole", FRESH), ("pipe", FRESH)]);
+        assert_eq!(text(&mut swapped), Err(Fault::Unreadable(NOT_A_FILE.to_owned())));
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::fault::Fault;
 use crate::host::Host;
 use crate::init::CONFIG_FILE;
 use crate::problem::{ConfigError, Problem};
-use crate::quiet::{self, Content, Stamp};
+use crate::quiet::{self, Content, Patience, Stamp};
 use crate::source::Source;
 
 /// The current policy of one agent, made anew when the configuration changes.
@@ -54,7 +54,7 @@ impl Reloader {
     pub fn start(path: &Path, agent: AgentName, system_root: SystemRoot, ports: Ports) -> Result<Self, ConfigError> {
         let host = Host::new(path, system_root.clone()).map_err(|error| unreadable(path, &error))?;
         let path = host.project_root().join(path.file_name().unwrap_or(CONFIG_FILE.as_ref()));
-        let (stamp, content) = quiet::read(&path).map_err(|fault| of_file(&path, fault))?;
+        let (stamp, content) = quiet::read(&path, Patience::START).map_err(|fault| of_file(&path, fault))?;
         let policy = match content {
             Content::Nothing => nothing(&agent, &ports),
             Content::Text(text) => build(&ConfigFile::parse(&name_of(&path), &text)?, &agent, &host, &ports)?,
@@ -116,7 +116,7 @@ impl Reloader {
 
     fn reload(&self) -> Arc<AgentPolicy> {
         let old = self.held();
-        match quiet::read(&self.path) {
+        match quiet::read(&self.path, Patience::CHANGE) {
             Ok((stamp, Content::Nothing)) => self.hold(Some(stamp), Some(self.nothing()), None),
             Ok((stamp, Content::Text(text))) => match self.build(&text) {
                 Ok(policy) => self.hold(Some(stamp), Some(policy), None),
