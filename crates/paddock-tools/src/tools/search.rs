@@ -2,6 +2,7 @@
 //!
 //! A page may end inside a file, so a cursor names the file and how many of its matches were shown:
 //! `/project/a.rs#12`. Going on looks at that file once more, passes over those, and continues.
+//! Those lines are held meanwhile, so how far a cursor may lead is bounded, as is what one page may gather.
 
 use std::fmt::Write as _;
 
@@ -18,13 +19,18 @@ use crate::failure::Failure;
 const DEFAULT_MATCHES: u64 = 100;
 const MOST_MATCHES: u64 = 10_000;
 const MOST_CONTEXT: u64 = 100;
+/// The most lines, matches and their context, that one page gathers; and the most that are passed over before it.
+const MOST_LINES: u64 = 20_000;
+/// What to do where there is too much to page through.
+const NARROWER: &str = "use a narrower pattern, or less context";
 
 pub(crate) fn search_files(cx: &Context<'_>, given: Map<String, Value>) -> Result<Answer, Failure> {
-    let args: SearchFiles = cx.arguments(given)?;
+    let mut args: SearchFiles = cx.arguments(given)?;
     let path = cx.path(&args.path)?;
-    let cursor = args.after.as_deref().map(|after| Cursor::parse(cx, after, &path)).transpose()?;
+    let after = args.after.take();
     let skip_ignored = !args.include_ignored.unwrap_or(false);
     let search = search_of(args, skip_ignored)?;
+    let cursor = after.map(|after| Cursor::parse(cx, &after, &path, &search)).transpose()?;
     let mut page = Page::new(&search);
     if let Some(cursor) = &cursor {
         page.rest_of_file(cx, cursor, &search)?;
@@ -48,16 +54,27 @@ fn search_of(args: SearchFiles, skip_ignored: bool) -> Result<Search, Failure> {
     if context > MOST_CONTEXT {
         return Err(bad("context", format!("may be at most {MOST_CONTEXT}")));
     }
-    let limit = count("limit", args.limit, DEFAULT_MATCHES, MOST_MATCHES)?;
+    let context = u32::try_from(context).unwrap_or(0);
+    let limit = count("limit", args.limit, DEFAULT_MATCHES, MOST_MATCHES.min(matches_within_bounds(context)))?;
     Ok(Search {
         pattern: args.pattern,
         ignore_case: args.ignore_case.unwrap_or(false),
         glob: args.glob.as_deref().map(parse_glob).transpose()?,
-        context: u32::try_from(context).unwrap_or(0),
+        context,
         limit: usize::try_from(limit).unwrap_or(usize::MAX),
         skip_ignored,
         after: None,
     })
+}
+
+/// How many matches with so much context make no more than the lines that may be held.
+fn matches_within_bounds(context: u32) -> u64 {
+    MOST_LINES / (2 * u64::from(context) + 1)
+}
+
+/// How many matches of one file a cursor may pass over.
+fn farthest(search: &Search) -> usize {
+    usize::try_from(matches_within_bounds(search.context)).unwrap_or(usize::MAX)
 }
 
 /// Where a page ended.
@@ -68,12 +85,17 @@ struct Cursor {
 }
 
 impl Cursor {
-    fn parse(cx: &Context<'_>, text: &str, within: &LogicalPath) -> Result<Self, Failure> {
+    fn parse(cx: &Context<'_>, text: &str, within: &LogicalPath, search: &Search) -> Result<Self, Failure> {
         let counted = text.rsplit_once('#').and_then(|(file, shown)| Some((file, shown.parse::<u32>().ok()?)));
         let (file, shown) = counted.map_or((text, None), |(file, shown)| (file, Some(shown as usize)));
         let file = cx.path(file)?;
         if file.below(within).is_none() {
             let why = format!("is not below {within}: use it with the path of the search that gave it");
+            return Err(BadArguments::Bad { name: "after", why }.into());
+        }
+        let farthest = farthest(search);
+        if shown.is_some_and(|shown| shown > farthest) {
+            let why = format!("leads past {farthest} matches of one file: {NARROWER}");
             return Err(BadArguments::Bad { name: "after", why }.into());
         }
         Ok(Self { file, shown })
@@ -84,6 +106,7 @@ impl Cursor {
 struct Page {
     out: String,
     limit: usize,
+    farthest: usize,
     with_context: bool,
     matches: usize,
     files: usize,
@@ -100,6 +123,7 @@ impl Page {
         Self {
             out: String::new(),
             limit: search.limit,
+            farthest: farthest(search),
             with_context: search.context > 0,
             matches: 0,
             files: 0,
@@ -195,6 +219,9 @@ impl Page {
             Some(cursor) => {
                 let _ = writeln!(self.out, "more: use after=\"{cursor}\"");
             }
+            None if self.more && self.is_too_far() => {
+                let _ = writeln!(self.out, "more: {} has too many matches to go on: {NARROWER}", self.file);
+            }
             None if self.more => self.out.push_str("more: use a narrower pattern or a larger limit\n"),
             None => {}
         }
@@ -208,10 +235,15 @@ impl Page {
         }
     }
 
-    /// Where to go on; nothing where nothing is left, or where the name cannot be written as a path.
+    fn is_too_far(&self) -> bool {
+        self.in_file > self.farthest
+    }
+
+    /// Where to go on; nothing where nothing is left, where that is too far, or where the name cannot be written
+    /// as a path.
     fn cursor(&self) -> Option<String> {
         let nameable = LogicalPath::parse(&self.file, &LogicalPath::top()).is_ok();
-        (self.more && nameable).then(|| format!("{}#{}", self.file, self.in_file))
+        (self.more && nameable && !self.is_too_far()).then(|| format!("{}#{}", self.file, self.in_file))
     }
 }
 

@@ -142,6 +142,46 @@ fn output_stays_within_a_page() {
 }
 
 #[test]
+fn a_cursor_leads_only_so_far_into_a_file() {
+    let agent = agent(vec![workspace("/", RO, holding(&[("f", "\n".repeat(40_000).as_bytes())]))]);
+    let search = |more: Value| {
+        let mut arguments = json!({"path": "/", "pattern": "^"});
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        agent.call("search_files", arguments)
+    };
+    for after in ["/f#4294967295", "/f#20001"] {
+        let far = search(json!({"after": after}));
+        assert_eq!(far.verdict, Verdict::Invalid, "{after}");
+        assert!(far.text().contains("use a narrower pattern"), "{}", far.text());
+    }
+    let wide = search(json!({"after": "/f#100", "context": 100}));
+    assert_eq!(wide.verdict, Verdict::Invalid, "passing over as many matches with their context holds more lines");
+
+    let before = search(json!({"after": "/f#19900"}));
+    assert_eq!(before.structured["next_after"], "/f#20000");
+    let last = search(json!({"after": "/f#20000"}));
+    assert!(last.text().contains("\n20001: \n"), "{}", last.text());
+    assert_eq!((&last.structured["matches"], &last.structured["truncated"]), (&json!(100), &json!(true)));
+    assert_eq!(last.structured.get("next_after"), None);
+    assert!(
+        last.text().ends_with("more: /f has too many matches to go on: use a narrower pattern, or less context"),
+        "{}",
+        last.text()
+    );
+}
+
+#[test]
+fn context_lowers_how_many_matches_make_a_page() {
+    let text = "needle\n".to_owned() + &"\n".repeat(200);
+    let agent = agent(vec![workspace("/", RO, holding(&[("f", text.repeat(120).as_bytes())]))]);
+    let arguments = json!({"path": "/", "pattern": "needle", "context": 100, "limit": 10_000});
+    let first = agent.call("search_files", arguments.clone());
+    assert_eq!((&first.structured["matches"], &first.structured["next_after"]), (&json!(99), &json!("/f#99")));
+    let (matches, pages) = all_matches(&agent, &arguments);
+    assert_eq!((matches.len(), pages), (120, 2));
+}
+
+#[test]
 fn bad_patterns_are_named() {
     let told = |pattern: &str| project().call("search_files", json!({"path": "/p", "pattern": pattern}));
     let open = told("a(b");
