@@ -97,6 +97,9 @@ pub enum Fault {
     /// Not gitignore syntax.
     #[error("\"{}\" is not a pattern", visible(.0))]
     BadPattern(String),
+    /// A pattern that no name can match, so that what it was meant for would stay visible.
+    #[error("\"{}\" under hide hides nothing: {why}", visible(pattern))]
+    HidesNothing { pattern: String, why: &'static str },
     /// Nothing guarded has this name.
     #[error("\"{}\" is not a guarded name", visible(found))]
     NotGuarded { found: String, nearest: Option<&'static str> },
@@ -167,7 +170,7 @@ impl Fault {
             Self::MainAgentTwice => "move these keys to the top of the file, or give the agent another name".into(),
             Self::NoSuchAgent { known, .. } => format!("agents of this file are {}", quoted(known)),
             Self::DuplicatePrefix(_) => "give each Workspace of an agent its own prefix".into(),
-            Self::BadPattern(_) => "write it as in a .gitignore file, such as \".env.*\" or \"/private\"".into(),
+            Self::BadPattern(_) | Self::HidesNothing { .. } => "write it as in a .gitignore file, such as \".env.*\" or \"/private\"".into(),
             Self::NotGuarded { nearest, .. } => match nearest {
                 Some(nearest) => format!("did you mean \"{nearest}\"?"),
                 None => "guarded names are for example \".git/hooks\", \".envrc\" and \".vscode\"".into(),

@@ -7,7 +7,7 @@ use paddock_core::AgentName;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
-use super::values::{ByteSize, GuardedText, HideText, Prefix, Scope, named};
+use super::values::{ByteSize, GuardedText, HideList, Prefix, Scope, named};
 use crate::fault::Fault;
 use crate::feature::Feature;
 use crate::read::{FromToml, Reading, Value};
@@ -27,7 +27,7 @@ table! {
         }
         optional {
             /// Names that are invisible in every operation, at any depth, as in a .gitignore file.
-            hide: Vec<Located<HideText>>,
+            hide: HideList,
             /// How much it may hold.
             quota: Quota => later Quotas,
             /// Guarded names, such as ".git/hooks", that may be written here after all.

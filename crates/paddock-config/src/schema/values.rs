@@ -96,13 +96,62 @@ pub struct HideText(pub String);
 impl FromToml for HideText {
     fn from_toml(value: &Value<'_>, reading: &mut Reading<'_>) -> Option<Self> {
         let text = String::from_toml(value, reading)?;
-        let alone = HidePattern { text: text.clone(), origin: Origin::unknown() };
-        // What gitignore takes as a comment would hide nothing, and nobody would notice.
-        let hides = !text.trim().is_empty() && !text.starts_with('#');
-        match NameRules::new(vec![alone], &[], &[]) {
-            Ok(_) if hides => Some(Self(text)),
-            _ => reading.fail(Fault::BadPattern(text), value.span()),
+        if let Some(why) = why_it_hides_nothing(&text) {
+            return reading.fail(Fault::HidesNothing { pattern: text, why }, value.span());
         }
+        let alone = HidePattern { text: text.clone(), origin: Origin::unknown() };
+        match NameRules::new(vec![alone], &[], &[]) {
+            Ok(_) => Some(Self(text)),
+            Err(_) => reading.fail(Fault::BadPattern(text), value.span()),
+        }
+    }
+}
+
+/// What is valid in a .gitignore file and still matches no name: nobody would notice that it does not hide.
+fn why_it_hides_nothing(text: &str) -> Option<&'static str> {
+    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    let path = text.strip_prefix('!').unwrap_or(text);
+    let path = path.strip_prefix('/').unwrap_or(path);
+    let mut names = path.strip_suffix('/').unwrap_or(path).split('/');
+    if text.trim().is_empty() {
+        Some("it is empty")
+    } else if text.contains(breaks) {
+        Some("it holds a line break or another control character")
+    } else if text.trim() != text {
+        Some("it begins or ends with a space")
+    } else if text.starts_with('#') {
+        Some("it is a comment")
+    } else if names.any(|name| matches!(name, "" | "." | "..")) {
+        Some("an empty name, \".\" or \"..\" is never part of a path")
+    } else {
+        None
+    }
+}
+
+/// The patterns of one Workspace, in order: a later `!pattern` excepts from those before it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub struct HideList(pub Vec<Located<HideText>>);
+
+impl FromToml for HideList {
+    fn from_toml(value: &Value<'_>, reading: &mut Reading<'_>) -> Option<Self> {
+        let list = Vec::<Located<HideText>>::from_toml(value, reading)?;
+        match list.first().filter(|first| first.0.starts_with('!')) {
+            None => Some(Self(list)),
+            Some(first) => {
+                let why = "it excepts from the patterns before it, and there are none";
+                reading.fail(Fault::HidesNothing { pattern: first.0.clone(), why }, first.span.clone())
+            }
+        }
+    }
+}
+
+impl<'a> IntoIterator for &'a HideList {
+    type Item = &'a Located<HideText>;
+    type IntoIter = std::slice::Iter<'a, Located<HideText>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
     }
 }
 

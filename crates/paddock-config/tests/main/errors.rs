@@ -282,6 +282,38 @@ hint: put it in quotes
 }
 
 #[test]
+fn patterns_that_would_hide_nothing_are_refused_at_their_line() {
+    let parse = |list: &str| {
+        let text = format!(
+            "[[workspace]]\nprefix = \"/a\"\nscope = \"RO\"\nmount = {{ physical = \".\" }}\nhide = [\n{list}\n]\n"
+        );
+        ConfigFile::parse("paddock.toml", &text).map_err(|error| error.to_string())
+    };
+    for (list, why) in [
+        (r#""""#, "it is empty"),
+        (r#"" .env""#, "it begins or ends with a space"),
+        (r#"".env ""#, "it begins or ends with a space"),
+        (r#"".env\n*.pem""#, "it holds a line break"),
+        (r#"".env\r""#, "it holds a line break"),
+        (r#"".env\u2028b""#, "it holds a line break"),
+        (r##""#env""##, "it is a comment"),
+        (r#""/""#, "never part of a path"),
+        (r#""x", "!""#, "never part of a path"),
+        (r#""./secret""#, "never part of a path"),
+        (r#""../secret""#, "never part of a path"),
+        (r#""!x""#, "it excepts from the patterns before it, and there are none"),
+        (r#""!x", "!y""#, "it excepts from the patterns before it, and there are none"),
+    ] {
+        let error = parse(list).unwrap_err();
+        assert!(error.contains(why) && error.contains("under hide hides nothing"), "{list}: {error}");
+        assert!(error.contains("paddock.toml:6:"), "{list}: {error}");
+    }
+    for list in ["", r#""*", "!x""#, r#""/private/", "a b", "**/x", "\\#x", ".*", "...""#] {
+        parse(list).unwrap();
+    }
+}
+
+#[test]
 fn name_rules_that_match_nothing() {
     refused(
         r#"[[workspace]]
@@ -301,7 +333,7 @@ error: "a{b" is not a pattern
   |               ^^^^^
 hint: write it as in a .gitignore file, such as ".env.*" or "/private"
 
-error: " " is not a pattern
+error: " " under hide hides nothing: it is empty
  --> paddock.toml:5:22
   |
 5 | hide = ["ok", "a{b", " "]
