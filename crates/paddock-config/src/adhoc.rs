@@ -102,8 +102,11 @@ impl AdhocError {
 /// When one is not a directory, contains or lies in the System Root, or two have the same last name.
 pub fn adhoc(dirs: &[AdhocDir], host: &Host, ports: &Ports) -> Result<AgentPolicy, AdhocError> {
     let mut workspaces: Vec<(Workspace, &Path)> = Vec::new();
+    // All of them first: the configuration of one directory may be a link into another.
+    let named: Vec<PathBuf> = dirs.iter().map(|dir| host.project_root().join(&dir.path)).collect();
+    let host = host.with_configs_over(named.iter().map(PathBuf::as_path).chain([host.project_root()]));
     for dir in dirs {
-        let workspace = workspace(dir, host)?;
+        let workspace = workspace(dir, &host)?;
         let same = workspaces.iter().find(|(other, _)| other.prefix() == workspace.prefix());
         if let Some((_, first)) = same {
             let (first, second) = (first.to_path_buf(), dir.path.clone());

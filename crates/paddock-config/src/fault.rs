@@ -170,7 +170,9 @@ impl Fault {
             Self::MainAgentTwice => "move these keys to the top of the file, or give the agent another name".into(),
             Self::NoSuchAgent { known, .. } => format!("agents of this file are {}", quoted(known)),
             Self::DuplicatePrefix(_) => "give each Workspace of an agent its own prefix".into(),
-            Self::BadPattern(_) | Self::HidesNothing { .. } => "write it as in a .gitignore file, such as \".env.*\" or \"/private\"".into(),
+            Self::BadPattern(_) | Self::HidesNothing { .. } => {
+                "write it as in a .gitignore file, such as \".env.*\" or \"/private\"".into()
+            }
             Self::NotGuarded { nearest, .. } => match nearest {
                 Some(nearest) => format!("did you mean \"{nearest}\"?"),
                 None => "guarded names are for example \".git/hooks\", \".envrc\" and \".vscode\"".into(),

@@ -4,10 +4,11 @@
 //! writable by an agent. They are looked for by identity, device and inode, not by spelling alone, so that
 //! a second way to the same directory does not open one to them.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use paddock_core::RelPathBuf;
 use paddock_state::SystemRoot;
@@ -32,9 +33,9 @@ impl Host {
     /// # Errors
     /// When the directory of the file cannot be reached.
     pub fn new(config_file: &Path, system_root: SystemRoot) -> io::Result<Self> {
-        let config_file = link_free_parent(config_file)?;
-        let project_root = config_file.parent().unwrap_or(Path::new("/")).to_owned();
-        let mut own = link_chain(&config_file);
+        // As it was named: a link on the way to it decides which file the next start reads.
+        let mut own = link_chain(&std::path::absolute(config_file)?);
+        let project_root = parent(&link_free_parent(config_file)?);
         own.extend(binary());
         Ok(Self { own, project_root, home: std::env::home_dir(), system_root })
     }
@@ -46,6 +47,22 @@ impl Host {
     pub fn without_config(system_root: SystemRoot) -> io::Result<Self> {
         let project_root = std::env::current_dir()?;
         Ok(Self { own: binary(), project_root, home: std::env::home_dir(), system_root })
+    }
+
+    /// The same host, knowing another way to its configuration too. `named` is absolute.
+    pub(crate) fn with_links_to(mut self, named: &Path) -> Self {
+        self.own.extend(link_chain(named));
+        self
+    }
+
+    /// The same host, knowing the configurations in and above these directories too: whoever starts Paddock
+    /// there takes the policy from them.
+    pub(crate) fn with_configs_over<'p>(&self, directories: impl Iterator<Item = &'p Path>) -> Self {
+        let mut host = self.clone();
+        for directory in directories.filter_map(|directory| fs::canonicalize(directory).ok()) {
+            host.own.extend(directory.ancestors().flat_map(|above| link_chain(&above.join(CONFIG_FILE))));
+        }
+        host
     }
 
     /// The Project Root, absolute and free of links.
@@ -112,16 +129,37 @@ fn link_free_parent(path: &Path) -> io::Result<PathBuf> {
     Ok(fs::canonicalize(parent)?.join(name))
 }
 
-/// The file, each link on the way to its text, and the text itself; a schema beside each.
+/// The file, each link on the way to its text, be it of a file or of a directory, and the text itself; a
+/// schema beside each. `file` is absolute.
 fn link_chain(file: &Path) -> Vec<PathBuf> {
-    let mut chain = Vec::new();
-    let mut next = Some(file.to_owned());
-    while let Some(here) = next.take().filter(|_| chain.len() < 2 * MOST_LINKS) {
-        let directory = here.parent().unwrap_or(Path::new("/")).to_owned();
-        next = fs::read_link(&here).ok().and_then(|to| link_free_parent(&directory.join(to)).ok());
-        chain.extend([directory.join(SCHEMA_FILE), here]);
+    let mut links = Vec::new();
+    // What the walk has reached, free of links, and the names that are still before it, the next one last.
+    let mut here = PathBuf::from("/");
+    let mut ahead = names_backwards(file);
+    while let Some(name) = ahead.pop() {
+        if name == ".." {
+            here.pop();
+            continue;
+        }
+        here.push(name);
+        if let Some(to) = fs::read_link(&here).ok().filter(|_| links.len() < MOST_LINKS) {
+            links.push(here.clone());
+            ahead.extend(names_backwards(&to));
+            // A link counts from the directory that it is in, or from the top of the host.
+            here = if to.is_absolute() { PathBuf::from("/") } else { parent(&here) };
+        }
     }
-    chain
+    links.into_iter().chain([here]).flat_map(|own| [parent(&own).join(SCHEMA_FILE), own]).collect()
+}
+
+/// The names of a path from the last to the first, `..` among them.
+fn names_backwards(path: &Path) -> Vec<OsString> {
+    let walked = |part: &Component<'_>| matches!(part, Component::Normal(_) | Component::ParentDir);
+    path.components().rev().filter(walked).map(|part| part.as_os_str().to_owned()).collect()
+}
+
+fn parent(path: &Path) -> PathBuf {
+    path.parent().unwrap_or(Path::new("/")).to_owned()
 }
 
 fn binary() -> Vec<PathBuf> {
@@ -182,6 +220,25 @@ mod tests {
             assert!(chain.contains(&here.join(own)), "{own}: {chain:?}");
         }
         symlink("loop.toml", here.join("loop.toml")).unwrap();
-        assert!(!link_chain(&here.join("loop.toml")).is_empty());
+        assert!(link_chain(&here.join("loop.toml")).contains(&here.join("loop.toml")));
+    }
+
+    #[test]
+    fn links_of_directories_on_the_way_are_paddocks_own_too() {
+        let keep = tempfile::tempdir().unwrap();
+        let here = keep.path().canonicalize().unwrap();
+        fs::create_dir_all(here.join("w/in")).unwrap();
+        fs::create_dir(here.join("safe")).unwrap();
+        fs::write(here.join("safe/real.toml"), "").unwrap();
+        symlink("../safe", here.join("w/conf")).unwrap();
+        symlink(here.join("w/conf"), here.join("w/over")).unwrap();
+        symlink("w/in/../over/./real.toml", here.join("paddock.toml")).unwrap();
+        let chain = link_chain(&here.join("paddock.toml"));
+        for own in ["paddock.toml", "w/over", "w/conf", "safe/real.toml", "safe/.paddock.schema.json"] {
+            assert!(chain.contains(&here.join(own)), "{own}: {chain:?}");
+        }
+        for other in ["w", "w/in", "safe"] {
+            assert!(!chain.contains(&here.join(other)), "{other}: {chain:?}");
+        }
     }
 }

@@ -28,6 +28,8 @@ use crate::source::Source;
 pub struct Reloader {
     /// With a link-free directory, so that nobody can slip another file under this name by moving a link.
     path: PathBuf,
+    /// As it was named at the start: the links on that way stay Paddock's own.
+    named: PathBuf,
     agent: AgentName,
     system_root: SystemRoot,
     ports: Ports,
@@ -53,6 +55,7 @@ impl Reloader {
     /// When the file has a problem, or does not have this agent.
     pub fn start(path: &Path, agent: AgentName, system_root: SystemRoot, ports: Ports) -> Result<Self, ConfigError> {
         let host = Host::new(path, system_root.clone()).map_err(|error| unreadable(path, &error))?;
+        let named = std::path::absolute(path).map_err(|error| unreadable(path, &error))?;
         let path = host.project_root().join(path.file_name().unwrap_or(CONFIG_FILE.as_ref()));
         let (stamp, content) = quiet::read(&path, Patience::START).map_err(|fault| of_file(&path, fault))?;
         let policy = match content {
@@ -62,6 +65,7 @@ impl Reloader {
         let held = Held { stamp: Some(stamp), policy: Arc::new(policy), error: None };
         Ok(Self {
             path,
+            named,
             agent,
             system_root,
             ports,
@@ -136,7 +140,7 @@ impl Reloader {
     fn build(&self, text: &str) -> Result<AgentPolicy, ConfigError> {
         let file = ConfigFile::parse(&name_of(&self.path), text)?;
         let host = Host::new(&self.path, self.system_root.clone()).map_err(|error| unreadable(&self.path, &error))?;
-        build(&file, &self.agent, &host, &self.ports)
+        build(&file, &self.agent, &host.with_links_to(&self.named), &self.ports)
     }
 
     /// Takes over what was loaded: without a new policy the old one stays.

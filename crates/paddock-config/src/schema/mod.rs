@@ -13,7 +13,8 @@ pub use sections::{
     Virtual, WebSearch,
 };
 pub use values::{
-    ByteSize, DatabaseUrl, Duration, GuardedText, HideList, HideText, IpAddress, Prefix, Scope, SecretKey, SecretRef, StateUrl,
+    ByteSize, DatabaseUrl, Duration, GuardedText, HideList, HideText, IpAddress, Prefix, Scope, SecretKey, SecretRef,
+    StateUrl,
 };
 
 use schemars::generate::SchemaSettings;

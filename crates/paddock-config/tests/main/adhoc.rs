@@ -1,6 +1,7 @@
 //! Directories on the command line instead of a file.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use paddock_config::{AdhocDir, AdhocError, adhoc};
@@ -52,6 +53,28 @@ fn each_directory_is_seen_under_its_last_name() {
     assert!(may_write(&policy, "/src/a/other.toml"));
     let line = policy.vfs.judge(paddock_core::OpKind::Write, &policy.path("/docs/x").unwrap()).explain();
     assert!(line.contains("(command line)"), "{line}");
+}
+
+#[test]
+fn the_text_behind_a_configuration_in_or_above_a_directory_is_paddocks_own() {
+    let project = Project::new();
+    for directory in ["up/pp/conf", "up/qq/conf", "up/pp/safe"] {
+        project.make(directory);
+    }
+    for file in ["up/pp/conf/real.toml", "up/qq/conf/real.toml", "up/qq/conf/above.toml"] {
+        fs::write(project.root.join(file), "").unwrap();
+    }
+    let link = |to: &str, at: &str| symlink(to, project.root.join(at)).unwrap();
+    link("way/real.toml", "up/pp/paddock.toml");
+    link("conf", "up/pp/way");
+    link("qq/conf/above.toml", "up/paddock.toml");
+    let policy = serve(&project, &["up/pp", "up/qq"]).unwrap();
+    for own in ["/pp/conf/real.toml", "/pp/way", "/pp/paddock.toml", "/qq/conf/above.toml"] {
+        assert!(!may_write(&policy, own), "{own}");
+    }
+    for other in ["/pp/conf/other.toml", "/qq/conf/real.toml", "/pp/x"] {
+        assert!(may_write(&policy, other), "{other}");
+    }
 }
 
 #[test]

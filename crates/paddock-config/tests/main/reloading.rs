@@ -146,6 +146,22 @@ fn moving_a_link_on_the_way_does_not_slip_in_another_file() {
 }
 
 #[test]
+fn a_link_on_the_named_way_stays_paddocks_own_after_a_change() {
+    let project = Project::new();
+    let real = project.make("real");
+    fs::write(real.join("paddock.toml"), workspace("/a", "RW", "..")).unwrap();
+    symlink("real", project.root.join("link")).unwrap();
+    let path = project.root.join("link/paddock.toml");
+    let agent = paddock_core::AgentName::main();
+    let reloader =
+        paddock_config::Reloader::start(&path, agent, project.system_root(), crate::support::ports()).unwrap();
+    assert!(!may_write(&reloader.current(), "/a/link"));
+    fs::write(real.join("paddock.toml"), workspace("/b", "RW", "..")).unwrap();
+    let changed = reloader.current();
+    assert!(!may_write(&changed, "/b/link") && may_write(&changed, "/b/x"));
+}
+
+#[test]
 fn a_writer_that_pauses_with_half_of_the_file_does_not_lose_the_boundary() {
     let project = Project::new();
     let inner = project.make("w");
