@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use paddock_tools::{ToolSpec, Toolbox};
 use rmcp::model::{Tool, ToolAnnotations};
+use serde_json::{Map, Value};
 
 /// The tools of one generation.
 #[derive(Debug)]
@@ -25,9 +26,10 @@ impl Listing {
         self.tools.clone()
     }
 
-    /// May this tool run without a hop to another thread?
-    pub(crate) fn is_quick(&self, name: &str) -> bool {
-        self.quick.contains(&name)
+    /// May this call run without a hop to another thread? Not one with an offset, which has to look at all that
+    /// it passes over.
+    pub(crate) fn is_quick(&self, name: &str, arguments: &Map<String, Value>) -> bool {
+        self.quick.contains(&name) && arguments.get("offset").is_none_or(|offset| *offset == 0)
     }
 }
 

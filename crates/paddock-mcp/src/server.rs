@@ -85,7 +85,7 @@ impl ServerHandler for Server {
         let arguments = request.arguments.unwrap_or_default();
         let facts =
             context.client_info().map_or(FactsIn::StructuredContent, |client| FactsIn::for_client(&client.name));
-        let answer = if self.listings.last(&self.toolbox).is_quick(&request.name) {
+        let answer = if self.listings.last(&self.toolbox).is_quick(&request.name, &arguments) {
             calls::at_once(&self.toolbox, &request.name, arguments)
         } else {
             calls::on_a_thread(&self.toolbox, request.name.into_owned(), arguments, context).await?
