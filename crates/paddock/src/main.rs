@@ -15,6 +15,10 @@ mod project;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::cli::Cli;
 use crate::printer::Printer;
@@ -31,7 +35,11 @@ fn main() -> ExitCode {
     ended.into()
 }
 
-fn start_log(level: tracing::Level) {
+/// rmcp warns of each call that it refuses. Clients that never read standard error would stop the server with
+/// those once the pipe is full, so they are told only to a person who asked for the calls.
+fn start_log(level: Level) {
+    let rmcp = if level > Level::WARN { level } else { Level::ERROR };
     let log = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).without_time();
-    log.with_target(level > tracing::Level::INFO).init();
+    let log = log.with_target(level > Level::INFO).finish();
+    log.with(Targets::new().with_default(level).with_target("rmcp", rmcp)).init();
 }

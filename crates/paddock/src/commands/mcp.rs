@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 
-use paddock_config::{AdhocDir, Host};
+use paddock_config::{AdhocDir, ConfigFile, Host};
 use paddock_tools::{Fixed, PolicySource};
 
 use crate::cli::{Global, Mcp};
@@ -30,7 +30,24 @@ fn configured(global: &Global) -> anyhow::Result<Arc<dyn PolicySource>> {
     if !host::is_file(&project.config) {
         tracing::warn!("there is no paddock.toml here or above, so there are no tools; run `paddock init`");
     }
-    project.policy(global)
+    let policy = project.policy(global)?;
+    if global.log >= tracing::Level::WARN
+        && let Ok(file) = project.config_file()
+    {
+        tell_what_is_not_built(&file);
+    }
+    Ok(policy)
+}
+
+/// A person who set a bound should not believe that it holds. The agent is told nothing of it.
+fn tell_what_is_not_built(file: &ConfigFile) {
+    let keys: Vec<&str> = file.not_built().iter().map(|note| note.key.as_str()).collect();
+    if !keys.is_empty() {
+        printer::tell(format_args!(
+            "warning: without effect in this version: {}; see `paddock check`",
+            keys.join(", ")
+        ));
+    }
 }
 
 fn of_directories(global: &Global, dirs: &[String]) -> anyhow::Result<Arc<dyn PolicySource>> {

@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 use crate::client::{Client, Era, Raw, call};
 use crate::harness::World;
 
+/// One Workspace, and no key that has no effect yet.
+const BOUNDED: &str = "[[workspace]]\nprefix = \"/code\"\nscope = \"RW\"\nmount = { physical = \".\" }\n";
+
 #[tokio::test]
 async fn both_eras_get_the_same_tools_and_the_map() {
     let world = World::seed();
@@ -114,6 +117,23 @@ fn a_write_that_waits_for_another_process_holds_up_nobody_else() {
     assert_eq!(world.read("workspace/a.txt"), "waits");
 }
 
+/// The first lines are text; what follows takes long to look through and no room on disk.
+#[test]
+fn a_read_far_into_a_huge_file_holds_up_nobody_else() {
+    let world = World::seed();
+    world.write("src/huge.txt", "a line\n".repeat(20_000));
+    let huge = std::fs::File::options().write(true).open(world.project().join("src/huge.txt")).unwrap();
+    huge.set_len(8 << 30).unwrap();
+    let mut raw = Raw::greeted(&world, &["mcp"]);
+    let read = call(1, "read_file", &json!({"path": "src/huge.txt", "offset": 1_000_000_000_000_000_u64}));
+    let small = call(2, "read_file", &json!({"path": "package.json"}));
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    raw.send_text(&format!("{read}\n{small}\n"));
+    assert_eq!(raw.receive()["id"], 2, "the small read does not wait");
+    raw.send(&cancel);
+    assert!(raw.end().is_empty(), "the long read was given up");
+}
+
 #[test]
 fn the_end_of_the_input_ends_the_server_after_its_answers() {
     let world = World::seed();
@@ -156,8 +176,39 @@ fn a_client_may_give_files() {
 
 #[test]
 fn a_client_that_says_nothing_is_no_error() {
-    let ran = World::seed().paddock(&["mcp"]);
+    let ran = World::configured(BOUNDED).paddock(&["mcp"]);
     assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
+}
+
+/// Not every client reads standard error, and a full pipe would stop the server.
+#[test]
+fn calls_that_are_refused_are_not_told_on_standard_error() {
+    let world = World::configured(BOUNDED);
+    let calls = [
+        greeting(),
+        call(1, "no_such_tool", &json!({})),
+        call(2, "read_file", &json!({"path": "/nowhere"})),
+        call(3, "read_file", &json!({"no": "path"})),
+        json!({"jsonrpc": "2.0", "id": 4, "method": "no/such"}),
+        json!({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": 5}}),
+    ];
+    let input: String = calls.iter().map(|call| format!("{call}\n")).collect();
+    let ran = world.paddock_reading(&["mcp"], &input);
+    assert_eq!((ran.code, ran.stdout.lines().count(), ran.stderr.as_str()), (0, calls.len(), ""));
+    let asked = world.paddock_reading(&["mcp", "--log", "info"], &input);
+    assert!(asked.stderr.contains("no_such_tool"), "{asked}");
+}
+
+#[test]
+fn what_has_no_effect_yet_is_told_to_people_only() {
+    let world = World::configured(&format!("{BOUNDED}quota = {{ bytes = \"1MiB\" }}\n[approvals]\n"));
+    insta::assert_snapshot!(world.paddock(&["mcp"]), @r"
+    [stderr]
+    warning: without effect in this version: workspace[0].quota, approvals; see `paddock check`
+    [exit 0]
+    ");
+    let answers = world.paddock_reading(&["mcp"], &format!("{}\n", greeting())).stdout;
+    assert!(answers.contains("/code") && !answers.contains("quota"), "{answers}");
 }
 
 fn greeting() -> Value {

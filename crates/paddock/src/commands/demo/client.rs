@@ -28,7 +28,9 @@ impl Client {
     /// Starts `paddock mcp` on the sample project and greets it.
     pub(crate) async fn connect(sample: &Sample) -> anyhow::Result<Self> {
         let (home, config) = (sample.home(), sample.config());
-        let arguments = [Path::new("--home"), &home, Path::new("--config"), &config, Path::new("mcp")];
+        // The sample has keys without effect yet, of which the demo speaks itself.
+        let options = ["--log", "error", "mcp"].map(Path::new);
+        let arguments = [&[Path::new("--home"), &home, Path::new("--config"), &config][..], &options].concat();
         let mut server = host::start_ourselves(&arguments, &sample.project())?;
         let streams = server.stdout.take().zip(server.stdin.take());
         let streams = streams.ok_or_else(|| broken("the server has no standard streams"))?;
