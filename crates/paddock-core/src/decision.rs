@@ -30,6 +30,8 @@ pub enum Rule<'a> {
     NoWorkspace,
     /// The scope of the Workspace does not allow it.
     Scope,
+    /// A nested Workspace is in its place: its name differs from that one's only in how it is written.
+    Shadowed,
     /// A pattern hides the path.
     Hidden(&'a HidePattern),
     /// The path would make a host run code.
@@ -87,6 +89,9 @@ impl<'a> Decision<'a> {
             Rule::Ancestor => "above every Workspace: only the way to them is shown".to_owned(),
             Rule::NoWorkspace => "deny by default: what no Workspace covers cannot be reached".to_owned(),
             Rule::Scope => format!("{scope} does not allow {}", self.op),
+            Rule::Shadowed => {
+                "written like a nested Workspace but for case or composition, which a file system may ignore".to_owned()
+            }
             Rule::Hidden(p) => format!("hidden by the pattern \"{}\" ({})", p.text, p.origin),
             Rule::Guarded(g) => format!("guarded name {}: {}; list it under unguard to lift this", g.name, g.why),
             Rule::Own => "Paddock's own file: never changed by an agent, and nothing lifts this".to_owned(),
@@ -113,7 +118,7 @@ impl<'a> Decision<'a> {
             rule: match self.rule {
                 Rule::NoWorkspace | Rule::ScopeAllows | Rule::Ancestor => DenyRule::NoWorkspace,
                 Rule::Scope => DenyRule::Scope,
-                Rule::Hidden(_) => DenyRule::Hidden,
+                Rule::Hidden(_) | Rule::Shadowed => DenyRule::Hidden,
                 Rule::Guarded(name) => DenyRule::Guarded(name),
                 Rule::Own => DenyRule::Own,
                 Rule::HoldsWorkspace => DenyRule::HoldsWorkspace,

@@ -12,6 +12,9 @@ use crate::text::{TextKind, all_crlf, decode_exactly, encode, to_crlf};
 /// How many places an error names.
 const SHOWN: usize = 10;
 
+/// The largest content an edit may make.
+pub const MAX_EDITED: usize = 64 * 1024 * 1024;
+
 /// One replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replacement {
@@ -45,6 +48,9 @@ pub enum EditError {
         /// The lines of the first occurrences.
         lines: Vec<usize>,
     },
+    /// The result would be over [`MAX_EDITED`].
+    #[error("the edit would make the file larger than 64 MiB")]
+    TooLarge,
     /// The file is no text.
     #[error("the file is not text")]
     NotText,
@@ -113,7 +119,10 @@ fn replace(content: &[u8], edit: &Replacement, index: Option<usize>) -> Result<(
         _ if edit.all => {}
         _ => return Err(ambiguous(content, old.as_bytes(), index)),
     }
-    let mut out = Vec::with_capacity(content.len() + found.len() * new.len());
+    let grown = found.len().checked_mul(new.len()).and_then(|added| added.checked_add(content.len()));
+    let kept = grown.map(|size| size - found.len() * old.len());
+    let size = kept.filter(|size| *size <= MAX_EDITED).ok_or(EditError::TooLarge)?;
+    let mut out = Vec::with_capacity(size);
     let mut from = 0;
     for at in &found {
         out.extend_from_slice(&content[from..*at]);
@@ -205,6 +214,13 @@ mod tests {
         let expected: Vec<u8> = "\u{feff}a日b\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
         assert_eq!(one(&utf16, "ñ", "日").unwrap(), expected);
         assert_eq!(one(b"\x7fELF\0", "ELF", "x"), Err(EditError::NotText));
+    }
+
+    #[test]
+    fn an_edit_that_would_grow_without_bound_is_refused() {
+        let content = vec![b'a'; 1 << 20];
+        assert_eq!(edit(&content, &[swap("a", &"b".repeat(1 << 10), true)]), Err(EditError::TooLarge));
+        assert_eq!(edit(&content, &[swap("a", "bc", true)]).unwrap().1, 1 << 20);
     }
 
     #[test]

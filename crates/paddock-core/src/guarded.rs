@@ -31,6 +31,9 @@ const fn row(name: &'static str, patterns: &'static [&'static str], why: &'stati
 /// The name of the row that covers a *file* called `.git`, which points git at another place.
 pub(crate) const GIT_FILE: &str = ".git";
 
+/// Directories under which guarded names lie. No link may be put in their place.
+pub(crate) const WAYS: [&str; 5] = [".git", ".hg", ".config", ".local", ".vscode"];
+
 /// Every guarded name.
 pub const GUARDED: &[GuardedName] = &[
     // Only as a file ("gitdir: …"): a directory of this name is covered by the rows below.
@@ -48,24 +51,36 @@ pub const GUARDED: &[GuardedName] = &[
         GIT,
     ),
     row(".git/commondir", &["**/.git/commondir", "**/.git/worktrees/*/commondir", "**/.git/worktrees/*/gitdir"], GIT),
+    // Beside "objects" and "refs" it makes any directory a repository, whose "config" then counts.
+    row("HEAD", &["HEAD", "!**/.git/HEAD", "!**/.git/**/HEAD"], "git takes a directory that holds it for a repository"),
+    row(".hg", &["**/.hg/hgrc", "**/.hg/hgrc-not-shared"], "Mercurial runs what it names"),
     row(".gitconfig", &[".gitconfig", "**/.config/git/config"], GIT),
-    row(".envrc", &[".envrc"], "direnv runs it when a shell enters the directory"),
     row(
-        ".vscode",
+        ".envrc",
         &[
-            "**/.vscode/tasks.json",
-            "**/.vscode/settings.json",
-            "**/.vscode/launch.json",
-            "**/.vscode/mcp.json",
-            "*.code-workspace",
+            ".envrc",
+            ".mise",
+            ".mise.toml",
+            ".mise.local.toml",
+            "mise.toml",
+            "mise.local.toml",
+            "**/.config/mise",
+            ".autoenv",
+            ".autoenv.zsh",
         ],
-        EDITOR,
+        "direnv or its like runs it when a shell enters the directory",
     ),
+    row(".vscode", &[".vscode", "*.code-workspace", ".theia", ".vs", ".fleet"], EDITOR),
     row(".devcontainer", &[".devcontainer", ".devcontainer.json"], EDITOR),
     row(".idea", &[".idea"], EDITOR),
     row(".zed", &[".zed"], EDITOR),
-    row(".vimrc", &[".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".gvimrc", ".vim", "**/.config/nvim"], EDITOR),
-    row(".emacs", &[".emacs", ".emacs.d", ".dir-locals.el", ".dir-locals-2.el"], EDITOR),
+    row(
+        ".vimrc",
+        &[".vimrc", ".exrc", ".nvimrc", ".nvim.lua", ".gvimrc", ".lvimrc", ".vim", ".nvim", "**/.config/nvim"],
+        EDITOR,
+    ),
+    row(".helix", &[".helix", "**/.config/helix"], EDITOR),
+    row(".emacs", &[".emacs", ".emacs.d", ".dir-locals.el", ".dir-locals-2.el", "**/.config/emacs"], EDITOR),
     row(".mcp.json", &[".mcp.json"], AGENT),
     row(".claude", &[".claude", ".claude.json"], AGENT),
     row(".codex", &[".codex"], AGENT),
@@ -93,6 +108,7 @@ pub const GUARDED: &[GuardedName] = &[
             ".zprofile",
             ".zlogin",
             ".zlogout",
+            "*.zwc",
             ".kshrc",
             ".cshrc",
             ".tcshrc",
@@ -103,10 +119,24 @@ pub const GUARDED: &[GuardedName] = &[
             ".xprofile",
             ".xinitrc",
             ".xsessionrc",
+            ".xsession",
+            ".pam_environment",
+            "**/.config/nushell",
+            "**/.config/powershell",
+            "**/.config/elvish",
         ],
         SHELL,
     ),
     row(".gdbinit", &[".gdbinit", ".lldbinit", ".pdbrc"], DEBUGGER),
-    row(".config/autostart", &["**/.config/autostart", "**/.config/systemd", "**/.local/share/systemd"], LOGIN),
+    row(
+        ".Rprofile",
+        &[".Rprofile", ".ghci", ".ocamlinit", ".irbrc", ".pryrc", ".octaverc"],
+        "an interpreter runs it when it starts in the directory",
+    ),
+    row(
+        ".config/autostart",
+        &["**/.config/autostart", "**/.config/systemd", "**/.config/environment.d", "**/.local/share/systemd"],
+        LOGIN,
+    ),
     row(".ssh", &[".ssh"], REMOTE),
 ];

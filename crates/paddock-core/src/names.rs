@@ -11,12 +11,15 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use thiserror::Error;
 use unicode_normalization::{UnicodeNormalization, is_nfc};
 
-use crate::guarded::{GIT_FILE, GUARDED, GuardedName};
+use crate::guarded::{GIT_FILE, GUARDED, GuardedName, WAYS};
 use crate::path::{RelPath, RelPathBuf};
 use crate::workspace::Origin;
 
 /// The names that are Paddock's own wherever they stand: its configuration and the schema of it.
 pub const OWN_NAMES: [&str; 2] = ["paddock.toml", ".paddock.schema.json"];
+
+/// What the names of temporary files and directories begin with. No agent may use such a name.
+pub const TEMP_PREFIX: &str = ".paddock-tmp-";
 
 /// A pattern under `hide`, and where it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +73,10 @@ impl Default for NameRules {
 impl NameRules {
     /// Compiles the rules. `own` holds Paddock's own files, relative to the Mount.
     pub fn new(hide: Vec<HidePattern>, unguard: &[String], own: &[RelPathBuf]) -> Result<Self, NameRuleError> {
+        if let Some(bad) = hide.iter().find(|p| p.text.trim() != p.text || p.text.is_empty()) {
+            let why = "it is empty, or begins or ends with a space".to_owned();
+            return Err(NameRuleError::BadPattern { pattern: bad.text.clone(), why });
+        }
         let hidden = if hide.is_empty() { None } else { Some(compile_hidden(&hide)?) };
         if let Some(unknown) = unguard.iter().find(|name| !GUARDED.iter().any(|row| row.name == **name)) {
             return Err(NameRuleError::UnknownGuard(unknown.clone()));
@@ -97,7 +104,10 @@ impl NameRules {
             return None;
         }
         let found = |path: &str| match hidden.matched(path, true) {
-            ignore::Match::Ignore(glob) => self.hide.iter().find(|p| fold(&p.text) == glob.original()),
+            // Whichever pattern it was: that one matched is what hides it.
+            ignore::Match::Ignore(glob) => {
+                self.hide.iter().find(|p| fold(p.text.trim()) == glob.original().trim()).or(self.hide.first())
+            }
             _ => None,
         };
         if rel.is_ascii() { found(rel) } else { found(&fold(rel)) }
@@ -117,6 +127,13 @@ impl NameRules {
         })
     }
 
+    /// May no link stand here? Under these names lie guarded ones, and a link would put them where
+    /// their real path does not show it.
+    pub fn guarded_way(&self, rel: RelPath<'_>) -> Option<&'static GuardedName> {
+        let on_the_way = |name: &str| WAYS.iter().any(|way| name.eq_ignore_ascii_case(way));
+        rel.names().any(on_the_way).then(|| GUARDED.iter().find(|row| row.name == GIT_FILE))?
+    }
+
     /// Is this one of Paddock's own files, or below one? A file of the configuration's name counts
     /// anywhere: Paddock started in that directory would take its policy from it.
     pub fn own(&self, rel: RelPath<'_>) -> bool {
@@ -127,6 +144,19 @@ impl NameRules {
             let folded = fold(rel.as_str());
             self.own.iter().any(|own| RelPath(&folded).is_within(RelPath(own)))
         }
+    }
+
+    /// Is this a temporary file or directory of Paddock's, or below one?
+    pub fn temporary(rel: RelPath<'_>) -> bool {
+        let begins = |name: &str| name.get(..TEMP_PREFIX.len()).is_some_and(|s| s.eq_ignore_ascii_case(TEMP_PREFIX));
+        rel.names().any(begins)
+    }
+
+    /// Are the same names hidden and lifted?
+    pub(crate) fn agree_with(&self, other: &Self) -> bool {
+        let texts = |rules: &Self| rules.hide.iter().map(|p| p.text.clone()).collect::<std::collections::BTreeSet<_>>();
+        let lifted = |rules: &Self| rules.unguard.iter().cloned().collect::<std::collections::BTreeSet<_>>();
+        texts(self) == texts(other) && lifted(self) == lifted(other)
     }
 
     /// The patterns under `hide`, as written.
@@ -231,7 +261,7 @@ fn row_of(pattern: &str) -> Option<&'static GuardedName> {
 
 /// One spelling for all that a file system may take for the same name. The matchers fold ASCII case
 /// by themselves, so that ASCII paths need no copy.
-fn fold(text: &str) -> String {
+pub(crate) fn fold(text: &str) -> String {
     if is_nfc(text) { text.to_lowercase() } else { text.nfc().collect::<String>().to_lowercase() }
 }
 
@@ -340,6 +370,8 @@ mod tests {
             (".gitconfig", ".gitconfig"),
             (".envrc", "a/.envrc"),
             (".vscode", ".vscode/tasks.json"),
+            ("HEAD", "docs/HEAD"),
+            (".hg", ".hg/hgrc"),
             (".idea", ".idea/workspace.xml"),
             (".mcp.json", ".mcp.json"),
             (".claude", ".claude/settings.json"),
@@ -373,7 +405,9 @@ mod tests {
             assert_eq!(rules.guarded(RelPath(path), false), None, "{path}");
         }
         assert_eq!(rules.guarded(RelPath("new/.git"), true), None, "a directory may be made");
-        assert_eq!(rules.guarded(RelPath(".git/objects/ab/cd"), false), None);
+        for inside in [".git/objects/ab/cd", ".git/HEAD", "a/.git/logs/HEAD", ".git/refs/remotes/origin/HEAD"] {
+            assert_eq!(rules.guarded(RelPath(inside), false), None, "{inside}");
+        }
     }
 
     #[test]
@@ -391,7 +425,9 @@ mod tests {
 
     #[test]
     fn wrong_rules_are_named() {
-        assert!(matches!(rules(&["a{b"], &[], &[]), Err(NameRuleError::BadPattern { .. })));
+        for bad in ["a{b", ".env ", " .env", "private/ ", ""] {
+            assert!(matches!(rules(&[bad], &[], &[]), Err(NameRuleError::BadPattern { .. })), "{bad:?}");
+        }
         assert_eq!(rules(&[], &["Makefile"], &[]).unwrap_err(), NameRuleError::UnknownGuard("Makefile".to_owned()));
     }
 }

@@ -1,9 +1,8 @@
 //! A Place: a path in a Mount that the guard has let through.
 
-use std::collections::HashSet;
-
 use crate::names::NameRules;
 use crate::path::RelPath;
+use crate::surroundings::Surroundings;
 
 /// A path relative to a Mount, judged, together with what must not be seen below it.
 ///
@@ -19,8 +18,8 @@ pub struct Place<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Veil<'a> {
     pub(crate) names: &'a NameRules,
-    /// Where other Workspaces are nested in this one, relative to the Mount.
-    pub(crate) shadowed: &'a HashSet<String>,
+    /// Where other Workspaces are nested in this one.
+    pub(crate) around: &'a Surroundings,
 }
 
 impl<'a> Place<'a> {
@@ -48,8 +47,6 @@ impl<'a> Place<'a> {
     /// May this entry be seen, its directory being visible? Stores ask before they report an entry,
     /// open it, or go into it.
     pub fn shows(&self, entry: &str) -> bool {
-        self.veil.is_none_or(|veil| {
-            veil.names.hides_entry(entry).is_none() && (veil.shadowed.is_empty() || !veil.shadowed.contains(entry))
-        })
+        self.veil.is_none_or(|veil| veil.names.hides_entry(entry).is_none() && !veil.around.shadow_entry(entry))
     }
 }

@@ -227,6 +227,12 @@ pub(crate) enum Work {
         workspace: usize,
         set: ChangeSet,
     },
+    /// A directory within one Workspace: from one path to another.
+    MoveDir {
+        workspace: usize,
+        from: (LogicalPath, RelPathBuf),
+        to: (LogicalPath, RelPathBuf),
+    },
     /// From one Store to another: copied, then removed where it came from.
     Carry {
         from: usize,

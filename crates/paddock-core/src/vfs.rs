@@ -5,7 +5,7 @@
 //! [`Vfs::ask`] puts the plan before the Gate, and `Vfs::run` (in `run.rs`) takes the plan together
 //! with the token that only the Gate could have granted.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,13 +16,15 @@ use crate::call::Call;
 use crate::change::{Act, Change, ChangeSet, Expect};
 use crate::decision::{Decision, Denial, Rule};
 use crate::error::{ErrorKind, StoreError};
-use crate::path::{LogicalPath, RelPath, RelPathBuf, tree_order};
+use crate::names::NameRules;
+use crate::path::{LogicalPath, RelPath, RelPathBuf};
 use crate::place::{Place, Veil};
-use crate::plan::{CarryStep, Effect, EffectKind, Operation, Plan, Work};
+use crate::plan::{Effect, EffectKind, Operation, Plan, Work};
 use crate::ports::{Gate, Journal, Passed, Permit, Request};
 use crate::router::Router;
 use crate::scope::{AccessScope, OpKind};
 use crate::store::{Kind, LastName, Meta, Walk};
+use crate::surroundings::Surroundings;
 use crate::workspace::{Origin, Workspace};
 
 /// How many links that lead from Workspace to Workspace are followed.
@@ -44,10 +46,7 @@ pub enum BuildError {
         second: Origin,
     },
     /// One place is reached through two Workspaces whose scopes disagree.
-    #[error(
-        "Workspaces \"{outer}\" ({outer_origin}) and \"{inner}\" ({inner_origin}) reach the same place with scopes that disagree: \
-         it is {outer_scope} as \"{seen_as}\" and {inner_scope} as \"{inner}\""
-    )]
+    #[error("{}", alias_text(self))]
     Alias {
         /// The Workspace whose Mount contains the place.
         outer: LogicalPath,
@@ -64,6 +63,18 @@ pub enum BuildError {
         /// Where it was written.
         inner_origin: Origin,
     },
+}
+
+fn alias_text(error: &BuildError) -> String {
+    let BuildError::Alias { outer, outer_scope, outer_origin, seen_as, inner, inner_scope, inner_origin } = error
+    else {
+        return String::new();
+    };
+    let both = format!("Workspaces \"{outer}\" ({outer_origin}) and \"{inner}\" ({inner_origin}) reach the same place");
+    if outer_scope == inner_scope {
+        return format!("{both} and hide or unguard different names there: it is also seen as \"{seen_as}\"");
+    }
+    format!("{both} with scopes that disagree: it is {outer_scope} as \"{seen_as}\" and {inner_scope} as \"{inner}\"")
 }
 
 /// Why an operation does not happen.
@@ -101,8 +112,8 @@ pub struct Vfs {
     pub(crate) id: u64,
     /// In tree order of their prefixes.
     pub(crate) workspaces: Vec<Workspace>,
-    /// For each Workspace, where others are nested in it, relative to its Mount.
-    pub(crate) shadowed: Vec<HashSet<String>>,
+    /// For each Workspace, what the others mean for it.
+    around: Vec<Surroundings>,
     router: Router,
     /// For each kind of operation, the Workspaces that allow it.
     allowed_in: [Arc<[LogicalPath]>; OpKind::ALL.len()],
@@ -144,7 +155,7 @@ impl Vfs {
         let allowed_in = OpKind::ALL.map(|op| allowing(op).map(|w| w.prefix.clone()).collect());
         let vfs = Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
-            shadowed: find_shadowed(&workspaces),
+            around: Surroundings::of(&workspaces),
             router: Router::new(workspaces.iter().map(|w| &w.prefix)),
             allowed_in,
             workspaces,
@@ -173,7 +184,7 @@ impl Vfs {
     }
 
     /// As [`Self::judge`], where it is known whether the path is, or will be, a directory.
-    fn judge_as<'a>(&'a self, op: OpKind, path: &'a LogicalPath, directory: bool) -> Decision<'a> {
+    pub(crate) fn judge_as<'a>(&'a self, op: OpKind, path: &'a LogicalPath, directory: bool) -> Decision<'a> {
         self.judge_routed(op, path, self.router.route(path), directory)
     }
 
@@ -184,15 +195,14 @@ impl Vfs {
         routed: Option<(usize, RelPath<'_>)>,
         directory: bool,
     ) -> Decision<'a> {
-        let routed = routed.map(|(index, rel)| (&self.workspaces[index], rel));
         Decision {
             op,
             path,
-            workspace: routed.map(|(workspace, _)| workspace),
+            workspace: routed.map(|(index, _)| &self.workspaces[index]),
             rule: match routed {
                 None if op.browses() && self.is_above_a_workspace(path) => Rule::Ancestor,
                 None => Rule::NoWorkspace,
-                Some((workspace, rel)) => rule_for(op, workspace, rel, directory),
+                Some((index, rel)) => rule_for(op, &self.workspaces[index], &self.around[index], rel, directory),
             },
             allowed_in: &self.allowed_in[op as usize],
         }
@@ -267,12 +277,12 @@ impl Vfs {
         write_only: bool,
     ) -> Result<(Work, Vec<Effect>), Refused> {
         if write_only {
-            return self.plan_delivery(call, op, asked, act, expect);
+            return self.plan_delivery(call, op, asked, asked, act, expect);
         }
         let settled = self.settle(call, op, asked, LastName::Follow)?;
         if self.workspaces[settled.workspace].scope == AccessScope::WriteOnly {
             // A link out of a read-write Workspace into a write-only one: what is there stays unknown.
-            return self.plan_delivery(call, op, &settled.path, act, expect);
+            return self.plan_delivery(call, op, asked, &settled.path, act, expect);
         }
         let what = match (&settled.meta, op) {
             (Some(Meta { kind: Kind::Dir, .. }), _) => return Err(store_refusal(asked, ErrorKind::IsADirectory)),
@@ -293,6 +303,7 @@ impl Vfs {
         call: &Call<'_>,
         op: OpKind,
         asked: &LogicalPath,
+        path: &LogicalPath,
         act: Act,
         expect: Expect,
     ) -> Result<(Work, Vec<Effect>), Refused> {
@@ -301,16 +312,11 @@ impl Vfs {
                 "expected_version cannot be used in a write-only Workspace: nothing about what is there comes back";
             return Err(Refused::Misuse { path: asked.clone(), why });
         }
+        let here = self.router.route(path).map_or(0, |(index, _)| index);
+        self.probe(call, asked, here)?;
         let effect = Effect { path: asked.clone(), what: EffectKind::Deliver, before: None };
-        let settled = match self.settle(call, op, asked, LastName::Follow) {
-            Ok(settled) => Some(settled),
-            Err(Refused::Store { source, .. }) if tells_nothing_of_content(source.kind()) => {
-                return Err(Refused::Store { path: asked.clone(), source });
-            }
-            // What stands in the way depends on what is there, so it is not told.
-            Err(_) => None,
-        };
-        let here = self.router.route(asked).map_or(0, |(index, _)| index);
+        // What stands in the way depends on what is there, so it is not told.
+        let settled = self.settle(call, op, path, LastName::Follow).ok();
         let (workspace, set) = match settled {
             Some(s) if self.workspaces[s.workspace].scope == AccessScope::WriteOnly => {
                 (s.workspace, Some(ChangeSet::one(s.rel, act, expect)))
@@ -318,6 +324,15 @@ impl Vfs {
             _ => (here, None),
         };
         Ok((Work::Deliver { workspace, set }, vec![effect]))
+    }
+
+    /// Is the Store there at all? Asked of the Mount itself, before anything in it is looked at, so that
+    /// a dead Store is told and nothing else.
+    fn probe(&self, call: &Call<'_>, asked: &LogicalPath, index: usize) -> Result<(), Refused> {
+        match self.workspaces[index].mount.store.stat(call, &self.place(index, RelPath::HERE)) {
+            Err(e) if *e.kind() != ErrorKind::NotFound => Err(refusal(asked, e)),
+            _ => Ok(()),
+        }
     }
 
     fn plan_make_dir(&self, call: &Call<'_>, asked: &LogicalPath) -> Result<(Work, Vec<Effect>), Refused> {
@@ -356,93 +371,6 @@ impl Vfs {
         Ok((Work::Change { workspace: settled.workspace, set }, effects))
     }
 
-    fn plan_move(
-        &self,
-        call: &Call<'_>,
-        asked: &LogicalPath,
-        to: &LogicalPath,
-    ) -> Result<(Work, Vec<Effect>), Refused> {
-        let denied = |decision: Decision<'_>| Refused::Denied(Box::new(decision.denial(to)));
-        let decision = self.judge(OpKind::MoveTo, to);
-        if !decision.allowed() {
-            return Err(denied(decision));
-        }
-        let from = self.settle(call, OpKind::MoveFrom, asked, LastName::Keep)?;
-        let kind = from.meta.as_ref().ok_or_else(|| store_refusal(asked, ErrorKind::NotFound))?.kind;
-        let dest = self.settle(call, OpKind::MoveTo, to, LastName::Keep)?;
-        if dest.meta.is_some() {
-            return Err(store_refusal(to, ErrorKind::AlreadyExists));
-        }
-        if dest.path.below(&from.path).is_some() {
-            return Err(Refused::Misuse { path: to.clone(), why: "a directory cannot move into itself" });
-        }
-        let mut moved = vec![(from.rel.clone(), kind)];
-        if kind == Kind::Dir {
-            self.refuse_holding_workspaces(OpKind::MoveFrom, asked, &from.path)?;
-            moved.extend(self.expand(call, OpKind::MoveFrom, asked, &from)?);
-        }
-        self.judge_arrivals(to, &from, &dest, &moved)?;
-        let effects = vec![
-            Effect {
-                path: from.path.clone(),
-                what: EffectKind::MoveAway,
-                before: from.meta.as_ref().map(|m| m.version),
-            },
-            Effect { path: dest.path.clone(), what: EffectKind::MoveHere, before: None },
-        ];
-        let work = if from.workspace == dest.workspace {
-            let set = ChangeSet::one(from.rel, Act::Move { to: dest.rel }, Expect::Any);
-            Work::Change { workspace: from.workspace, set }
-        } else {
-            self.plan_carry(call, asked, from, dest, moved)?
-        };
-        Ok((work, effects))
-    }
-
-    /// Every path that a moved directory brings along is judged where it arrives.
-    fn judge_arrivals(
-        &self,
-        to: &LogicalPath,
-        from: &Settled,
-        dest: &Settled,
-        moved: &[(RelPathBuf, Kind)],
-    ) -> Result<(), Refused> {
-        for (rel, kind) in moved {
-            let arrives = dest.path.join(below(rel.as_rel(), from.rel.as_rel()));
-            let decision = self.judge_as(OpKind::MoveTo, &arrives, *kind == Kind::Dir);
-            if !decision.allowed() {
-                return Err(Refused::DeniedInside(Box::new(decision.denial(to))));
-            }
-        }
-        Ok(())
-    }
-
-    fn plan_carry(
-        &self,
-        call: &Call<'_>,
-        asked: &LogicalPath,
-        from: Settled,
-        dest: Settled,
-        moved: Vec<(RelPathBuf, Kind)>,
-    ) -> Result<Work, Refused> {
-        let store = &self.workspaces[from.workspace].mount.store;
-        let mut steps = Vec::with_capacity(moved.len());
-        for (rel, kind) in &moved {
-            if !matches!(kind, Kind::File | Kind::Dir) {
-                let why = "only files and directories can move to another Workspace, no links or pipes";
-                return Err(Refused::Misuse { path: asked.clone(), why });
-            }
-            let mode = match kind {
-                Kind::File => store.stat(call, &Place::bare(rel.as_rel())).map_err(|e| refusal(asked, e))?.mode,
-                _ => None,
-            };
-            let to = dest.rel.as_rel().0.to_owned() + &slash(below(rel.as_rel(), from.rel.as_rel()).0);
-            steps.push(CarryStep { from: rel.clone(), to: RelPathBuf::unchecked(to), kind: *kind, mode });
-        }
-        let removals = ChangeSet::new(moved.into_iter().rev().map(|(path, _)| delete(path)).collect());
-        Ok(Work::Carry { from: from.workspace, to: dest.workspace, steps, removals })
-    }
-
     /// Everything below a directory, hidden or not, each path judged. One denied path refuses all.
     fn expand(
         &self,
@@ -451,11 +379,23 @@ impl Vfs {
         asked: &LogicalPath,
         dir: &Settled,
     ) -> Result<Vec<(RelPathBuf, Kind)>, Refused> {
-        let workspace = &self.workspaces[dir.workspace];
+        self.expand_as(call, asked, dir.workspace, dir.rel.as_rel(), &[(op, &dir.path)])
+    }
+
+    /// As [`Self::expand`], judged as if the directory stood at each of these paths.
+    pub(crate) fn expand_as(
+        &self,
+        call: &Call<'_>,
+        asked: &LogicalPath,
+        index: usize,
+        dir: RelPath<'_>,
+        stands_at: &[(OpKind, &LogicalPath)],
+    ) -> Result<Vec<(RelPathBuf, Kind)>, Refused> {
         let mut found = Vec::new();
         let mut refused = None;
         let walk = Walk::default();
-        let walked = workspace.mount.store.walk(call, &Place::bare(dir.rel.as_rel()), &walk, &mut |entry| {
+        let store = &self.workspaces[index].mount.store;
+        let walked = store.walk(call, &Place::bare(dir), &walk, &mut |entry| {
             if found.len() >= MAX_EXPANSION {
                 let kind = ErrorKind::TooLarge { what: "the number of paths in it", limit: MAX_EXPANSION as u64 };
                 refused = Some(store_refusal(asked, kind));
@@ -466,21 +406,41 @@ impl Vfs {
                 refused = Some(Refused::Misuse { path: asked.clone(), why });
                 return ControlFlow::Break(());
             }
-            let rel = RelPathBuf::unchecked(entry.path.to_owned());
-            let path = workspace.prefix.join(rel.as_rel());
-            let decision = self.judge_as(op, &path, entry.kind == Kind::Dir);
-            if !decision.allowed() {
-                refused = Some(Refused::DeniedInside(Box::new(decision.denial(asked))));
-                return ControlFlow::Break(());
+            for (op, base) in stands_at {
+                let path = base.join(below(RelPath(entry.path), dir));
+                let decision = self.judge_kind(*op, &path, entry.kind);
+                if !decision.allowed() {
+                    refused = Some(Refused::DeniedInside(Box::new(decision.denial(asked))));
+                    return ControlFlow::Break(());
+                }
             }
-            found.push((rel, entry.kind));
+            found.push((RelPathBuf::unchecked(entry.path.to_owned()), entry.kind));
             ControlFlow::Continue(())
         });
         walked.map_err(|e| refusal(asked, e))?;
         refused.map_or(Ok(found), Err)
     }
 
-    fn refuse_holding_workspaces(&self, op: OpKind, asked: &LogicalPath, path: &LogicalPath) -> Result<(), Refused> {
+    /// As [`Self::judge`], for something whose kind is known. A link may not arrive where guarded names
+    /// lie below: they would then be written under another path.
+    pub(crate) fn judge_kind<'a>(&'a self, op: OpKind, path: &'a LogicalPath, kind: Kind) -> Decision<'a> {
+        let decision = self.judge_as(op, path, kind == Kind::Dir);
+        if !decision.allowed() || kind != Kind::Link || op != OpKind::MoveTo {
+            return decision;
+        }
+        let routed = self.router.route(path);
+        match routed.and_then(|(index, rel)| self.workspaces[index].names.guarded_way(rel)) {
+            Some(name) => Decision { rule: Rule::Guarded(name), ..decision },
+            None => decision,
+        }
+    }
+
+    pub(crate) fn refuse_holding_workspaces(
+        &self,
+        op: OpKind,
+        asked: &LogicalPath,
+        path: &LogicalPath,
+    ) -> Result<(), Refused> {
         if !self.is_above_a_workspace(path) {
             return Ok(());
         }
@@ -508,6 +468,8 @@ impl Vfs {
                 Ok(meta) => Some(Some(meta)),
                 Err(e) if *e.kind() == ErrorKind::NotFound => Some(None),
                 Err(e) if *e.kind() == ErrorKind::Link => None,
+                // A link led here from elsewhere: what stands in the way is not told either.
+                Err(_) if path != *asked && self.workspaces[index].scope == AccessScope::WriteOnly => Some(None),
                 Err(e) => return Err(refusal(asked, e)),
             };
             if let Some(meta) = meta {
@@ -538,7 +500,7 @@ impl Vfs {
     }
 
     pub(crate) fn place<'a>(&'a self, index: usize, rel: RelPath<'a>) -> Place<'a> {
-        Place::veiled(rel, Veil { names: &self.workspaces[index].names, shadowed: &self.shadowed[index] })
+        Place::veiled(rel, Veil { names: &self.workspaces[index].names, around: &self.around[index] })
     }
 
     /// The Workspaces strictly below a path, in tree order.
@@ -572,7 +534,7 @@ impl Vfs {
     fn alias_between(&self, outer: &Workspace, inner: &Workspace, below: &str) -> Option<BuildError> {
         let seen_as = outer.prefix.join(RelPath(below));
         let reached = self.router.route(&seen_as).is_some_and(|(i, _)| self.workspaces[i].prefix == outer.prefix);
-        let disagree = outer.scope != inner.scope;
+        let disagree = outer.scope != inner.scope || !outer.names.agree_with(&inner.names);
         if !reached || !disagree || outer.names.hidden(RelPath(below)).is_some() {
             return None;
         }
@@ -589,9 +551,18 @@ impl Vfs {
 }
 
 /// The guard: scope first, then names.
-fn rule_for<'a>(op: OpKind, workspace: &'a Workspace, rel: RelPath<'_>, directory: bool) -> Rule<'a> {
+fn rule_for<'a>(
+    op: OpKind,
+    workspace: &'a Workspace,
+    around: &Surroundings,
+    rel: RelPath<'_>,
+    directory: bool,
+) -> Rule<'a> {
     if !workspace.scope.allows(op) {
         return Rule::Scope;
+    }
+    if around.shadow(rel) {
+        return Rule::Shadowed;
     }
     if let Some(pattern) = workspace.names.hidden(rel) {
         return Rule::Hidden(pattern);
@@ -599,27 +570,16 @@ fn rule_for<'a>(op: OpKind, workspace: &'a Workspace, rel: RelPath<'_>, director
     if !op.changes() {
         return Rule::ScopeAllows;
     }
-    if rel.is_here() && matches!(op, OpKind::Delete | OpKind::MoveFrom | OpKind::MoveTo) {
+    let takes_away = matches!(op, OpKind::Delete | OpKind::MoveFrom | OpKind::MoveTo);
+    if takes_away && (rel.is_here() || around.lead_through(rel)) {
         return Rule::HoldsWorkspace;
     }
-    if workspace.names.own(rel) {
+    // What a write that was cut off left behind may go, and nothing else may happen to it.
+    let left_behind = NameRules::temporary(rel) && !matches!(op, OpKind::Delete | OpKind::MoveFrom);
+    if left_behind || workspace.names.own(rel) {
         return Rule::Own;
     }
     workspace.names.guarded(rel, directory).map_or(Rule::ScopeAllows, Rule::Guarded)
-}
-
-/// What a write-only Workspace may still say: it would be the same whatever is there. A Store that is
-/// broken has to say so, or what is delivered would be lost without a word.
-pub(crate) fn tells_nothing_of_content(kind: &ErrorKind) -> bool {
-    matches!(
-        kind,
-        ErrorKind::Full
-            | ErrorKind::Cancelled
-            | ErrorKind::TimedOut
-            | ErrorKind::Busy
-            | ErrorKind::Io
-            | ErrorKind::Unsupported(_)
-    )
 }
 
 pub(crate) fn refusal(path: &LogicalPath, source: StoreError) -> Refused {
@@ -630,34 +590,10 @@ pub(crate) fn store_refusal(path: &LogicalPath, kind: ErrorKind) -> Refused {
     refusal(path, kind.into())
 }
 
-fn delete(path: RelPathBuf) -> Change {
+pub(crate) fn delete(path: RelPathBuf) -> Change {
     Change { path, act: Act::Delete, expect: Expect::Any }
 }
 
-fn below<'a>(path: RelPath<'a>, dir: RelPath<'_>) -> RelPath<'a> {
+pub(crate) fn below<'a>(path: RelPath<'a>, dir: RelPath<'_>) -> RelPath<'a> {
     RelPath(path.0[dir.0.len()..].trim_start_matches('/'))
-}
-
-fn slash(rel: &str) -> String {
-    if rel.is_empty() { String::new() } else { format!("/{rel}") }
-}
-
-fn find_shadowed(workspaces: &[Workspace]) -> Vec<HashSet<String>> {
-    let mut shadowed = vec![HashSet::new(); workspaces.len()];
-    let mut enclosing: Vec<usize> = Vec::new();
-    for (index, workspace) in workspaces.iter().enumerate() {
-        debug_assert!(
-            index == 0 || tree_order(workspaces[index - 1].prefix.as_str(), workspace.prefix.as_str()).is_lt()
-        );
-        while enclosing.last().is_some_and(|&outer| workspace.prefix.below(&workspaces[outer].prefix).is_none()) {
-            enclosing.pop();
-        }
-        if let Some(&outer) = enclosing.last()
-            && let Some(rel) = workspace.prefix.below(&workspaces[outer].prefix)
-        {
-            shadowed[outer].insert(rel.as_str().to_owned());
-        }
-        enclosing.push(index);
-    }
-    shadowed
 }

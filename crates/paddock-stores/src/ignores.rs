@@ -9,7 +9,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 pub(crate) const RULE_FILES: [&str; 2] = [".gitignore", ".ignore"];
 
 /// The most of a rule file that is read.
-pub(crate) const MAX_RULES: u64 = 1024 * 1024;
+pub(crate) const MAX_RULES: u64 = 128 * 1024;
 
 /// The rules that hold in one directory: its own and those of the directories above it.
 #[derive(Debug, Default)]

@@ -243,6 +243,7 @@ fn edit_error(path: &LogicalPath, edit: &EditError) -> Answer {
         )
         .with("matches", *count)
         .with("lines", lines.clone()),
+        EditError::TooLarge => failed("too_large", format!("\"{path}\": {edit}. Nothing was changed.")),
         EditError::NotText => failed("not_text", format!("\"{path}\" is not text, so it cannot be edited.")),
         EditError::Encoding(_) => failed("encoding", format!("\"{path}\": {edit}. Use characters of that encoding.")),
     }

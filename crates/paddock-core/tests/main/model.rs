@@ -169,6 +169,13 @@ impl Model {
         if !allowed {
             return Err(Why::Scope);
         }
+        // A file system that folds case would take it for the Workspace nested there.
+        let is_like = |other: &[String]| {
+            path.len() >= other.len() && path.iter().zip(other).all(|(name, nested)| name.eq_ignore_ascii_case(nested))
+        };
+        if self.spaces.iter().any(|other| lies_below(&other.prefix, &space.prefix) && is_like(&other.prefix)) {
+            return Err(Why::Hidden);
+        }
         if space.hides(rel) {
             return Err(Why::Hidden);
         }

@@ -3,8 +3,8 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use paddock_core::{
-    Act, Applied, AppliedChange, Call, Change, ChangeSet, ErrorKind, Expect, Kind, RelPath, Replacement, SNIFF,
-    StoreError, edit, suited_to,
+    Act, Applied, AppliedChange, Call, Change, ChangeSet, ErrorKind, Expect, Kind, MAX_EDITED, RelPath, Replacement,
+    SNIFF, StoreError, edit, suited_to,
 };
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
@@ -16,8 +16,6 @@ use super::{Durability, HardLinks, PhysicalStore};
 
 /// How often a change starts again because somebody outside Paddock was faster.
 const TRIES: usize = 32;
-/// The largest file that is edited, or copied to be appended to.
-const MAX_EDITED: u64 = 64 * 1024 * 1024;
 
 /// Makes every change, in order.
 pub(super) fn apply(store: &PhysicalStore, call: &Call<'_>, set: &ChangeSet) -> Result<Applied, StoreError> {
@@ -111,8 +109,8 @@ impl Work<'_> {
             return Err(ErrorKind::HardLinked.into());
         }
         let len = meta_of(&stat).len;
-        if len > MAX_EDITED {
-            return Err(ErrorKind::TooLarge { what: "the size of a file to edit", limit: MAX_EDITED }.into());
+        if len > MAX_EDITED as u64 {
+            return Err(ErrorKind::TooLarge { what: "the size of a file to edit", limit: MAX_EDITED as u64 }.into());
         }
         let mut content = Vec::new();
         read_into(file.as_fd(), 0, len, &mut content)?;

@@ -5,8 +5,8 @@
 //! projects. Threads of this process queue on a mutex first, so that at most one of them polls.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::{Duration, Instant};
 
 use paddock_core::{Call, ErrorKind, StoreError};
 use rustix::fs::FlockOperation;
@@ -14,19 +14,23 @@ use rustix::io::Errno;
 
 use super::host::store_error;
 
+/// How long a lock is waited for. Anybody who may read a directory can hold one for ever, and must not
+/// keep more than one call, for a moment.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 const STRIPES: usize = 64;
 static QUEUES: [Mutex<()>; STRIPES] = [const { Mutex::new(()) }; STRIPES];
 
 /// Locked directories; released when dropped.
 pub(super) struct DirLock<'a> {
     dirs: Vec<&'a OwnedFd>,
-    _queues: Vec<MutexGuard<'static, ()>>,
+    queues: Vec<MutexGuard<'static, ()>>,
 }
 
 impl Drop for DirLock<'_> {
     fn drop(&mut self) {
         for dir in &self.dirs {
-            // Closing the descriptor releases it in any case; this only does so earlier.
+            // Before the queue moves on. Closing the descriptor releases it in any case; this only does so earlier.
             let _ = rustix::fs::flock(dir, FlockOperation::Unlock);
         }
     }
@@ -45,10 +49,18 @@ pub(super) fn lock_dirs<'a>(call: &Call<'_>, dirs: &[&'a OwnedFd]) -> Result<Dir
     let mut stripes: Vec<usize> = places.iter().map(|((dev, ino), _)| stripe(*dev, *ino)).collect();
     stripes.sort_unstable();
     stripes.dedup();
-    let queues = stripes.into_iter().map(|i| QUEUES[i].lock().unwrap_or_else(PoisonError::into_inner)).collect();
-    let mut lock = DirLock { dirs: Vec::with_capacity(places.len()), _queues: queues };
+    let until = Instant::now() + PATIENCE;
+    let mut lock = DirLock { dirs: Vec::with_capacity(places.len()), queues: Vec::with_capacity(stripes.len()) };
+    for i in stripes {
+        let queue = patiently(call, until, || match QUEUES[i].try_lock() {
+            Ok(held) => Ok(Some(held)),
+            Err(TryLockError::Poisoned(held)) => Ok(Some(held.into_inner())),
+            Err(TryLockError::WouldBlock) => Ok(None),
+        })?;
+        lock.queues.push(queue);
+    }
     for (_, dir) in places {
-        wait_for(call, dir)?;
+        patiently(call, until, || try_flock(dir))?;
         lock.dirs.push(dir);
     }
     Ok(lock)
@@ -59,19 +71,34 @@ fn stripe(dev: u64, ino: u64) -> usize {
     (mixed >> 58) as usize % STRIPES
 }
 
-fn wait_for(call: &Call<'_>, dir: impl AsFd) -> Result<(), StoreError> {
+/// Locks unless somebody else holds it.
+fn try_flock(dir: impl AsFd) -> Result<Option<()>, StoreError> {
+    match rustix::fs::flock(dir.as_fd(), FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(())),
+        Err(Errno::WOULDBLOCK | Errno::INTR) => Ok(None),
+        // A file system without locks: the queue of this process has to do.
+        Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(Some(())),
+        Err(e) => Err(store_error(e)),
+    }
+}
+
+/// Tries until it works, the call is over, or patience is.
+fn patiently<T>(
+    call: &Call<'_>,
+    until: Instant,
+    mut attempt: impl FnMut() -> Result<Option<T>, StoreError>,
+) -> Result<T, StoreError> {
     let mut pause = Duration::from_micros(20);
     loop {
-        match rustix::fs::flock(dir.as_fd(), FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(()),
-            Err(Errno::WOULDBLOCK | Errno::INTR) => {}
-            // A file system without locks: the queue of this process has to do.
-            Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => return Ok(()),
-            Err(e) => return Err(store_error(e)),
+        if let Some(done) = attempt()? {
+            return Ok(done);
         }
-        if let Err(e) = call.tick(0) {
-            let held = *e.kind() == ErrorKind::TimedOut;
-            return Err(if held { ErrorKind::Busy.into() } else { e });
+        match call.tick(0) {
+            Err(e) if *e.kind() == ErrorKind::TimedOut => return Err(ErrorKind::Busy.into()),
+            other => other?,
+        }
+        if Instant::now() >= until {
+            return Err(ErrorKind::Busy.into());
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(Duration::from_micros(500));

@@ -19,6 +19,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+pub use paddock_core::TEMP_PREFIX;
 use paddock_core::{
     Applied, Call, ChangeSet, EntrySink, ErrorKind, Hit, LastName, Meta, Place, Query, RelPath, RelPathBuf, Result,
     Sink, Store, StoreError, Territory, Walk,
@@ -28,9 +29,6 @@ use rustix::io::Errno;
 
 use host::{look, meta_of, open_file, read_into, store_error};
 use walk::Tree;
-
-/// The start of the names of temporary files beside what they replace.
-pub const TEMP_PREFIX: &str = ".paddock-tmp-";
 
 /// How long a read may trust that the Mount's path still leads to the directory it has open.
 const TRUST: Duration = Duration::from_millis(50);

@@ -104,14 +104,21 @@ impl<'a> Temp<'a> {
     /// Owner and mode of the file that is replaced. The mode comes last: a change of owner clears
     /// bits of it. Bits that raise privileges are not kept with new content.
     fn take_after(&self, old: &Stat) -> Result<(), StoreError> {
+        let mut mode = old.st_mode & 0o777;
         let mine = rustix::fs::fstat(&self.file).map_err(store_error)?;
-        if (mine.st_uid, mine.st_gid) != (old.st_uid, old.st_gid) {
-            let owner = rustix::fs::Uid::from_raw(old.st_uid);
+        if mine.st_gid != old.st_gid {
             let group = rustix::fs::Gid::from_raw(old.st_gid);
-            // Only root may give files away; for others the new file is simply theirs.
-            let _ = rustix::fs::fchown(&self.file, Some(owner), Some(group));
+            if rustix::fs::fchown(&self.file, None, Some(group)).is_err() {
+                // What the old group was allowed is not for the new one.
+                mode &= !0o070;
+            }
         }
-        rustix::fs::fchmod(&self.file, Mode::from_raw_mode(old.st_mode & 0o777)).map_err(store_error)
+        if mine.st_uid != old.st_uid {
+            let owner = rustix::fs::Uid::from_raw(old.st_uid);
+            // Only root may give files away; for others the new file is simply theirs.
+            let _ = rustix::fs::fchown(&self.file, Some(owner), None);
+        }
+        rustix::fs::fchmod(&self.file, Mode::from_raw_mode(mode)).map_err(store_error)
     }
 
     fn fill(&self, content: &[u8], durability: Durability) -> Result<(), StoreError> {

@@ -34,7 +34,7 @@ pub(super) fn search(
 ) -> Result<(), StoreError> {
     let lines = LineSearch::new(query)?;
     let found = match tree.start() {
-        Ok(start) => search_tree(tree, hard_links, query, &lines, start)?,
+        Ok(start) => search_tree(tree, hard_links, query, &lines, &start)?,
         Err(e) if *e.kind() == ErrorKind::NotADirectory => {
             let mut found = Vec::new();
             let path = tree.place.rel();
@@ -113,7 +113,7 @@ fn search_tree(
     hard_links: HardLinks,
     query: &Query,
     lines: &LineSearch,
-    start: Opened,
+    start: &Opened,
 ) -> Result<Vec<Hit>, StoreError> {
     let pool = Pool {
         tree,
@@ -127,7 +127,7 @@ fn search_tree(
     };
     let start_path = tree.place.rel().as_str().to_owned();
     let mut searcher = lines.reader();
-    pool.take_in(&start_path, &start, &mut searcher)?;
+    pool.take_in(&start_path, start, &mut searcher)?;
     let waiting = held(&pool.queue).jobs.len();
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_THREADS).min(waiting.max(1));
     std::thread::scope(|scope| {

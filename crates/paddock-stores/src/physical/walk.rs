@@ -126,6 +126,7 @@ pub(super) fn passed_over(error: &StoreError) -> bool {
             | ErrorKind::NotAFile
             | ErrorKind::IsADirectory
             | ErrorKind::HardLinked
+            | ErrorKind::TooLarge { .. }
     )
 }
 

@@ -117,3 +117,118 @@ fn deleting_the_directory_behind_a_workspace_breaks_nothing() {
     assert_eq!(pen.read("/w/b/c.txt").unwrap(), "two");
     assert_eq!(fs::read_to_string(pen.inside("b/c.txt")).unwrap(), "two");
 }
+
+#[test]
+fn a_nested_workspace_is_not_reached_by_another_spelling() {
+    let pen = nested();
+    // A file system that folds case would take each of these for the nested Workspace.
+    fs::create_dir_all(pen.inside("p/DROP")).unwrap();
+    fs::write(pen.inside("p/DROP/box.txt"), SECRET).unwrap();
+    for path in ["/p/DROP/box.txt", "/p/Drop/box.txt"] {
+        assert_denied(pen.read(path));
+        assert_denied(pen.write(path, "x"));
+    }
+    assert_denied(pen.list("/p/DROP"));
+    assert_denied(pen.delete("/p/DROP"));
+    assert!(!pen.list("/p").unwrap().iter().any(|path| path.contains("DROP")));
+    assert_eq!(pen.search("/p/src", "SECRET").unwrap().len(), 1);
+}
+
+/// The Mount of `/out` lies inside the Mount of `/p`, where `/p` has another name for it.
+#[test]
+fn nothing_else_is_put_in_the_place_of_another_workspaces_mount() {
+    let pane = |prefix, host| Pane { prefix, scope: ReadWrite, host, hide: &[] };
+    let pen = Pen::with(&[pane("/p", "p"), pane("/out", "p/build/out")], HardLinks::Read);
+    fs::create_dir_all(pen.inside("p/build/out")).unwrap();
+    symlink(pen.outside(""), pen.inside("p/evil")).unwrap();
+    for taken in ["/p/build/out", "/p/build"] {
+        assert_denied(pen.rename(taken, "/p/elsewhere"));
+        assert_denied(pen.delete(taken));
+    }
+    fs::remove_dir(pen.inside("p/build/out")).unwrap();
+    assert_denied(pen.rename("/p/evil", "/p/build/out"));
+    pen.write("/out/a.txt", "a").unwrap();
+    assert_eq!(fs::read_to_string(pen.inside("p/build/out/a.txt")).unwrap(), "a");
+    pen.rename("/p/evil", "/p/renamed").unwrap();
+}
+
+#[test]
+fn a_link_may_not_arrive_above_guarded_names() {
+    let pen = Pen::new();
+    fs::create_dir_all(pen.inside("store/pkg")).unwrap();
+    symlink("store/pkg", pen.inside("link")).unwrap();
+    for way in ["/w/.vscode", "/w/.config", "/w/a/.git", "/w/.git/modules", "/w/.local/share"] {
+        assert_denied(pen.rename("/w/link", way));
+    }
+    pen.rename("/w/link", "/w/other").unwrap();
+    assert_denied(pen.write("/w/.vscode/anything.json", "{}"));
+}
+
+#[test]
+fn a_directory_that_git_would_take_for_a_repository_cannot_be_made() {
+    let pen = Pen::new();
+    pen.write("/w/docs/config", "[core]\nfsmonitor = evil").unwrap();
+    pen.write("/w/docs/objects/x", "").unwrap();
+    assert_denied(pen.write("/w/docs/HEAD", "ref: refs/heads/main"));
+    pen.write("/w/docs/head.txt", "fine").unwrap();
+    assert_denied(pen.rename("/w/docs/head.txt", "/w/docs/HEAD"));
+}
+
+/// Something guarded is put into a directory while it moves to where it becomes guarded.
+#[test]
+fn what_comes_into_a_directory_while_it_moves_is_judged_too() {
+    let pen = std::sync::Arc::new(Pen::new());
+    let plant = std::sync::Arc::clone(&pen);
+    let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let stopped = std::sync::Arc::clone(&stop);
+    let planter = std::thread::spawn(move || {
+        while !stopped.load(std::sync::atomic::Ordering::Relaxed) {
+            let _ = plant.write("/w/x/fish/config.fish", "run me");
+        }
+    });
+    for round in 0..100 {
+        for n in 0..20 {
+            let _ = pen.write(&format!("/w/x/{n}"), "x");
+        }
+        let moved = pen.rename("/w/x", "/w/.config");
+        assert!(!pen.inside(".config/fish/config.fish").exists(), "round {round}: {moved:?}");
+        let _ = pen.delete("/w/.config");
+        let _ = pen.delete("/w/x");
+    }
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    planter.join().unwrap();
+    let left = pen.list("/w").unwrap();
+    assert!(!left.iter().any(|path| path.contains("paddock-tmp")), "{left:?}");
+    pen.write("/w/plain/a", "a").unwrap();
+    pen.rename("/w/plain", "/w/moved").unwrap();
+    assert_eq!(pen.read("/w/moved/a").unwrap(), "a");
+}
+
+#[test]
+fn temporary_names_are_not_for_agents() {
+    let pen = Pen::new();
+    assert_denied(pen.write("/w/.paddock-tmp-mine", "x"));
+    assert_denied(pen.make_dir("/w/.Paddock-TMP-x"));
+    // What a write that was cut off left behind does not keep a directory from going.
+    fs::create_dir(pen.inside("d")).unwrap();
+    fs::write(pen.inside("d/.paddock-tmp-1-2-3"), "left").unwrap();
+    pen.delete("/w/d").unwrap();
+    assert!(!pen.inside("d").exists());
+}
+
+/// The disk is full, or a directory is in the way: an agent that may only write learns of neither.
+#[test]
+fn a_link_into_a_write_only_workspace_tells_nothing_either() {
+    let pane = |prefix, scope, host| Pane { prefix, scope, host, hide: &[] };
+    let pen = Pen::with(&[pane("/rw", ReadWrite, "rw"), pane("/rw/nest", WriteOnly, "nest")], HardLinks::Read);
+    fs::create_dir_all(pen.inside("rw")).unwrap();
+    fs::create_dir_all(pen.inside("nest/dir")).unwrap();
+    fs::write(pen.inside("nest/file"), "x").unwrap();
+    symlink("nest", pen.inside("rw/out")).unwrap();
+    for name in ["dir", "file", "absent", "file/below", "dir/below", "absent/below"] {
+        let told = |result: Result<_, Refused>| format!("{result:?}");
+        let path = format!("/rw/out/{name}");
+        assert_eq!(told(pen.edit(&path, "zz", "y")), "Ok(Accepted)", "edit {name}");
+        assert_eq!(told(pen.append(&path, "")), "Ok(Accepted)", "append {name}");
+    }
+}

@@ -1,0 +1,146 @@
+//! Moving files and directories: judged at both ends, and a directory twice.
+//!
+//! What a directory holds is judged before it moves and again once nobody can reach it any more: it
+//! first goes aside, under a name that no agent may use, then everything in it is judged as what it will
+//! be, and only then does it arrive. Whatever was put into it meanwhile is met there.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::call::Call;
+use crate::change::{Act, ChangeSet, Expect};
+use crate::decision::Decision;
+use crate::error::ErrorKind;
+use crate::names::TEMP_PREFIX;
+use crate::path::{LogicalPath, RelPath, RelPathBuf};
+use crate::place::Place;
+use crate::plan::{CarryStep, Effect, EffectKind, Outcome, Work};
+use crate::scope::OpKind;
+use crate::store::{Kind, LastName};
+use crate::vfs::{Refused, Settled, Vfs, below, delete, refusal, store_refusal};
+
+impl Vfs {
+    pub(crate) fn plan_move(
+        &self,
+        call: &Call<'_>,
+        asked: &LogicalPath,
+        to: &LogicalPath,
+    ) -> Result<(Work, Vec<Effect>), Refused> {
+        let denied = |decision: Decision<'_>| Refused::Denied(Box::new(decision.denial(to)));
+        let decision = self.judge(OpKind::MoveTo, to);
+        if !decision.allowed() {
+            return Err(denied(decision));
+        }
+        let from = self.settle(call, OpKind::MoveFrom, asked, LastName::Keep)?;
+        let kind = from.meta.as_ref().ok_or_else(|| store_refusal(asked, ErrorKind::NotFound))?.kind;
+        let dest = self.settle(call, OpKind::MoveTo, to, LastName::Keep)?;
+        if dest.meta.is_some() {
+            return Err(store_refusal(to, ErrorKind::AlreadyExists));
+        }
+        if dest.path.below(&from.path).is_some() {
+            return Err(Refused::Misuse { path: to.clone(), why: "a directory cannot move into itself" });
+        }
+        let arrival = self.judge_kind(OpKind::MoveTo, &dest.path, kind);
+        if !arrival.allowed() {
+            return Err(denied(arrival));
+        }
+        let mut moved = vec![(from.rel.clone(), kind)];
+        if kind == Kind::Dir {
+            self.refuse_holding_workspaces(OpKind::MoveFrom, asked, &from.path)?;
+            let stands_at = [(OpKind::MoveFrom, &from.path), (OpKind::MoveTo, &dest.path)];
+            moved.extend(self.expand_as(call, asked, from.workspace, from.rel.as_rel(), &stands_at)?);
+        }
+        let effects = vec![
+            Effect {
+                path: from.path.clone(),
+                what: EffectKind::MoveAway,
+                before: from.meta.as_ref().map(|m| m.version),
+            },
+            Effect { path: dest.path.clone(), what: EffectKind::MoveHere, before: None },
+        ];
+        let work = if from.workspace == dest.workspace && kind == Kind::Dir {
+            Work::MoveDir { workspace: from.workspace, from: (from.path, from.rel), to: (dest.path, dest.rel) }
+        } else if from.workspace == dest.workspace {
+            let set = ChangeSet::one(from.rel, Act::Move { to: dest.rel }, Expect::Any);
+            Work::Change { workspace: from.workspace, set }
+        } else {
+            self.plan_carry(call, asked, &from, &dest, moved)?
+        };
+        Ok((work, effects))
+    }
+
+    fn plan_carry(
+        &self,
+        call: &Call<'_>,
+        asked: &LogicalPath,
+        from: &Settled,
+        dest: &Settled,
+        moved: Vec<(RelPathBuf, Kind)>,
+    ) -> Result<Work, Refused> {
+        let store = &self.workspaces[from.workspace].mount.store;
+        let mut steps = Vec::with_capacity(moved.len());
+        for (rel, kind) in &moved {
+            if !matches!(kind, Kind::File | Kind::Dir) {
+                let why = "only files and directories can move to another Workspace, no links or pipes";
+                return Err(Refused::Misuse { path: asked.clone(), why });
+            }
+            let mode = match kind {
+                Kind::File => store.stat(call, &Place::bare(rel.as_rel())).map_err(|e| refusal(asked, e))?.mode,
+                _ => None,
+            };
+            let to = dest.rel.as_rel().0.to_owned() + &slash(below(rel.as_rel(), from.rel.as_rel()).0);
+            steps.push(CarryStep { from: rel.clone(), to: RelPathBuf::unchecked(to), kind: *kind, mode });
+        }
+        let removals = ChangeSet::new(moved.into_iter().rev().map(|(path, _)| delete(path)).collect());
+        Ok(Work::Carry { from: from.workspace, to: dest.workspace, steps, removals })
+    }
+
+    /// Moves a directory by way of a name that no agent may use.
+    pub(crate) fn move_dir(
+        &self,
+        call: &Call<'_>,
+        asked: &LogicalPath,
+        workspace: usize,
+        from: &(LogicalPath, RelPathBuf),
+        to: &(LogicalPath, RelPathBuf),
+    ) -> Result<Outcome, Refused> {
+        let aside = aside(to.1.as_rel());
+        self.rename(call, asked, workspace, from.1.clone(), aside.clone())?;
+        let stands_at = [(OpKind::MoveFrom, &from.0), (OpKind::MoveTo, &to.0)];
+        let arrived = self
+            .expand_as(call, asked, workspace, aside.as_rel(), &stands_at)
+            .and_then(|held| self.rename(call, asked, workspace, aside.clone(), to.1.clone()).map(|()| held.len()));
+        match arrived {
+            Ok(held) => Ok(Outcome::Changed { version: None, created: true, replacements: 0, paths: held + 1 }),
+            Err(refused) => {
+                self.rename(call, asked, workspace, aside, from.1.clone())?;
+                Err(refused)
+            }
+        }
+    }
+
+    fn rename(
+        &self,
+        call: &Call<'_>,
+        asked: &LogicalPath,
+        workspace: usize,
+        from: RelPathBuf,
+        to: RelPathBuf,
+    ) -> Result<(), Refused> {
+        let set = ChangeSet::one(from, Act::Move { to }, Expect::Any);
+        self.workspaces[workspace].mount.store.apply(call, &set).map(|_| ()).map_err(|e| refusal(asked, e))
+    }
+}
+
+/// A name beside where a directory goes.
+fn aside(to: RelPath<'_>) -> RelPathBuf {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let name = format!("{TEMP_PREFIX}{}-move-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    match to.split_last() {
+        Some((dir, _)) if !dir.is_here() => RelPathBuf::unchecked(format!("{dir}/{name}")),
+        _ => RelPathBuf::unchecked(name),
+    }
+}
+
+fn slash(rel: &str) -> String {
+    if rel.is_empty() { String::new() } else { format!("/{rel}") }
+}
