@@ -37,9 +37,9 @@ impl AdhocDir {
     #[must_use]
     pub fn parse(argument: &str) -> Self {
         let (path, scope) = match argument.rsplit_once(':') {
-            Some((path, "ro")) => (path, AccessScope::ReadOnly),
-            Some((path, "wo")) => (path, AccessScope::WriteOnly),
-            Some((path, "rw")) => (path, AccessScope::ReadWrite),
+            Some((path, "ro" | "RO")) => (path, AccessScope::ReadOnly),
+            Some((path, "wo" | "WO")) => (path, AccessScope::WriteOnly),
+            Some((path, "rw" | "RW")) => (path, AccessScope::ReadWrite),
             _ => (argument, AccessScope::ReadWrite),
         };
         Self { path: PathBuf::from(path), scope }
@@ -126,6 +126,10 @@ pub fn adhoc(dirs: &[AdhocDir], host: &Host, ports: &Ports) -> Result<AgentPolic
 }
 
 fn workspace(dir: &AdhocDir, host: &Host) -> Result<Workspace, AdhocError> {
+    if dir.path.as_os_str().is_empty() {
+        // As from a variable that is not set: nobody meant the current directory.
+        return Err(AdhocError::Nameless(PathBuf::new()));
+    }
     let written = dir.path.to_string_lossy();
     let path = host.project_root().join(&dir.path);
     let store = physical(&path, &written, &written).map_err(AdhocError::Directory)?;

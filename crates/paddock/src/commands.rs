@@ -20,7 +20,7 @@ use crate::printer::Printer;
 pub(crate) fn run(cli: &Cli, printer: &Printer) -> anyhow::Result<Ended> {
     let global = &cli.global;
     match &cli.command {
-        Command::Init(options) => init::run(options, printer),
+        Command::Init(options) => init::run(options, global, printer),
         Command::Mcp(options) => mcp::run(global, options),
         Command::Tool(options) => tool::run(global, options, printer),
         Command::Map(options) => map::run(global, options, printer),

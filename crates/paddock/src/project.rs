@@ -27,7 +27,9 @@ impl Project {
     /// The project that the options name: its configuration may be missing, which grants nothing.
     pub(crate) fn find(global: &Global) -> anyhow::Result<Self> {
         let config = config_path(global)?;
-        let system_root = system_root(global, config.parent())?;
+        // Where there is no configuration there is no Project Root either.
+        let project_root = config.parent().filter(|_| host::is_file(&config));
+        let system_root = system_root(global, project_root)?;
         Ok(Self { config, system_root })
     }
 

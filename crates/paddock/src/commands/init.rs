@@ -4,18 +4,20 @@ use std::path::Path;
 
 use paddock_config::{SCHEMA_FILE, WORKSPACE_DIR};
 
-use crate::cli::Init;
+use crate::cli::{Global, Init};
 use crate::failure::{Ended, Failure};
 use crate::host;
 use crate::printer::{Look, Printer};
 
-pub(crate) fn run(options: &Init, printer: &Printer) -> anyhow::Result<Ended> {
+pub(crate) fn run(options: &Init, global: &Global, printer: &Printer) -> anyhow::Result<Ended> {
     let refused = |path: &Path, error: std::io::Error| {
         let message = format!("cannot use \"{}\": {error}", path.display());
         Failure::failed(message, "name a directory that you may write")
     };
     host::make_dir(&options.dir).map_err(|error| refused(&options.dir, error))?;
     let project = host::real(&options.dir).map_err(|error| refused(&options.dir, error))?;
+    // Here every later command would be refused, so nothing is begun.
+    crate::project::system_root(global, Some(&project))?;
     let of_directory = || project.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let name = options.name.clone().unwrap_or_else(of_directory);
     let written = paddock_config::init(&project, &name).map_err(|error| Failure::failed(&error, error.hint()))?;

@@ -88,3 +88,11 @@ fn what_cannot_be_served_is_told() {
     [exit 2]
     ");
 }
+
+#[test]
+fn an_empty_argument_is_not_the_current_directory() {
+    let world = World::seed();
+    let ran = world.paddock(&["mcp", ""]);
+    assert_eq!(ran.code, 2, "{ran}");
+    assert!(ran.stderr.contains("has no last name"), "{ran}");
+}
