@@ -38,10 +38,10 @@ pub enum Fault {
     #[error("\"{}\" must be {expected}, not {found}", visible(key))]
     WrongType { key: String, expected: &'static str, found: &'static str },
     /// One table where several are listed.
-    #[error("\"{key}\" must be a list of tables, not one table")]
+    #[error("\"{}\" must be a list of tables, not one table", visible(key))]
     SingleTable { key: String },
     /// A number outside what is possible.
-    #[error("\"{key}\" must be a whole number from {least} to {most}, not {found}")]
+    #[error("\"{}\" must be a whole number from {least} to {most}, not {found}", visible(key))]
     OutOfRange { key: String, least: u64, most: u64, found: String },
     /// A word that is not one of the few possible.
     #[error("\"{}\" is not one of {}", visible(found), quoted(choices))]
@@ -56,7 +56,7 @@ pub enum Fault {
     #[error("\"{}\" is not a duration", visible(.0))]
     NotADuration(String),
     /// Empty where something has to be said.
-    #[error("\"{key}\" is empty")]
+    #[error("\"{}\" is empty", visible(key))]
     Empty { key: String },
     /// A logical path that does not start with `/`.
     #[error("\"{}\" is not absolute", visible(.0))]
@@ -80,7 +80,7 @@ pub enum Fault {
     #[error("\"{}\" is not an IP address", visible(.0))]
     NotAnAddress(String),
     /// A secret in plain text.
-    #[error("\"{key}\" holds a secret in plain text")]
+    #[error("\"{}\" holds a secret in plain text", visible(key))]
     PlainSecret { key: String },
     /// A name that no agent can have.
     #[error("\"{}\" cannot name an agent", visible(.0))]
@@ -144,7 +144,7 @@ impl Fault {
                 "a text in quotes" => "put it in quotes".into(),
                 expected => format!("write {expected}"),
             },
-            Self::SingleTable { key } => format!("write [[{key}]] with double brackets"),
+            Self::SingleTable { key } => format!("write [[{}]] with double brackets", visible(key)),
             Self::OutOfRange { .. } => "write a number in that range, without quotes".into(),
             Self::NotAChoice { choices, nearest, .. } => match nearest {
                 Some(nearest) => format!("did you mean \"{nearest}\"?"),
@@ -164,7 +164,8 @@ impl Fault {
             Self::NotADatabase { choices, .. } => format!("use {choices}"),
             Self::NotAnAddress(_) => "write an address such as \"127.0.0.1\"".into(),
             Self::PlainSecret { key } => format!(
-                "store it with `paddock secret set NAME`, write {key} = {{ secret = \"NAME\" }}, and replace the exposed one"
+                "store it with `paddock secret set NAME`, write {} = {{ secret = \"NAME\" }}, and replace the exposed one",
+                visible(key)
             ),
             Self::AgentName(_) => "use 1 to 64 letters, digits, \"-\" or \"_\"".into(),
             Self::MainAgentTwice => "move these keys to the top of the file, or give the agent another name".into(),

@@ -56,7 +56,7 @@ pub(crate) fn has_openat2() -> bool {
     openat2(CWD, ".", OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), ResolveFlags::BENEATH).is_ok()
 }
 
-/// Files below the directory whose name begins so, of the first many entries.
+/// Files and directories below the directory whose name begins so, of the first many entries.
 pub(crate) fn with_prefix(directory: &Path, prefix: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut waiting = vec![directory.to_owned()];
@@ -68,8 +68,9 @@ pub(crate) fn with_prefix(directory: &Path, prefix: &str) -> Vec<PathBuf> {
                 return found;
             }
             match entry.file_type() {
-                Ok(kind) if kind.is_dir() => waiting.push(entry.path()),
+                // Also a directory: the move of one may have been cut off.
                 Ok(_) if entry.file_name().to_string_lossy().starts_with(prefix) => found.push(entry.path()),
+                Ok(kind) if kind.is_dir() => waiting.push(entry.path()),
                 _ => {}
             }
         }

@@ -392,13 +392,11 @@ impl Model {
         let mut moved = vec![from_rel.to_vec()];
         moved.extend(self.spaces[source].below(from_rel));
         for rel in &moved[1..] {
-            let path = [self.spaces[source].prefix.clone(), rel.clone()].concat();
-            self.judge(OpKind::MoveFrom, &path).map_err(Told::DeniedInside)?;
-        }
-        for rel in &moved {
-            let path = [to, &rel[from_rel.len()..]].concat();
-            self.judge(OpKind::MoveTo, &path).map_err(Told::DeniedInside)?;
-            assert_eq!(self.route(&path), Some(dest), "nothing may arrive under a nested Workspace");
+            let leaves = [self.spaces[source].prefix.clone(), rel.clone()].concat();
+            self.judge(OpKind::MoveFrom, &leaves).map_err(Told::DeniedInside)?;
+            let arrives = [to, &rel[from_rel.len()..]].concat();
+            self.judge(OpKind::MoveTo, &arrives).map_err(Told::DeniedInside)?;
+            assert_eq!(self.route(&arrives), Some(dest), "nothing may arrive under a nested Workspace");
         }
         self.spaces[dest].make_dirs(&to_rel[..to_rel.len() - 1]);
         for rel in &moved {

@@ -168,7 +168,11 @@ fn leftovers<'a>(directories: impl Iterator<Item = &'a Path>) -> Option<Row> {
     found.dedup();
     let first = found.first()?;
     let told = format!("{} left by writes that were cut off, such as {}", count(found.len()), first.display());
-    Some(Row::doubtful("temporary files", told, "remove them once no agent is working here"))
+    Some(Row::doubtful(
+        "temporary files",
+        told,
+        "once no agent is working here, move back a directory with \"-move-\" in its name, and remove the files",
+    ))
 }
 
 fn count(files: usize) -> String {

@@ -67,7 +67,7 @@ fn a_missing_directory_and_leftovers() {
         → make it, or change its mount in paddock.toml
     ✓ Workspace /b: [world]/project/b can be read and written
     ⚠ temporary files: 1 file left by writes that were cut off, such as [world]/project/b/deep/.paddock-tmp-1-2-3
-        → remove them once no agent is working here
+        → once no agent is working here, move back a directory with "-move-" in its name, and remove the files
     [exit 1]
     "#);
 }

@@ -115,3 +115,16 @@ fn the_samples_have_the_property_too() {
     texts::hold(&template("shop"));
     texts::hold("");
 }
+
+#[test]
+fn names_of_agents_cannot_steer_a_terminal() {
+    for name in ["\\u202e", "\\u001b[2J"] {
+        for rest in ["workspace = 1", "workspace = {}", "base = \"x\"", "x = 1"] {
+            texts::hold(&format!("[agents.\"{name}\"]\n{rest}\n"));
+        }
+        texts::hold(&format!("[agents.\"{name}\".workspace]\nprefix = \"/a\"\n"));
+        texts::hold(&format!(
+            "[[agents.\"{name}\".workspace]]\nprefix = \"/a\"\nscope = \"RO\"\nmount = {{ physical = \"\" }}\n"
+        ));
+    }
+}
