@@ -1,6 +1,6 @@
 //! What the guard costs inside one process: reads against bare system calls, denials, routing.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::hint::black_box;
 use std::io::Read;
 use std::path::Path;
@@ -17,8 +17,8 @@ use paddock_stores::PhysicalStore;
 use crate::options::Options;
 use crate::report::{Report, Wanted};
 use crate::rounds::{in_turn, time};
+use crate::trees::{Project, READ, SIZE};
 
-const FILES: usize = 1000;
 /// The names that a new configuration hides in every Workspace.
 const HIDDEN: [&str; 6] = [".env", ".env.*", "*.pem", "*.key", "id_rsa", "id_ed25519"];
 
@@ -31,18 +31,18 @@ impl Gate for Open {
 }
 
 /// Runs every in-process benchmark.
-pub(crate) fn run(report: &mut Report, options: &Options) -> Result<()> {
-    let temp = tempfile::tempdir()?;
-    let paths = sample_files(temp.path())?;
-    let vfs = view(temp.path(), 1)?;
+pub(crate) fn run(report: &mut Report, options: &Options, project: &Project) -> Result<()> {
+    let place = project.path();
+    let paths: Vec<String> = project.read_tree()?.into_iter().map(|sample| sample.path).collect();
+    let vfs = view(&place, 1)?;
     report.section(
         "In one process",
         "What the guard costs where no transport is in the way: parsing the path, judging it, asking the Gate and running \
          the plan. Less is better, and the ratio is ours divided by theirs.",
     );
-    reads(report, options, &vfs, temp.path(), &paths)?;
+    reads(report, options, &vfs, &place, &paths)?;
     denials(report, options, &vfs)?;
-    routing(report, options, temp.path())
+    routing(report, options, &place)
 }
 
 fn reads(report: &mut Report, options: &Options, vfs: &Vfs, dir: &Path, paths: &[String]) -> Result<()> {
@@ -50,18 +50,18 @@ fn reads(report: &mut Report, options: &Options, vfs: &Vfs, dir: &Path, paths: &
     let hosts: Vec<_> = paths.iter().map(|path| dir.join(path)).collect();
     let given: Vec<String> = paths.iter().map(|path| format!("/project/{path}")).collect();
     let mut bare = |i: usize| {
-        let mut buffer = Vec::with_capacity(4096);
-        let done = File::open(&hosts[i]).and_then(|f| f.take(4096).read_to_end(&mut buffer));
-        assert_eq!(done.ok(), Some(4096), "the bare read reads");
+        let mut buffer = Vec::with_capacity(SIZE);
+        let done = File::open(&hosts[i]).and_then(|f| f.take(SIZE as u64).read_to_end(&mut buffer));
+        assert_eq!(done.ok(), Some(SIZE), "the bare read reads");
         black_box(buffer);
     };
     let mut guarded = |i: usize| {
         let bytes = read(vfs, &agent, &given[i]).unwrap_or_default();
-        assert_eq!(bytes.len(), 4096, "our read reads");
+        assert_eq!(bytes.len(), SIZE, "our read reads");
         black_box(bytes);
     };
     let samples = in_turn(2, options.rounds(50), |which| {
-        Ok(if which == 0 { time(FILES, &mut bare) } else { time(FILES, &mut guarded) })
+        Ok(if which == 0 { time(READ, &mut bare) } else { time(READ, &mut guarded) })
     })?;
     let wanted = Some(Wanted::AtMost(1.3));
     report.cheaper("4 KiB read through the Vfs", "bare open, read, close", &samples[0], &samples[1], wanted);
@@ -138,15 +138,4 @@ fn workspace(dir: &Path, prefix: &str) -> Result<Workspace> {
         &[],
         &[],
     )?))
-}
-
-fn sample_files(dir: &Path) -> Result<Vec<String>> {
-    let mut paths = Vec::new();
-    for i in 0..FILES {
-        let path = format!("src/part{}/file{i}.txt", i % 20);
-        fs::create_dir_all(dir.join(&path).parent().context("has a parent")?)?;
-        fs::write(dir.join(&path), vec![b'x'; 4096])?;
-        paths.push(path);
-    }
-    Ok(paths)
 }

@@ -2,11 +2,31 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::options::Options;
+
+/// In memory, where the temporary directory will not do.
+const IN_MEMORY: &str = "/dev/shm";
+
+/// Where the files of the benchmarks go: the temporary directory, except on an ext4 without a journal. There the kernel
+/// looks through every file deleted in the last minute before it makes a new one, so that whoever replaces files atomically
+/// is measured by how many were deleted before.
+pub(crate) fn place_of_files() -> PathBuf {
+    let usual = std::env::temp_dir();
+    let (device, kind) = mounted(&read("/proc/self/mounts"), &usual).unwrap_or_default();
+    let in_memory = PathBuf::from(IN_MEMORY);
+    if kind == "ext4" && !has_journal(&device) && in_memory.is_dir() { in_memory } else { usual }
+}
+
+/// Whether the kernel keeps a journal for this device.
+fn has_journal(device: &str) -> bool {
+    let name = device.rsplit('/').next().unwrap_or_default();
+    let Ok(journals) = fs::read_dir("/proc/fs/jbd2") else { return false };
+    journals.flatten().any(|journal| journal.file_name().to_string_lossy().starts_with(&format!("{name}-")))
+}
 
 /// What has to be said beside figures for them to mean anything.
 #[derive(Debug, Default)]
@@ -21,7 +41,7 @@ impl Machine {
             ("date", today()),
             ("processor", format!("{} cores, {}", cores(), processor())),
             ("kernel", format!("Linux {}", read("/proc/sys/kernel/osrelease"))),
-            ("file system", file_system(&read("/proc/self/mounts"), files)),
+            ("file system", mounted(&read("/proc/self/mounts"), files).map_or("unknown".to_owned(), |(_, kind)| kind)),
             ("load before the run", read("/proc/loadavg").split(' ').take(3).collect::<Vec<_>>().join(", ")),
         ];
         let programs = [
@@ -63,14 +83,14 @@ fn processor() -> String {
     line.and_then(|line| line.split_once(':')).map_or("unknown", |(_, name)| name.trim()).to_owned()
 }
 
-/// The type of the file system that holds a path: the longest mount point above it.
-fn file_system(mounts: &str, path: &Path) -> String {
+/// The device and the type of the file system that holds a path: the longest mount point above it.
+fn mounted(mounts: &str, path: &Path) -> Option<(String, String)> {
     let above = |line: &str| {
-        let mut fields = line.split(' ').skip(1);
-        let (point, kind) = (fields.next()?, fields.next()?);
-        path.starts_with(point).then(|| (point.len(), kind.to_owned()))
+        let mut fields = line.split(' ');
+        let (device, point, kind) = (fields.next()?, fields.next()?, fields.next()?);
+        path.starts_with(point).then(|| (point.len(), (device.to_owned(), kind.to_owned())))
     };
-    mounts.lines().filter_map(above).max_by_key(|(length, _)| *length).map_or("unknown".to_owned(), |(_, kind)| kind)
+    mounts.lines().filter_map(above).max_by_key(|(length, _)| *length).map(|(_, found)| found)
 }
 
 fn version(program: &Path) -> String {
@@ -124,7 +144,8 @@ mod tests {
     #[test]
     fn the_nearest_mount_point_above_a_path_tells_its_file_system() {
         let mounts = "/dev/a / ext4 rw 0 0\ntmpfs /tmp tmpfs rw 0 0\nx /tmpfoo xfs rw 0 0\n";
-        assert_eq!(file_system(mounts, Path::new("/tmp/x")), "tmpfs");
-        assert_eq!(file_system(mounts, Path::new("/home")), "ext4");
+        let mounted = |path: &str| mounted(mounts, Path::new(path)).unwrap();
+        assert_eq!(mounted("/tmp/x"), ("tmpfs".to_owned(), "tmpfs".to_owned()));
+        assert_eq!(mounted("/home"), ("/dev/a".to_owned(), "ext4".to_owned()));
     }
 }

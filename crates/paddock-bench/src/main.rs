@@ -31,11 +31,11 @@ use trees::Project;
 fn main() -> Result<()> {
     let options = Options::parse(std::env::args().skip(1))?;
     usage::allow_open_files()?;
-    let project = Project::new()?;
+    let project = Project::new(&machine::place_of_files())?;
     let machine = Machine::here(&options, &project.path());
     let mut report = Report::default();
     if options.wants("in-process") {
-        in_process::run(&mut report, &options)?;
+        in_process::run(&mut report, &options, &project)?;
     }
     if options.paddock.is_some() {
         over_stdio(&mut report, &options, &project)?;

@@ -27,7 +27,9 @@ const METHOD: &str = "\
 - Processor time is what the kernel charges to the server's processes; memory is what it calls resident.
 - The limit of open files is raised to the most the host allows, for all: rust-mcp-filesystem opens every file of a tree at once to
   search contents and fails where there are more than it may open.
-- All files are in the page cache; nothing is synced to the disk, by any contender.
+- All files are in memory, in the page cache or on tmpfs; nothing is synced to a disk, by any contender. An ext4 without a journal is
+  avoided: it makes new files slowly for a minute after others were deleted, and so would punish whoever replaces files atomically
+  (Paddock and the server on Node) for what ran before.
 ";
 
 /// The whole page.

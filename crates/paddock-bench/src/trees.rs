@@ -70,8 +70,9 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    pub(crate) fn new() -> Result<Self> {
-        let directory = tempfile::Builder::new().prefix("paddock-bench-").tempdir()?;
+    /// An empty one in a new directory at this place.
+    pub(crate) fn new(place: &Path) -> Result<Self> {
+        let directory = tempfile::Builder::new().prefix("paddock-bench-").tempdir_in(place)?;
         fs::create_dir(directory.path().join("project"))?;
         Ok(Self { directory })
     }
@@ -194,7 +195,7 @@ mod tests {
 
     #[test]
     fn matches_are_where_they_are_said_to_be() {
-        let project = Project::new().unwrap();
+        let project = Project::new(&std::env::temp_dir()).unwrap();
         let tree = project.searched_tree("t", 100).unwrap();
         assert!(!tree.matches.is_empty());
         for place in &tree.matches {
