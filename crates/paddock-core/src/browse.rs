@@ -141,7 +141,7 @@ impl Vfs {
                 if nested.peek().is_some_and(|w| w.prefix.below(&path).is_some()) {
                     shown_up_to = Some(path.clone());
                 }
-                let found = Found { path: path.as_str().to_owned(), kind: entry.kind, plain: entry.plain, scope: None };
+                let found = Found { path: path.into_string(), kind: entry.kind, plain: entry.plain, scope: None };
                 flow = collector.offer(found);
                 flow
             };

@@ -105,6 +105,10 @@ impl LogicalPath {
         &self.0
     }
 
+    pub(crate) fn into_string(self) -> String {
+        self.0
+    }
+
     /// Is this `/`?
     pub fn is_top(&self) -> bool {
         self.0.len() == 1

@@ -39,7 +39,12 @@ impl Surroundings {
 
     /// As [`Self::shadow`], for an entry whose directory is visible.
     pub(crate) fn shadow_entry(&self, entry: &str) -> bool {
-        !self.nested.is_empty() && self.nested.contains(&fold(entry))
+        // Asked for every entry of a listing, and few Workspaces are nested in one.
+        const FEW: usize = 8;
+        if entry.is_ascii() && self.nested.len() <= FEW {
+            return self.nested.iter().any(|nested| nested.eq_ignore_ascii_case(entry));
+        }
+        self.nested.contains(&fold(entry))
     }
 
     /// Is this on the way to another Workspace's Mount?
