@@ -50,7 +50,7 @@ pub enum NameRuleError {
 #[derive(Debug, Clone)]
 pub struct NameRules {
     hide: Vec<HidePattern>,
-    hidden: Option<Gitignore>,
+    hidden: Option<Hidden>,
     first_look: FirstLook,
     guards: Guards,
     unguard: Vec<String>,
@@ -77,7 +77,7 @@ impl NameRules {
             let why = "it is empty, or begins or ends with a space".to_owned();
             return Err(NameRuleError::BadPattern { pattern: bad.text.clone(), why });
         }
-        let hidden = if hide.is_empty() { None } else { Some(compile_hidden(&hide)?) };
+        let hidden = if hide.is_empty() { None } else { Some(Hidden::new(&hide)?) };
         if let Some(unknown) = unguard.iter().find(|name| !GUARDED.iter().any(|row| row.name == **name)) {
             return Err(NameRuleError::UnknownGuard(unknown.clone()));
         }
@@ -103,7 +103,9 @@ impl NameRules {
         if !self.first_look.may_hide_name(name.as_bytes()) {
             return None;
         }
-        let found = |path: &str| match hidden.matched(path, true) {
+        // Cannot be compiled after all: then everything is hidden rather than nothing.
+        let Some(matcher) = hidden.matcher() else { return self.hide.first() };
+        let found = |path: &str| match matcher.matched(path, true) {
             // Whichever pattern it was: that one matched is what hides it.
             ignore::Match::Ignore(glob) => {
                 self.hide.iter().find(|p| fold(p.text.trim()) == glob.original().trim()).or(self.hide.first())
@@ -162,6 +164,25 @@ impl NameRules {
     /// The patterns under `hide`, as written.
     pub fn hide_patterns(&self) -> &[HidePattern] {
         &self.hide
+    }
+}
+
+/// The patterns under `hide`, read at once, so that a wrong one is an error at its line, and compiled
+/// when a name first has to be compared with them: a server that starts need not wait for it.
+#[derive(Debug, Clone)]
+struct Hidden {
+    patterns: GitignoreBuilder,
+    compiled: OnceLock<Option<Gitignore>>,
+}
+
+impl Hidden {
+    fn new(hide: &[HidePattern]) -> Result<Self, NameRuleError> {
+        let patterns = parse(hide.iter().map(|pattern| fold(&pattern.text)))?;
+        Ok(Self { patterns, compiled: OnceLock::new() })
+    }
+
+    fn matcher(&self) -> Option<&Gitignore> {
+        self.compiled.get_or_init(|| self.patterns.build().ok()).as_ref()
     }
 }
 
@@ -233,26 +254,27 @@ impl Guards {
     }
 }
 
-fn compile_hidden(hide: &[HidePattern]) -> Result<Gitignore, NameRuleError> {
-    compile(hide.iter().map(|pattern| fold(&pattern.text)))
-}
-
 fn compile_guards(unguard: &[String]) -> Result<Gitignore, NameRuleError> {
     let kept = GUARDED.iter().filter(|row| !unguard.iter().any(|name| name == row.name));
     compile(kept.flat_map(|row| row.patterns.iter().map(|p| (*p).to_owned())))
 }
 
 fn compile(patterns: impl Iterator<Item = String>) -> Result<Gitignore, NameRuleError> {
+    parse(patterns)?.build().map_err(|e| bad_pattern("", &e))
+}
+
+/// Reads the patterns without compiling them, which takes far longer.
+fn parse(patterns: impl Iterator<Item = String>) -> Result<GitignoreBuilder, NameRuleError> {
     let mut builder = GitignoreBuilder::new("");
-    let bad = |pattern: &str, why: &dyn std::fmt::Display| NameRuleError::BadPattern {
-        pattern: pattern.to_owned(),
-        why: why.to_string(),
-    };
-    builder.case_insensitive(true).map_err(|e| bad("", &e))?;
+    builder.case_insensitive(true).map_err(|e| bad_pattern("", &e))?;
     for pattern in patterns {
-        builder.add_line(None, &pattern).map_err(|e| bad(&pattern, &e))?;
+        builder.add_line(None, &pattern).map_err(|e| bad_pattern(&pattern, &e))?;
     }
-    builder.build().map_err(|e| bad("", &e))
+    Ok(builder)
+}
+
+fn bad_pattern(pattern: &str, why: &dyn std::fmt::Display) -> NameRuleError {
+    NameRuleError::BadPattern { pattern: pattern.to_owned(), why: why.to_string() }
 }
 
 fn row_of(pattern: &str) -> Option<&'static GuardedName> {
