@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use paddock_core::AccessScope::{ReadOnly, ReadWrite, WriteOnly};
-use paddock_core::{ErrorKind, Refused};
+use paddock_core::{ErrorKind, Operation, Refused};
 use paddock_stores::HardLinks;
 
-use super::pen::{Pane, Pen, SECRET, assert_denied, kind};
+use super::pen::{Pane, Pen, SECRET, assert_denied, kind, logical};
 
 fn nested() -> Pen {
     let pane = |prefix, scope, host| Pane { prefix, scope, host, hide: &[".env"] };
@@ -174,34 +174,22 @@ fn a_directory_that_git_would_take_for_a_repository_cannot_be_made() {
     assert_denied(pen.rename("/w/docs/head.txt", "/w/docs/HEAD"));
 }
 
-/// Something guarded is put into a directory while it moves to where it becomes guarded.
+/// Something guarded is put into a directory after its move was judged and before it happens.
 #[test]
 fn what_comes_into_a_directory_while_it_moves_is_judged_too() {
-    let pen = std::sync::Arc::new(Pen::new());
-    let plant = std::sync::Arc::clone(&pen);
-    let stop = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let stopped = std::sync::Arc::clone(&stop);
-    let planter = std::thread::spawn(move || {
-        while !stopped.load(std::sync::atomic::Ordering::Relaxed) {
-            let _ = plant.write("/w/x/fish/config.fish", "run me");
-        }
+    let pen = Pen::new();
+    pen.write("/w/x/plain", "x").unwrap();
+    let go = |from, to| Operation::Move { from: logical(from), to: logical(to) };
+    let moved = pen.run_after(go("/w/x", "/w/.config"), || {
+        pen.write("/w/x/fish/config.fish", "run me").unwrap();
     });
-    for round in 0..100 {
-        for n in 0..20 {
-            let _ = pen.write(&format!("/w/x/{n}"), "x");
-        }
-        let moved = pen.rename("/w/x", "/w/.config");
-        assert!(!pen.inside(".config/fish/config.fish").exists(), "round {round}: {moved:?}");
-        let _ = pen.delete("/w/.config");
-        let _ = pen.delete("/w/x");
-    }
-    stop.store(true, std::sync::atomic::Ordering::Relaxed);
-    planter.join().unwrap();
-    let left = pen.list("/w").unwrap();
-    assert!(!left.iter().any(|path| path.contains("paddock-tmp")), "{left:?}");
-    pen.write("/w/plain/a", "a").unwrap();
-    pen.rename("/w/plain", "/w/moved").unwrap();
-    assert_eq!(pen.read("/w/moved/a").unwrap(), "a");
+    assert!(matches!(moved, Err(Refused::DeniedInside(_))), "{moved:?}");
+    assert!(!pen.inside(".config").exists());
+    assert_eq!(pen.read("/w/x/fish/config.fish").unwrap(), "run me", "it went back");
+    let left: Vec<_> = fs::read_dir(pen.inside("")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["x"]);
+    pen.run_after(go("/w/x", "/w/moved"), || drop(pen.write("/w/x/more", "m").unwrap())).unwrap();
+    assert_eq!(pen.read("/w/moved/more").unwrap(), "m");
 }
 
 #[test]

@@ -78,8 +78,24 @@ impl Pen {
     }
 
     pub(crate) fn run_with(&self, operation: Operation, cancel: &Cancel, within: Duration) -> Result<Outcome, Refused> {
+        self.run_steps(operation, cancel, within, || {})
+    }
+
+    /// Runs an operation with something else happening between its plan and its run.
+    pub(crate) fn run_after(&self, operation: Operation, meanwhile: impl FnOnce()) -> Result<Outcome, Refused> {
+        self.run_steps(operation, &Cancel::default(), Duration::from_secs(60), meanwhile)
+    }
+
+    fn run_steps(
+        &self,
+        operation: Operation,
+        cancel: &Cancel,
+        within: Duration,
+        meanwhile: impl FnOnce(),
+    ) -> Result<Outcome, Refused> {
         let call = Call { id: CallId::next(), agent: &self.agent, cancel, deadline: Instant::now() + within };
         let plan = self.vfs.plan(&call, operation)?;
+        meanwhile();
         match self.vfs.ask(&call, &Request { tool: "test", risk: Risk::Low }, &plan)? {
             Passed::Now(token) => self.vfs.run(&call, plan, token),
             Passed::Parked(id) => panic!("parked {id}"),
