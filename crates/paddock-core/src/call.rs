@@ -1,22 +1,52 @@
 //! Who calls, until when, and how to stop it.
 
 use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use thiserror::Error;
 
 use crate::error::{ErrorKind, StoreError};
 
-/// Identifies one call; an effect is applied once per id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct CallId(pub u64);
+/// Identifies one call, in this process and in every other; an effect is applied once per id.
+///
+/// Ids made later sort later, to the millisecond. Written as 26 letters and digits without those that look alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(pub u128);
+
+const ID_LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+const ID_LENGTH: u32 = 26;
 
 impl CallId {
     /// The next id of this process.
     pub fn next() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+        static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish() >> 16);
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let millis = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+        let count = u128::from(NEXT.fetch_add(1, Ordering::Relaxed));
+        Self((millis & 0xffff_ffff_ffff) << 80 | (count & 0xffff_ffff) << 48 | u128::from(*PROCESS))
+    }
+
+    /// Reads what its `Display` wrote.
+    pub fn parse(text: &str) -> Option<Self> {
+        if text.len() != ID_LENGTH as usize {
+            return None;
+        }
+        let digit = |b| ID_LETTERS.iter().position(|letter| *letter == b).map(|at| at as u128);
+        let (first, rest) = (digit(*text.as_bytes().first()?)?, &text.as_bytes()[1..]);
+        // 26 digits hold 130 bits: the first has only 3 of them.
+        let start = if first < 8 { Some(first) } else { None };
+        rest.iter().try_fold(start?, |id, b| Some(id << 5 | digit(*b)?)).map(Self)
+    }
+}
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digit = |n: u32| char::from(ID_LETTERS[(self.0 >> (5 * n) & 31) as usize]);
+        let text: String = (0..ID_LENGTH).rev().map(digit).collect();
+        f.pad(&text)
     }
 }
 
@@ -102,5 +132,22 @@ impl Call<'_> {
             return Err(ErrorKind::TimedOut.into());
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_written_and_read_back_and_later_ones_sort_later() {
+        let (first, second) = (CallId::next(), CallId::next());
+        assert_eq!(CallId::parse(&first.to_string()), Some(first));
+        assert_eq!(CallId::parse(&CallId(u128::MAX).to_string()), Some(CallId(u128::MAX)));
+        assert!(first < second && first.to_string() < second.to_string());
+        for bad in ["", "0", "8zzzzzzzzzzzzzzzzzzzzzzzzz", "il0uuuuuuuuuuuuuuuuuuuuuuu", "é0000000000000000000000000"]
+        {
+            assert_eq!(CallId::parse(bad), None, "{bad}");
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! Store's own lock, so that of many writers none loses.
 
 use crate::edit::Replacement;
+use crate::error::ErrorKind;
 use crate::path::{RelPath, RelPathBuf};
 use crate::store::Version;
 
@@ -48,6 +49,36 @@ pub enum Act {
     },
     /// A file, a link or an empty directory goes.
     Delete,
+    /// What the Store kept is there again: content, mode and all.
+    Restore {
+        /// What it was kept as.
+        kept: Kept,
+    },
+    /// Only this many bytes of the beginning stay.
+    Truncate {
+        /// How many.
+        len: u64,
+    },
+}
+
+/// The name under which a Store keeps what a change replaced. Only that Store can read it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Kept(pub String);
+
+/// What was there before a change, as far as it can be had again.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Before {
+    /// Nothing was there.
+    Absent,
+    /// A directory.
+    Dir,
+    /// A file or a link that the Store keeps.
+    Kept(Kept),
+    /// A file whose bytes are still the first so many of the new one.
+    Prefix(u64),
+    /// Something that was not kept: the change cannot be undone.
+    #[default]
+    Lost,
 }
 
 /// One change to one path.
@@ -79,21 +110,74 @@ impl Change {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ChangeSet {
     changes: Vec<Change>,
+    quota: Quota,
+    keep: bool,
 }
 
 impl ChangeSet {
     pub(crate) fn new(changes: Vec<Change>) -> Self {
-        Self { changes }
+        Self { changes, ..Self::default() }
     }
 
     pub(crate) fn one(path: RelPathBuf, act: Act, expect: Expect) -> Self {
         Self::new(vec![Change { path, act, expect }])
     }
 
+    /// Within these bounds, and with what is replaced kept or not.
+    pub(crate) fn within(mut self, quota: Quota, keep: bool) -> Self {
+        (self.quota, self.keep) = (quota, keep);
+        self
+    }
+
     /// The changes, in the order in which they are made.
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
+
+    /// What the Mount may hold afterwards; a set that does not make it grow is within any.
+    pub fn quota(&self) -> Quota {
+        self.quota
+    }
+
+    /// Is what it replaces to be kept?
+    pub fn keeps(&self) -> bool {
+        self.keep
+    }
+}
+
+/// The most that a Mount may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Quota {
+    /// Bytes of content.
+    pub bytes: Option<u64>,
+    /// Files, links and directories.
+    pub files: Option<u64>,
+}
+
+impl Quota {
+    /// Does it bound nothing?
+    pub fn is_unbounded(self) -> bool {
+        self == Self::default()
+    }
+
+    /// Looks whether a Mount that holds `now` may become `next`.
+    pub fn allow(self, now: Usage, next: Usage) -> Result<(), ErrorKind> {
+        let over = |what, now, next, limit: Option<u64>| match limit {
+            Some(limit) if next > limit && next > now => Err(ErrorKind::OverQuota { what, limit }),
+            _ => Ok(()),
+        };
+        over("bytes", now.bytes, next.bytes, self.bytes)?;
+        over("files", now.files, next.files, self.files)
+    }
+}
+
+/// What a Mount holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Bytes of content.
+    pub bytes: u64,
+    /// Files, links and directories.
+    pub files: u64,
 }
 
 /// What became of each change, in the same order.
@@ -112,4 +196,8 @@ pub struct AppliedChange {
     pub created: bool,
     /// How many replacements an edit made.
     pub replacements: usize,
+    /// What was there before; only told when the set asked for keeping.
+    pub before: Before,
+    /// How many directories above it were made for it.
+    pub parents: usize,
 }

@@ -45,8 +45,17 @@ pub enum ErrorKind {
         /// The most that is taken.
         limit: u64,
     },
-    /// The disk, or the quota, is full.
+    /// The disk is full.
     Full,
+    /// The Workspace holds as much as it may.
+    OverQuota {
+        /// Of what: bytes or files.
+        what: &'static str,
+        /// How much it may hold.
+        limit: u64,
+    },
+    /// A change that was to be taken back can no longer be: what it replaced is gone.
+    NotKept,
     /// The host does not let Paddock do it.
     HostRefuses,
     /// Another process holds the lock for too long.
@@ -121,6 +130,8 @@ impl fmt::Display for ErrorKind {
             Self::BadPattern(why) => write!(f, "the pattern cannot be used: {why}"),
             Self::TooLarge { what, limit } => write!(f, "{what} is over the limit of {limit}"),
             Self::Full => f.write_str("no space is left"),
+            Self::OverQuota { what, limit } => write!(f, "the Workspace may hold {limit} {what} and no more"),
+            Self::NotKept => f.write_str("what was there before is no longer kept"),
             Self::HostRefuses => f.write_str("the host refuses access"),
             Self::Busy => f.write_str("another process is changing it"),
             Self::Cancelled => f.write_str("the call was cancelled"),

@@ -12,6 +12,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod alter;
 mod browse;
 mod call;
 mod change;
@@ -34,10 +35,12 @@ mod store;
 mod surroundings;
 mod text;
 mod vfs;
+mod view;
 mod workspace;
 
+pub use alter::{Alter, Alteration};
 pub use call::{AgentName, BadAgentName, Call, CallId, Cancel};
-pub use change::{Act, Applied, AppliedChange, Change, ChangeSet, Expect};
+pub use change::{Act, Applied, AppliedChange, Before, Change, ChangeSet, Expect, Kept, Quota, Usage};
 pub use decision::{Decision, Denial, DenyRule, Rule, list_some};
 pub use edit::{EditError, MAX_EDITED, Replacement, edit};
 pub use error::{ErrorKind, Result, StoreError};
@@ -49,10 +52,11 @@ pub use place::Place;
 pub use plan::{Browse, Effect, EffectKind, Entries, Found, Hits, Operation, Outcome, Plan, Search};
 pub use policy::AgentPolicy;
 pub use ports::{
-    CommandRunner, CommandSpec, Gate, Journal, NoJournal, Output, Passed, Permit, Ran, Request, Risk, Token,
+    CommandRunner, CommandSpec, Gate, Journal, NoJournal, Output, PartDone, Passed, Permit, Ran, Request, Risk, Token,
 };
 pub use scope::{AccessScope, OpKind, UnknownScope};
-pub use store::{Entry, EntrySink, Hit, Kind, LastName, Meta, Query, Sink, Store, Version, Walk};
+pub use store::{Entry, EntrySink, Hit, Kind, LastName, Meta, Query, Sink, Store, Version, Versioned, Walk};
 pub use text::{SNIFF, TextKind, suited_to};
 pub use vfs::{BuildError, MAX_EXPANSION, Refused, Vfs};
+pub use view::View;
 pub use workspace::{Mount, Origin, Territory, Workspace};

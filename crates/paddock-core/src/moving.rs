@@ -7,13 +7,14 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::call::Call;
-use crate::change::{Act, ChangeSet, Expect};
+use crate::change::{Act, Applied, AppliedChange, Before, ChangeSet, Expect};
 use crate::decision::Decision;
 use crate::error::ErrorKind;
 use crate::names::TEMP_PREFIX;
 use crate::path::{LogicalPath, RelPath, RelPathBuf};
 use crate::place::Place;
 use crate::plan::{CarryStep, Effect, EffectKind, Outcome, Work};
+use crate::ports::PartDone;
 use crate::scope::OpKind;
 use crate::store::{Kind, LastName};
 use crate::vfs::{Refused, Settled, Vfs, below, delete, refusal, store_refusal};
@@ -110,12 +111,32 @@ impl Vfs {
             .expand_as(call, asked, workspace, aside.as_rel(), &stands_at)
             .and_then(|held| self.rename(call, asked, workspace, aside.clone(), to.1.clone()).map(|()| held.len()));
         match arrived {
-            Ok(held) => Ok(Outcome::Changed { version: None, created: true, replacements: 0, paths: held + 1 }),
+            Ok(held) => {
+                self.tell_moved(call, asked, workspace, from.1.clone(), to.1.clone())?;
+                Ok(Outcome::Changed { version: None, created: true, replacements: 0, paths: held + 1 })
+            }
             Err(refused) => {
                 self.rename(call, asked, workspace, aside, from.1.clone())?;
                 Err(refused)
             }
         }
+    }
+
+    /// The Journal hears of one move, not of the way it took.
+    fn tell_moved(
+        &self,
+        call: &Call<'_>,
+        asked: &LogicalPath,
+        workspace: usize,
+        from: RelPathBuf,
+        to: RelPathBuf,
+    ) -> Result<(), Refused> {
+        let set = ChangeSet::one(from, Act::Move { to }, Expect::Any);
+        let moved = AppliedChange { created: true, before: Before::Absent, ..AppliedChange::default() };
+        let applied = Applied { changes: vec![moved] };
+        let workspace = &self.workspaces[workspace];
+        let done = PartDone { part: 0, workspace, set: &set, applied: &applied };
+        self.journal.part_done(call, &done).map_err(|e| refusal(asked, e))
     }
 
     fn rename(

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::alter::Alteration;
 use crate::change::{ChangeSet, Expect};
 use crate::edit::Replacement;
 use crate::glob::PathGlob;
@@ -79,6 +80,13 @@ pub enum Operation {
         /// With everything below it.
         recursive: bool,
     },
+    /// Several changes as one.
+    Alter {
+        /// The path that stands for all of them.
+        path: LogicalPath,
+        /// Each change, in the order in which they are made.
+        alterations: Vec<Alteration>,
+    },
 }
 
 impl Operation {
@@ -95,6 +103,7 @@ impl Operation {
             Self::MakeDir { .. } => OpKind::MakeDir,
             Self::Move { .. } => OpKind::MoveFrom,
             Self::Delete { .. } => OpKind::Delete,
+            Self::Alter { alterations, .. } => alterations.first().map_or(OpKind::Write, |first| first.how.op()),
         }
     }
 
@@ -107,6 +116,7 @@ impl Operation {
             | Self::Write { path, .. }
             | Self::Append { path, .. }
             | Self::Edit { path, .. }
+            | Self::Alter { path, .. }
             | Self::MakeDir { path }
             | Self::Move { from: path, .. }
             | Self::Delete { path, .. } => path,
@@ -227,6 +237,8 @@ pub(crate) enum Work {
         workspace: usize,
         set: ChangeSet,
     },
+    /// Several sets, one after the other, each for one Workspace.
+    Parts(Vec<(usize, ChangeSet)>),
     /// A directory within one Workspace: from one path to another.
     MoveDir {
         workspace: usize,

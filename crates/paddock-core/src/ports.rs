@@ -8,11 +8,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::call::Call;
+use crate::change::{Applied, ChangeSet};
 use crate::error::Result;
 use crate::path::LogicalPath;
 use crate::plan::Plan;
 use crate::store::Sink;
 use crate::vfs::Refused;
+use crate::workspace::Workspace;
 
 /// How much harm a call can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,14 +81,30 @@ pub struct Token {
     pub(crate) plan: u64,
 }
 
-/// Records effects around their execution, so that what was cut off can be told from what was done.
+/// Records effects around their execution, so that what was cut off can be told from what was done, and what was
+/// done can be undone.
 pub trait Journal: Send + Sync {
+    /// Is what changes replace to be kept, so that they can be undone?
+    fn keeps(&self) -> bool;
     /// Durable before the first part of the plan runs.
     fn begin(&self, call: &Call<'_>, plan: &Plan) -> Result<()>;
     /// One part of the plan is done.
-    fn part_done(&self, call: &Call<'_>, part: usize) -> Result<()>;
+    fn part_done(&self, call: &Call<'_>, done: &PartDone<'_>) -> Result<()>;
     /// The plan is over.
     fn end(&self, call: &Call<'_>, completed: bool);
+}
+
+/// A part of a plan: what one Store made of its changes.
+#[derive(Debug, Clone, Copy)]
+pub struct PartDone<'a> {
+    /// Which part, counted from 0.
+    pub part: usize,
+    /// Where.
+    pub workspace: &'a Workspace,
+    /// What was asked of the Store.
+    pub set: &'a ChangeSet,
+    /// What became of it.
+    pub applied: &'a Applied,
 }
 
 /// A Journal for where nothing has to survive the process.
@@ -94,11 +112,15 @@ pub trait Journal: Send + Sync {
 pub struct NoJournal;
 
 impl Journal for NoJournal {
+    fn keeps(&self) -> bool {
+        false
+    }
+
     fn begin(&self, _: &Call<'_>, _: &Plan) -> Result<()> {
         Ok(())
     }
 
-    fn part_done(&self, _: &Call<'_>, _: usize) -> Result<()> {
+    fn part_done(&self, _: &Call<'_>, _: &PartDone<'_>) -> Result<()> {
         Ok(())
     }
 

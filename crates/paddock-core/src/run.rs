@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use crate::call::Call;
-use crate::change::{Act, Applied, ChangeSet, Expect};
+use crate::change::{Act, Applied, ChangeSet, Expect, Kept};
 use crate::error::{ErrorKind, Result as StoreResult};
 use crate::path::{LogicalPath, RelPath};
 use crate::plan::{CarryStep, Outcome, Plan, Search, Work};
-use crate::ports::Token;
+use crate::ports::{PartDone, Token};
 use crate::scope::OpKind;
-use crate::store::{Hit, Kind, LastName, Query};
+use crate::store::{Hit, Kind, LastName, Meta, Query};
 use crate::vfs::{Refused, Vfs, refusal, store_refusal};
 
 /// The largest file that moves from one Store to another.
@@ -38,7 +38,7 @@ impl Vfs {
                 self.browse(call, plan.kind, &browse, glob.as_deref()).map(Outcome::Entries)
             }
             Work::Search(search) => self.run_search(call, &plan.asked, &search),
-            Work::Change { .. } | Work::MoveDir { .. } | Work::Carry { .. } | Work::Deliver { .. } => {
+            Work::Change { .. } | Work::Parts(_) | Work::MoveDir { .. } | Work::Carry { .. } | Work::Deliver { .. } => {
                 Err(Refused::Gate("a plan that only looks holds a change".to_owned()))
             }
         }
@@ -48,26 +48,38 @@ impl Vfs {
         let asked = plan.asked;
         match plan.work {
             Work::Change { workspace, set } => {
-                let applied = self.apply(call, workspace, &set).map_err(|e| refusal(&asked, e))?;
-                self.journal.part_done(call, 0).map_err(|e| refusal(&asked, e))?;
+                let applied = self.apply(call, 0, workspace, set).map_err(|e| refusal(&asked, e))?;
                 Ok(summary(&applied))
             }
             Work::Deliver { workspace, set } => {
                 let Some(set) = set else { return Ok(Outcome::Accepted) };
                 // Told or not told would each say something about what was there.
-                let _ = self.apply(call, workspace, &set);
+                let _ = self.apply(call, 0, workspace, set);
                 Ok(Outcome::Accepted)
             }
+            Work::Parts(parts) => {
+                let mut all = Applied::default();
+                for (part, (workspace, set)) in parts.into_iter().enumerate() {
+                    let applied = self.apply(call, part, workspace, set).map_err(|e| refusal(&asked, e))?;
+                    all.changes.extend(applied.changes);
+                }
+                Ok(summary(&all))
+            }
             Work::MoveDir { workspace, from, to } => self.move_dir(call, &asked, workspace, &from, &to),
-            Work::Carry { from, to, steps, removals } => self.carry(call, &asked, from, to, &steps, &removals),
+            Work::Carry { from, to, steps, removals } => self.carry(call, &asked, from, to, &steps, removals),
             Work::Read { .. } | Work::Browse { .. } | Work::Search(_) => {
                 Err(Refused::Gate("a plan that changes holds no change".to_owned()))
             }
         }
     }
 
-    fn apply(&self, call: &Call<'_>, workspace: usize, set: &ChangeSet) -> StoreResult<Applied> {
-        self.workspaces[workspace].mount.store.apply(call, set)
+    /// Has a Store make one part of a plan, and tells the Journal.
+    fn apply(&self, call: &Call<'_>, part: usize, workspace: usize, set: ChangeSet) -> StoreResult<Applied> {
+        let workspace = &self.workspaces[workspace];
+        let set = set.within(workspace.quota, self.journal.keeps());
+        let applied = workspace.mount.store.apply(call, &set)?;
+        self.journal.part_done(call, &PartDone { part, workspace, set: &set, applied: &applied })?;
+        Ok(applied)
     }
 
     /// Copies first and removes last: a run that is cut off leaves both, never neither.
@@ -78,7 +90,7 @@ impl Vfs {
         from: usize,
         to: usize,
         steps: &[CarryStep],
-        removals: &ChangeSet,
+        removals: ChangeSet,
     ) -> Result<Outcome, Refused> {
         let fail = |e| refusal(asked, e);
         for (part, step) in steps.iter().enumerate() {
@@ -87,11 +99,9 @@ impl Vfs {
                 _ => Act::Write { content: self.content(call, asked, from, step.from.as_rel())?, mode: step.mode },
             };
             let expect = if step.kind == Kind::Dir { Expect::Any } else { Expect::Absent };
-            self.apply(call, to, &ChangeSet::one(step.to.clone(), act, expect)).map_err(fail)?;
-            self.journal.part_done(call, part).map_err(fail)?;
+            self.apply(call, part, to, ChangeSet::one(step.to.clone(), act, expect)).map_err(fail)?;
         }
-        self.apply(call, from, removals).map_err(fail)?;
-        self.journal.part_done(call, steps.len()).map_err(fail)?;
+        self.apply(call, steps.len(), from, removals).map_err(fail)?;
         Ok(Outcome::Changed { version: None, created: true, replacements: 0, paths: steps.len() })
     }
 
@@ -129,6 +139,27 @@ impl Vfs {
         }
         let meta = read.map_err(|e| refusal(asked, e))?;
         Ok(Outcome::Read { bytes, meta })
+    }
+
+    /// Bytes of what a Store kept when a path changed. For a person who looks at the past of what the agent's
+    /// Workspaces hold; the path is judged as for a read.
+    pub fn recall(
+        &self,
+        call: &Call<'_>,
+        asked: &LogicalPath,
+        kept: &Kept,
+        range: &Range<u64>,
+    ) -> Result<(Vec<u8>, Meta), Refused> {
+        let decision = self.judge(OpKind::Read, asked);
+        let Some((index, rel)) = self.route(asked).filter(|_| decision.allowed()) else {
+            return Err(Refused::Denied(Box::new(decision.denial(asked))));
+        };
+        let store = &self.workspaces[index].mount.store;
+        let past = store.versioned().ok_or_else(|| store_refusal(asked, ErrorKind::NotKept))?;
+        let mut bytes = Vec::new();
+        let read = past.recall(call, &self.place(index, rel), kept, range.clone(), &mut bytes);
+        let meta = read.map_err(|e| refusal(asked, e))?;
+        Ok((bytes, meta))
     }
 
     fn run_search(&self, call: &Call<'_>, asked: &LogicalPath, search: &Search) -> Result<Outcome, Refused> {

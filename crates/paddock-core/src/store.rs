@@ -9,7 +9,7 @@ use std::ops::{ControlFlow, Range};
 use std::time::SystemTime;
 
 use crate::call::Call;
-use crate::change::{Applied, ChangeSet};
+use crate::change::{Applied, ChangeSet, Kept, Usage};
 use crate::error::Result;
 use crate::glob::PathGlob;
 use crate::path::{RelPath, RelPathBuf};
@@ -41,6 +41,30 @@ pub trait Store: Send + Sync {
 
     /// Makes every change of the set. The only mutation there is.
     fn apply(&self, call: &Call<'_>, set: &ChangeSet) -> Result<Applied>;
+
+    /// What the Store knows of its past, where it keeps any.
+    fn versioned(&self) -> Option<&dyn Versioned> {
+        None
+    }
+}
+
+/// The past of a Store: what changes replaced, and a moment that can be held on to.
+pub trait Versioned: Send + Sync {
+    /// As [`Store::read`], of what was kept when the path changed.
+    fn recall(
+        &self,
+        call: &Call<'_>,
+        at: &Place<'_>,
+        kept: &Kept,
+        range: Range<u64>,
+        out: &mut Vec<u8>,
+    ) -> Result<Meta>;
+
+    /// What was kept is not needed any more.
+    fn release(&self, call: &Call<'_>, kept: &[Kept]) -> Result<()>;
+
+    /// What the Mount holds.
+    fn usage(&self, call: &Call<'_>) -> Result<Usage>;
 }
 
 /// What [`Store::resolve`] does with a link as the last name.

@@ -142,7 +142,6 @@ impl Vfs {
         gate: Arc<dyn Gate>,
         journal: Arc<dyn Journal>,
     ) -> Result<Self, BuildError> {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
         workspaces.sort_by(|a, b| a.prefix.cmp(&b.prefix));
         if let Some(pair) = workspaces.windows(2).find(|pair| pair[0].prefix == pair[1].prefix) {
             return Err(BuildError::SamePrefix {
@@ -151,9 +150,19 @@ impl Vfs {
                 second: pair[1].origin.clone(),
             });
         }
+        let vfs = Self::assemble(workspaces, gate, journal);
+        match vfs.find_alias() {
+            Some(alias) => Err(alias),
+            None => Ok(vfs),
+        }
+    }
+
+    /// Puts together what is known to be in tree order.
+    fn assemble(workspaces: Vec<Workspace>, gate: Arc<dyn Gate>, journal: Arc<dyn Journal>) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         let allowing = |op| workspaces.iter().filter(move |w: &&Workspace| w.scope.allows(op));
         let allowed_in = OpKind::ALL.map(|op| allowing(op).map(|w| w.prefix.clone()).collect());
-        let vfs = Self {
+        Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             around: Surroundings::of(&workspaces),
             router: Router::new(workspaces.iter().map(|w| &w.prefix)),
@@ -161,11 +170,16 @@ impl Vfs {
             workspaces,
             gate,
             journal,
-        };
-        match vfs.find_alias() {
-            Some(alias) => Err(alias),
-            None => Ok(vfs),
         }
+    }
+
+    /// The same Workspaces for a person's own act: read-write, whatever the agent's scope. Hidden, guarded and
+    /// Paddock's own names still hold.
+    #[must_use]
+    pub fn for_person(&self, gate: Arc<dyn Gate>) -> Self {
+        let lift = |workspace: &Workspace| Workspace { scope: AccessScope::ReadWrite, ..workspace.clone() };
+        let workspaces: Vec<Workspace> = self.workspaces.iter().map(lift).collect();
+        Self::assemble(workspaces, gate, Arc::clone(&self.journal))
     }
 
     /// The Workspaces, in tree order.
@@ -213,6 +227,10 @@ impl Vfs {
         let kind = operation.kind();
         let operation = match operation {
             Operation::Read { path, range } => return self.plan_read(path, range),
+            Operation::Alter { path, alterations } => {
+                let (work, effects) = self.plan_alterations(call, alterations)?;
+                return Ok(self.new_plan(kind, path, work, effects));
+            }
             other => other,
         };
         let asked = operation.path().clone();
@@ -223,6 +241,7 @@ impl Vfs {
         let write_only = decision.workspace().is_some_and(|w| w.scope == AccessScope::WriteOnly);
         let (work, effects) = match operation {
             Operation::Read { path, range } => return self.plan_read(path, range),
+            Operation::Alter { alterations, .. } => self.plan_alterations(call, alterations)?,
             Operation::List(browse) => (Work::Browse { browse: Box::new(browse), glob: None }, Vec::new()),
             Operation::Find { browse, glob } => {
                 let (browse, glob) = (Box::new(browse), Some(Box::new(glob)));

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::change::Quota;
 use crate::names::NameRules;
 use crate::path::LogicalPath;
 use crate::scope::AccessScope;
@@ -76,6 +77,12 @@ impl Territory {
     }
 }
 
+impl fmt::Display for Territory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:/{}", self.realm, self.names.join("/"))
+    }
+}
+
 /// What backs a Workspace: the Store, and the place it reaches.
 #[derive(Clone)]
 pub struct Mount {
@@ -104,12 +111,13 @@ pub struct Workspace {
     pub(crate) mount: Mount,
     pub(crate) names: NameRules,
     pub(crate) origin: Origin,
+    pub(crate) quota: Quota,
 }
 
 impl Workspace {
     /// A Workspace with no hidden names and every guarded name guarded.
     pub fn new(prefix: LogicalPath, scope: AccessScope, mount: Mount) -> Self {
-        Self { prefix, scope, mount, names: NameRules::default(), origin: Origin::unknown() }
+        Self { prefix, scope, mount, names: NameRules::default(), origin: Origin::unknown(), quota: Quota::default() }
     }
 
     /// With these name rules.
@@ -124,6 +132,23 @@ impl Workspace {
     pub fn with_origin(mut self, origin: Origin) -> Self {
         self.origin = origin;
         self
+    }
+
+    /// With bounds on what it may hold.
+    #[must_use]
+    pub fn with_quota(mut self, quota: Quota) -> Self {
+        self.quota = quota;
+        self
+    }
+
+    /// The most it may hold.
+    pub fn quota(&self) -> Quota {
+        self.quota
+    }
+
+    /// The place behind it, where that is known.
+    pub fn territory(&self) -> Option<&Territory> {
+        self.mount.territory.as_ref()
     }
 
     /// The logical directory.

@@ -303,6 +303,12 @@ impl Tree {
             Act::MakeDir => self.make_dir(path),
             Act::Move { to } => self.move_to(path, to.as_rel()),
             Act::Delete => self.delete(path),
+            Act::Restore { .. } => Err(ErrorKind::NotKept.into()),
+            Act::Truncate { len } => {
+                let content = there.ok_or(ErrorKind::NotFound)?.content()?;
+                let content = part(content, &(0..*len)).to_vec();
+                self.write(path, content, None)
+            }
         }
     }
 
@@ -315,7 +321,7 @@ impl Tree {
         self.make_parents(path);
         let mode = kept.or(mode).unwrap_or(NEW_FILE);
         let version = self.put(path.as_str(), Body::File(Arc::new(content)), mode);
-        Ok(AppliedChange { version: Some(version), created: kept.is_none(), replacements: 0 })
+        Ok(AppliedChange { version: Some(version), created: kept.is_none(), ..AppliedChange::default() })
     }
 
     fn append(&mut self, path: RelPath<'_>, addition: &[u8]) -> Result<AppliedChange> {
@@ -344,7 +350,7 @@ impl Tree {
         let created = version.is_none();
         self.make_dirs(path.as_str());
         let version = version.or_else(|| self.nodes.get(&key(path.as_str())).map(|node| node.version));
-        Ok(AppliedChange { version, created, replacements: 0 })
+        Ok(AppliedChange { version, created, ..AppliedChange::default() })
     }
 
     fn move_to(&mut self, from: RelPath<'_>, to: RelPath<'_>) -> Result<AppliedChange> {
@@ -365,7 +371,7 @@ impl Tree {
                 self.nodes.insert(TreeOrder(new), node);
             }
         }
-        Ok(AppliedChange { version: Some(version), created: true, replacements: 0 })
+        Ok(AppliedChange { version: Some(version), created: true, ..AppliedChange::default() })
     }
 
     fn delete(&mut self, path: RelPath<'_>) -> Result<AppliedChange> {

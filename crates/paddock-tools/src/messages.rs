@@ -209,6 +209,12 @@ fn store_error(path: &LogicalPath, kind: &ErrorKind) -> Answer {
             told(Verdict::Failed, "too_large", format!("is too large for one call: {what} is over {limit}."))
         }
         ErrorKind::Full => failed("full", "cannot be written: no space is left. Delete something, or ask a person."),
+        ErrorKind::OverQuota { what, limit } => told(
+            Verdict::Failed,
+            "over_quota",
+            format!("cannot grow: its Workspace may hold {limit} {what} and no more. Delete something, or ask a person."),
+        ),
+        ErrorKind::NotKept => failed("not_kept", "cannot be put back: what was there before is no longer kept."),
         ErrorKind::HostRefuses => {
             failed("host_refuses", "cannot be opened: the host refuses. A person has to allow it.")
         }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use paddock_core::{
     AccessScope, AgentName, Call, CallId, Cancel, EffectKind, ErrorKind, Expect, Gate, Journal, Mount, NoJournal,
-    Operation, Outcome, Passed, Permit, Plan, Refused, Request, Result as StoreResult, Risk, Store, Token, Vfs,
-    Workspace,
+    Operation, Outcome, PartDone, Passed, Permit, Plan, Refused, Request, Result as StoreResult, Risk, Store, Token,
+    Vfs, Workspace,
 };
 use paddock_stores::MemoryStore;
 use paddock_stores::conformance::world::{browse, path_of, rename, write};
@@ -41,8 +41,12 @@ impl Journal for Notes {
         Ok(())
     }
 
-    fn part_done(&self, _: &Call<'_>, part: usize) -> StoreResult<()> {
-        self.add(format!("part {part}"));
+    fn keeps(&self) -> bool {
+        false
+    }
+
+    fn part_done(&self, _: &Call<'_>, done: &PartDone<'_>) -> StoreResult<()> {
+        self.add(format!("part {}", done.part));
         Ok(())
     }
 
@@ -209,7 +213,10 @@ fn a_journal_that_cannot_write_stops_the_plan_before_it_starts() {
         fn begin(&self, _: &Call<'_>, _: &Plan) -> StoreResult<()> {
             Err(ErrorKind::Full.into())
         }
-        fn part_done(&self, _: &Call<'_>, _: usize) -> StoreResult<()> {
+        fn keeps(&self) -> bool {
+            false
+        }
+        fn part_done(&self, _: &Call<'_>, _: &PartDone<'_>) -> StoreResult<()> {
             Ok(())
         }
         fn end(&self, _: &Call<'_>, _: bool) {}

@@ -222,6 +222,8 @@ fn kinds() -> Vec<Option<ErrorKind>> {
         ErrorKind::BadPattern("unclosed group".to_owned()),
         ErrorKind::TooLarge { what: "the file", limit: 7 },
         ErrorKind::Full,
+        ErrorKind::OverQuota { what: "bytes", limit: 7 },
+        ErrorKind::NotKept,
         ErrorKind::HostRefuses,
         ErrorKind::Busy,
         ErrorKind::Cancelled,

@@ -1,0 +1,160 @@
+//! Several changes judged and made as one: undo, restore, the applying of a fork, what a command did.
+//!
+//! Every path is judged as if it had been asked for alone, with links on the way resolved first. One denied path
+//! refuses the whole. Changes of one Store are one [`ChangeSet`]; where several Stores are touched, each is a part.
+
+use crate::call::Call;
+use crate::change::{Act, Change, ChangeSet, Expect, Kept};
+use crate::error::ErrorKind;
+use crate::path::LogicalPath;
+use crate::plan::{Effect, EffectKind, Work};
+use crate::scope::{AccessScope, OpKind};
+use crate::store::{Kind, LastName};
+use crate::vfs::{Refused, Settled, Vfs, store_refusal};
+
+/// One change of several that belong together, in logical paths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alteration {
+    /// What changes.
+    pub path: LogicalPath,
+    /// How.
+    pub how: Alter,
+    /// What must be true before.
+    pub expect: Expect,
+}
+
+/// What happens to one path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Alter {
+    /// The content becomes this.
+    Write {
+        /// The whole content.
+        content: Vec<u8>,
+        /// The mode of a new file, where it is known.
+        mode: Option<u32>,
+    },
+    /// What its Store kept is there again.
+    Restore(Kept),
+    /// Only this many bytes of the beginning stay.
+    Truncate(u64),
+    /// A directory is made.
+    MakeDir,
+    /// A file, a link or an empty directory goes.
+    Delete,
+    /// It goes elsewhere in the same Workspace.
+    Move {
+        /// Where nothing may be.
+        to: LogicalPath,
+    },
+}
+
+impl Alter {
+    pub(crate) fn op(&self) -> OpKind {
+        match self {
+            Self::Write { .. } | Self::Restore(_) | Self::Truncate(_) => OpKind::Write,
+            Self::MakeDir => OpKind::MakeDir,
+            Self::Delete => OpKind::Delete,
+            Self::Move { .. } => OpKind::MoveFrom,
+        }
+    }
+}
+
+impl Vfs {
+    pub(crate) fn plan_alterations(
+        &self,
+        call: &Call<'_>,
+        alterations: Vec<Alteration>,
+    ) -> Result<(Work, Vec<Effect>), Refused> {
+        let mut parts: Vec<(usize, Vec<Change>)> = Vec::new();
+        let mut effects = Vec::new();
+        for alteration in alterations {
+            let (workspace, change) = self.plan_alteration(call, alteration, &mut effects)?;
+            match parts.last_mut() {
+                Some((last, changes)) if *last == workspace => changes.push(change),
+                _ => parts.push((workspace, vec![change])),
+            }
+        }
+        let parts = parts.into_iter().map(|(workspace, changes)| (workspace, ChangeSet::new(changes))).collect();
+        Ok((Work::Parts(parts), effects))
+    }
+
+    fn plan_alteration(
+        &self,
+        call: &Call<'_>,
+        alteration: Alteration,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(usize, Change), Refused> {
+        let Alteration { path: asked, how, expect } = alteration;
+        let settled = self.settle(call, how.op(), &asked, LastName::Keep)?;
+        if self.workspaces[settled.workspace].scope == AccessScope::WriteOnly {
+            let why = "in a write-only Workspace files are only written, appended to and edited";
+            return Err(Refused::Misuse { path: asked, why });
+        }
+        let kind = settled.meta.as_ref().map(|meta| meta.kind);
+        let mut effect = |path: &LogicalPath, what, here: bool| {
+            let before = settled.meta.as_ref().filter(|_| here).map(|meta| meta.version);
+            effects.push(Effect { path: path.clone(), what, before });
+        };
+        let act = match how {
+            Alter::Write { content, mode } => {
+                effect(&settled.path, replaces(kind), true);
+                Act::Write { content, mode }
+            }
+            Alter::Restore(kept) => {
+                effect(&settled.path, replaces(kind), true);
+                Act::Restore { kept }
+            }
+            Alter::Truncate(len) => {
+                effect(&settled.path, EffectKind::Replace, true);
+                Act::Truncate { len }
+            }
+            Alter::MakeDir => {
+                effect(&settled.path, EffectKind::MakeDir, false);
+                Act::MakeDir
+            }
+            Alter::Delete => {
+                self.refuse_holding_workspaces(OpKind::Delete, &asked, &settled.path)?;
+                effect(&settled.path, EffectKind::Delete, true);
+                Act::Delete
+            }
+            Alter::Move { to } => {
+                let dest = self.judge_move(call, &asked, &settled, kind, &to)?;
+                effect(&settled.path, EffectKind::MoveAway, true);
+                effect(&dest.path, EffectKind::MoveHere, false);
+                Act::Move { to: dest.rel }
+            }
+        };
+        Ok((settled.workspace, Change { path: settled.rel, act, expect }))
+    }
+
+    /// Judges both ends of a move within a Workspace, and everything that goes along.
+    fn judge_move(
+        &self,
+        call: &Call<'_>,
+        asked: &LogicalPath,
+        from: &Settled,
+        kind: Option<Kind>,
+        to: &LogicalPath,
+    ) -> Result<Settled, Refused> {
+        let kind = kind.ok_or_else(|| store_refusal(asked, ErrorKind::NotFound))?;
+        let dest = self.settle(call, OpKind::MoveTo, to, LastName::Keep)?;
+        let arrival = self.judge_kind(OpKind::MoveTo, &dest.path, kind);
+        if !arrival.allowed() {
+            return Err(Refused::Denied(Box::new(arrival.denial(to))));
+        }
+        if dest.workspace != from.workspace {
+            let why = "a change of several paths moves things only within a Workspace";
+            return Err(Refused::Misuse { path: to.clone(), why });
+        }
+        if kind == Kind::Dir {
+            self.refuse_holding_workspaces(OpKind::MoveFrom, asked, &from.path)?;
+            let stands_at = [(OpKind::MoveFrom, &from.path), (OpKind::MoveTo, &dest.path)];
+            self.expand_as(call, asked, from.workspace, from.rel.as_rel(), &stands_at)?;
+        }
+        Ok(dest)
+    }
+}
+
+fn replaces(there: Option<Kind>) -> EffectKind {
+    if there.is_some() { EffectKind::Replace } else { EffectKind::Create }
+}
