@@ -52,7 +52,8 @@ pub use place::Place;
 pub use plan::{Browse, Effect, EffectKind, Entries, Found, Hits, Operation, Outcome, Plan, Search};
 pub use policy::AgentPolicy;
 pub use ports::{
-    CommandRunner, CommandSpec, Gate, Journal, NoJournal, Output, PartDone, Passed, Permit, Ran, Request, Risk, Token,
+    Audit, CallRecord, CommandRunner, CommandSpec, Gate, Journal, NoAudit, NoJournal, Output, PartDone, Passed, Permit,
+    Ran, Request, Risk, Token,
 };
 pub use scope::{AccessScope, OpKind, UnknownScope};
 pub use store::{Entry, EntrySink, Hit, Kind, LastName, Meta, Query, Sink, Store, Version, Versioned, Walk};

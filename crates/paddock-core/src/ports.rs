@@ -2,12 +2,13 @@
 //!
 //! - [`Gate`]: may this plan run now? The only source of a [`Token`], without which nothing runs.
 //! - [`Journal`]: what is about to change and what became of it.
+//! - [`Audit`]: what became of every call.
 //! - [`CommandRunner`]: runs a command under the same policy; implemented in a crate of its own.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::call::Call;
+use crate::call::{AgentName, Call, CallId};
 use crate::change::{Applied, ChangeSet};
 use crate::error::Result;
 use crate::path::LogicalPath;
@@ -125,6 +126,50 @@ impl Journal for NoJournal {
     }
 
     fn end(&self, _: &Call<'_>, _: bool) {}
+}
+
+/// Told of every call when it is over, denials and bad calls included. What is told never holds contents.
+pub trait Audit: Send + Sync {
+    /// Keeps the record. That of a call with an effect is as durable as promised when this returns; without it the
+    /// call is not acknowledged.
+    fn record(&self, record: &CallRecord<'_>) -> Result<()>;
+}
+
+/// What the audit keeps of one call.
+#[derive(Debug, Clone, Copy)]
+pub struct CallRecord<'a> {
+    /// The call.
+    pub call: CallId,
+    /// Who called.
+    pub agent: &'a AgentName,
+    /// The tool, or the command of a person.
+    pub tool: &'a str,
+    /// The first path of the call as it was asked for, if it named one.
+    pub path: &'a str,
+    /// The Workspace that the path belongs to.
+    pub workspace: Option<&'a LogicalPath>,
+    /// What became of it: done, denied, failed, invalid, parked.
+    pub outcome: &'a str,
+    /// Why not, in a word for programs; empty when it was done.
+    pub reason: &'a str,
+    /// Its risk, where it got as far as being weighed.
+    pub risk: Option<Risk>,
+    /// How many bytes of content went in or came out.
+    pub bytes: u64,
+    /// How long it took.
+    pub took: Duration,
+    /// Did it change anything, or try to?
+    pub effect: bool,
+}
+
+/// An Audit for where nothing is kept.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoAudit;
+
+impl Audit for NoAudit {
+    fn record(&self, _: &CallRecord<'_>) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// A command to run inside an agent's Workspaces.

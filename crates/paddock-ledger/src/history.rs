@@ -1,0 +1,1 @@
+//! What each call changed, and how to take it back.
