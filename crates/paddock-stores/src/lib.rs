@@ -14,6 +14,7 @@ mod ignores;
 mod memory;
 mod physical;
 pub mod search;
+pub mod virtual_store;
 
 pub use memory::MemoryStore;
 pub use physical::{Durability, HardLinks, PhysicalStore, TEMP_PREFIX};
