@@ -7,9 +7,15 @@
 
 mod error;
 mod schema;
+mod sqlite;
+mod sync;
 
 pub use error::{DbError, Result};
 pub use schema::{Migration, Schema};
+pub use sqlite::Sqlite;
+
+/// The SQLite this crate uses, for those who write statements.
+pub use rusqlite;
 
 /// What a commit survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

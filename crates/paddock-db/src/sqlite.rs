@@ -1,0 +1,304 @@
+//! A SQLite database: one writer and pooled readers, opened when first used.
+//!
+//! # What a commit survives
+//!
+//! The database keeps a write-ahead log with `synchronous = NORMAL`, whatever the [`Durability`]: a commit is then in the
+//! kernel's hands, which is all that [`Durability::Process`] promises. For [`Durability::Disk`] the log is synced after the
+//! commit through a descriptor of our own, *after* the turn to write was passed on, so that one sync serves every thread
+//! that committed in the meantime. Why that is enough:
+//!
+//! - All frames of the commit were written to the log before `COMMIT` returned, behind all earlier ones, in one file. A sync
+//!   of the file, through whichever descriptor, makes all of them durable, and the log's header before them.
+//! - A checkpoint that runs between the commit and our sync moves frames into the database. With `NORMAL` it
+//!   syncs the log before it writes the first page, and the database before it allows the log to begin anew. So when our frames are
+//!   overwritten, they are already durable where they went, and our sync has nothing left to do.
+//! - The log begins anew with a new salt in a header that SQLite syncs before the first frame. Old frames behind it
+//!   do not match the salt and are not replayed.
+//! - The log is deleted only by the last connection to close, after a full checkpoint, and only if no other connection has the database
+//!   open. Our writer does, from before the commit on. When the writer itself is reopened, the descriptor is too; who still
+//!   holds the old one syncs a file whose content is durable elsewhere.
+//! - The names of database and log are made durable when the writer opens.
+//!
+//! Others may *read* a commit before it is durable. Whoever builds on what it read inside [`Sqlite::write`] is
+//! safe, also if it changed nothing: the sync at the end covers every commit that it saw.
+//!
+//! A sync that fails leaves open whether the commit survives; the error says so. Nothing is acknowledged afterwards until the whole log
+//! has been moved into the database and synced there.
+//!
+//! # Must never
+//!
+//! Open the database's file or its `-shm` by itself (see `open.rs`), know what is stored, or acknowledge before it is true.
+
+mod backup;
+mod group;
+mod migrate;
+mod open;
+mod queue;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use self::group::GroupSync;
+use self::open::Writer;
+use self::queue::{Queue, Refused, Turn, beside};
+use crate::sync::lock;
+use crate::{DbError, Durability, Result, Schema};
+
+/// Connections kept for readers that come; more are opened while more read at once, and closed afterwards.
+const IDLE_READERS: usize = 8;
+
+/// How long the first reader waits to make the tables, if nobody did.
+const FIRST_USE: Duration = Duration::from_secs(30);
+
+/// Up to this size the log is left for the next process: reading it again is cheaper than the syncs of a checkpoint.
+const LOG_LEFT_BEHIND: u64 = 1 << 20;
+
+/// A SQLite database. Cheap to clone; making one touches nothing on the disk.
+#[derive(Debug, Clone)]
+pub struct Sqlite {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    path: PathBuf,
+    name: String,
+    schemas: Vec<Schema>,
+    durability: Durability,
+    queue: Queue,
+    writer: Mutex<Option<Writer>>,
+    readers: Mutex<Vec<Connection>>,
+    group: GroupSync,
+    ready: AtomicBool,
+}
+
+impl Sqlite {
+    /// The database at `path` with the tables of these owners.
+    pub fn new(path: PathBuf, schemas: Vec<Schema>, durability: Durability) -> Self {
+        let path = std::path::absolute(&path).unwrap_or(path);
+        let shared = Shared {
+            name: path.display().to_string(),
+            path,
+            schemas,
+            durability,
+            queue: Queue::new(),
+            writer: Mutex::new(None),
+            readers: Mutex::new(Vec::new()),
+            group: GroupSync::default(),
+            ready: AtomicBool::new(false),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.shared.path
+    }
+
+    /// What a statement's error means for this database.
+    pub fn error(&self, error: rusqlite::Error) -> DbError {
+        DbError::of_sqlite(&self.shared.name, error)
+    }
+
+    /// Reads in one snapshot. Many may read at once, also while somebody writes.
+    pub fn read<T, E: From<DbError>>(&self, look: impl FnOnce(&Connection) -> Result<T, E>) -> Result<T, E> {
+        let conn = self.reader()?;
+        let snapshot = conn.unchecked_transaction().map_err(|error| self.error(error))?;
+        let seen = look(&snapshot);
+        let ended = snapshot.rollback();
+        if ended.is_ok() {
+            self.put_back(conn);
+        }
+        seen
+    }
+
+    /// Changes the database: all of `change` or, when it fails, nothing.
+    ///
+    /// Waits for its turn among threads and processes, not past `until`. Returns when the change is as durable as was
+    /// promised. `change` must be short: everybody else waits for it.
+    pub fn write<T, E: From<DbError>>(
+        &self,
+        until: Instant,
+        change: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let turn = self.turn(until)?;
+        let mut slot = self.writer(until)?;
+        let Some(writer) = slot.as_mut() else { return Err(self.busy().into()) };
+        let changed = self.transaction(writer, until, change);
+        if changed.is_err() && !writer.conn.is_autocommit() {
+            *slot = None;
+            return changed;
+        }
+        let log = writer.log.clone();
+        let done = changed?;
+        let ticket = self.shared.group.committed();
+        drop(slot);
+        drop(turn);
+        if self.shared.durability == Durability::Disk {
+            self.shared.group.wait(ticket, &log).map_err(|errno| DbError::unsynced(&self.shared.name, errno))?;
+        }
+        Ok(done)
+    }
+
+    /// What a thorough look finds wrong; nothing when the database is whole, or not there.
+    pub fn check(&self) -> Result<Vec<String>> {
+        let found = self.findings();
+        match found {
+            Err(DbError::Corrupt { why, .. }) => Ok(vec![why]),
+            other => other,
+        }
+    }
+
+    /// Copies the database, as it is in one moment, into a new file at `to`. Others go on reading and writing.
+    ///
+    /// `progress` is told the pages done and the pages in all.
+    pub fn backup(&self, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
+        let conn = self.reader()?;
+        backup::copy(&conn, &self.shared.name, to, progress)?;
+        self.put_back(conn);
+        Ok(())
+    }
+
+    fn transaction<T, E: From<DbError>>(
+        &self,
+        writer: &mut Writer,
+        until: Instant,
+        change: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let tx = self.begin(&mut writer.conn, until)?;
+        let done = change(&tx)?;
+        tx.commit().map_err(|error| self.error(error))?;
+        Ok(done)
+    }
+
+    /// Somebody may write without standing in line; for them there is SQLite's own waiting.
+    fn begin<'c>(&self, conn: &'c mut Connection, until: Instant) -> Result<Transaction<'c>> {
+        let left = until.saturating_duration_since(Instant::now()).min(Duration::from_secs(3600));
+        conn.busy_timeout(left).map_err(|error| self.error(error))?;
+        Transaction::new(conn, TransactionBehavior::Immediate).map_err(|error| self.error(error))
+    }
+
+    fn turn(&self, until: Instant) -> Result<Turn<'_>> {
+        let shared = &*self.shared;
+        match shared.queue.turn(&shared.path, until) {
+            Ok(turn) => Ok(turn),
+            Err(Refused::Late) => Err(self.busy()),
+            Err(Refused::Broken(error)) => Err(DbError::of_io(&shared.name, &error)),
+        }
+    }
+
+    fn busy(&self) -> DbError {
+        DbError::Busy { name: self.shared.name.clone() }
+    }
+
+    /// The writer, opened and with the tables made. Called inside the turn to write.
+    fn writer(&self, until: Instant) -> Result<MutexGuard<'_, Option<Writer>>> {
+        let shared = &*self.shared;
+        let mut slot = lock(&shared.writer);
+        if slot.is_none() {
+            *slot = Some(self.open_writer(until)?);
+        } else if shared.group.is_suspect()
+            && let Some(writer) = slot.as_ref()
+        {
+            self.heal(writer)?;
+        }
+        Ok(slot)
+    }
+
+    fn open_writer(&self, until: Instant) -> Result<Writer> {
+        let shared = &*self.shared;
+        let mut writer = Writer::open(&shared.path, &shared.name, until)?;
+        if migrate::pending(&shared.name, &writer.conn, &shared.schemas)? {
+            self.transaction(&mut writer, until, |tx| migrate::run(&shared.name, tx, &shared.schemas))?;
+        }
+        Writer::settle(&shared.path, &shared.name, shared.durability)?;
+        shared.ready.store(true, Ordering::Release);
+        Ok(writer)
+    }
+
+    /// After a failed sync: brings every commit to the disk by another way, or refuses to go on.
+    fn heal(&self, writer: &Writer) -> Result<()> {
+        let stopped: bool = writer
+            .conn
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", (), |row| row.get(0))
+            .map_err(|error| self.error(error))?;
+        if stopped {
+            return Err(self.busy());
+        }
+        self.shared.group.healed();
+        Ok(())
+    }
+
+    fn reader(&self) -> Result<Connection> {
+        let pooled = lock(&self.shared.readers).pop();
+        match pooled {
+            Some(conn) => Ok(conn),
+            None => self.open_reader(),
+        }
+    }
+
+    fn open_reader(&self) -> Result<Connection> {
+        let shared = &*self.shared;
+        if shared.ready.load(Ordering::Acquire) {
+            if let Some(conn) = open::reader(&shared.path, &shared.name)? {
+                return Ok(conn);
+            }
+        } else if let Some(conn) = open::reader(&shared.path, &shared.name)?
+            && !migrate::pending(&shared.name, &conn, &shared.schemas)?
+        {
+            shared.ready.store(true, Ordering::Release);
+            return Ok(conn);
+        }
+        let until = Instant::now() + FIRST_USE;
+        let turn = self.turn(until)?;
+        drop(self.writer(until)?);
+        drop(turn);
+        open::reader(&shared.path, &shared.name)?.ok_or_else(|| DbError::Unreachable {
+            name: shared.name.clone(),
+            why: "it was deleted while it was being opened".to_owned(),
+        })
+    }
+
+    fn put_back(&self, conn: Connection) {
+        let mut readers = lock(&self.shared.readers);
+        if readers.len() < IDLE_READERS {
+            readers.push(conn);
+        }
+    }
+
+    fn findings(&self) -> Result<Vec<String>> {
+        let shared = &*self.shared;
+        let Some(conn) = open::reader(&shared.path, &shared.name)? else { return Ok(Vec::new()) };
+        let look = || -> rusqlite::Result<Vec<String>> {
+            let mut found = Vec::new();
+            let mut statement = conn.prepare("PRAGMA integrity_check")?;
+            for line in statement.query_map((), |row| row.get::<_, String>(0))? {
+                found.push(line?);
+            }
+            let mut statement = conn.prepare("PRAGMA foreign_key_check")?;
+            for table in statement.query_map((), |row| row.get::<_, String>(0))? {
+                found.push(format!("a row of {} refers to one that is not there", table?));
+            }
+            found.retain(|line| line != "ok");
+            Ok(found)
+        };
+        look().map_err(|error| self.error(error))
+    }
+}
+
+impl Drop for Shared {
+    /// Tidies the log away when it is large, so that the next process does not read it all again.
+    fn drop(&mut self) {
+        let large = rustix::fs::stat(beside(&self.path, "-wal"))
+            .is_ok_and(|stat| u64::try_from(stat.st_size).is_ok_and(|size| size > LOG_LEFT_BEHIND));
+        lock(&self.readers).clear();
+        if large && let Some(writer) = &*lock(&self.writer) {
+            let _ = writer.conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
+        }
+    }
+}

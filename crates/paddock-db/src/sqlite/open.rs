@@ -1,0 +1,166 @@
+//! Opening: the files of a database and the settings of a connection.
+//!
+//! The database and its shared memory are opened by SQLite alone: closing any descriptor of theirs would drop every lock that this
+//! process holds on them. So the file is *made* here without being opened, with the mode that SQLite then gives to the
+//! files it makes beside it.
+
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
+use rustix::fs::{Access, CWD, FileType, Mode};
+use rustix::io::Errno;
+
+use super::queue::beside;
+use crate::{DbError, Durability, Result};
+
+/// How long a connection that is no writer waits for SQLite's own locks: recovery after a crash, for one.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Statements kept compiled for each connection.
+const STATEMENTS: usize = 64;
+
+/// Nothing a foreign file could make SQLite run on its own; damage is noticed where it is met.
+const SETTINGS: &str = "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; \
+     PRAGMA cell_size_check = ON; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 2000; \
+     PRAGMA journal_size_limit = 16777216;";
+
+/// The one connection of a process that writes.
+#[derive(Debug)]
+pub(super) struct Writer {
+    pub(super) conn: Connection,
+    /// The write-ahead log, to sync it. SQLite takes no locks on this file.
+    pub(super) log: Arc<File>,
+}
+
+impl Writer {
+    /// Opens, and makes what is not there. Called inside the turn to write.
+    pub(super) fn open(path: &Path, name: &str, until: Instant) -> Result<Self> {
+        make_file(path).map_err(|error| DbError::of_io(name, &error))?;
+        let conn = connect(path, name)?;
+        if conn.is_readonly(MAIN_DB).map_err(|error| DbError::of_sqlite(name, error))? {
+            return Err(DbError::ReadOnly { name: name.to_owned() });
+        }
+        use_log(&conn, name, until)?;
+        let log = log_of(&conn, path).map_err(|error| DbError::of_io(name, &error))?;
+        Ok(Self { conn, log: Arc::new(log) })
+    }
+
+    /// Makes the names of the files durable, where that was asked for.
+    pub(super) fn settle(path: &Path, name: &str, durability: Durability) -> Result<()> {
+        match durability {
+            Durability::Process => Ok(()),
+            Durability::Disk => sync_directory(path).map_err(|error| DbError::of_io(name, &error)),
+        }
+    }
+}
+
+/// A connection that only reads, or nothing when the database is not there or not set up yet.
+pub(super) fn reader(path: &Path, name: &str) -> Result<Option<Connection>> {
+    match rustix::fs::stat(path) {
+        Ok(_) => {}
+        Err(Errno::NOENT) => return Ok(None),
+        Err(errno) => return Err(DbError::of_io(name, &errno.into())),
+    }
+    let conn = connect(path, name)?;
+    if !uses_log(&conn, name)? {
+        return Ok(None);
+    }
+    conn.execute_batch("PRAGMA query_only = ON; PRAGMA mmap_size = 134217728;")
+        .map_err(|error| DbError::of_sqlite(name, error))?;
+    Ok(Some(conn))
+}
+
+/// A connection with the settings that all have in common.
+pub(super) fn connect(path: &Path, name: &str) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags).map_err(|error| explained(path, name, error))?;
+    conn.set_prepared_statement_cache_capacity(STATEMENTS);
+    let set = || {
+        conn.busy_timeout(PATIENCE)?;
+        // A short-lived process must not pay for a checkpoint when it ends; `close` says when it does.
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+        conn.execute_batch(SETTINGS)
+    };
+    set().map_err(|error| explained(path, name, error))?;
+    Ok(conn)
+}
+
+fn uses_log(conn: &Connection, name: &str) -> Result<bool> {
+    let mode: String = conn
+        .query_row("PRAGMA journal_mode", (), |row| row.get(0))
+        .map_err(|error| DbError::of_sqlite(name, error))?;
+    Ok(mode == "wal")
+}
+
+/// Switches to the write-ahead log. SQLite does not wait for others here by itself.
+fn use_log(conn: &Connection, name: &str, until: Instant) -> Result<()> {
+    if uses_log(conn, name)? {
+        return Ok(());
+    }
+    loop {
+        match conn.query_row("PRAGMA journal_mode = WAL", (), |row| row.get::<_, String>(0)) {
+            Ok(mode) if mode == "wal" => return Ok(()),
+            Ok(mode) => {
+                let why = format!("it keeps the journal mode {mode}: the file system cannot share memory between processes");
+                return Err(DbError::Unreachable { name: name.to_owned(), why });
+            }
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(error) => return Err(DbError::of_sqlite(name, error)),
+        }
+    }
+}
+
+/// The log's file, by the name that SQLite itself uses: it follows a link in the database's place.
+fn log_of(conn: &Connection, path: &Path) -> std::io::Result<File> {
+    // The first look at the tables is what opens the log.
+    let _: i64 = conn
+        .query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0))
+        .map_err(std::io::Error::other)?;
+    let database = conn.path().map_or(path, Path::new);
+    File::options().read(true).write(true).open(beside(database, "-wal"))
+}
+
+/// Makes an empty database that only its owner may read, unless something is there.
+pub(super) fn make_file(path: &Path) -> std::io::Result<()> {
+    match rustix::fs::mknodat(CWD, path, FileType::RegularFile, Mode::RUSR | Mode::WUSR, 0) {
+        Err(Errno::EXIST) => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+/// Makes the directory of `path`, for its owner alone, unless it is there.
+pub(super) fn make_directory(path: &Path) -> std::io::Result<()> {
+    match path.parent() {
+        Some(parent) => DirBuilder::new().recursive(true).mode(0o700).create(parent),
+        None => Ok(()),
+    }
+}
+
+/// Makes the names in the directory of `path` durable, and its own name in the one above.
+pub(super) fn sync_directory(path: &Path) -> std::io::Result<()> {
+    for directory in path.ancestors().skip(1).take(2) {
+        File::open(directory)?.sync_all()?;
+    }
+    Ok(())
+}
+
+/// An error at opening; SQLite says "cannot open" when it could not make the files it needs beside the database.
+pub(super) fn explained(path: &Path, name: &str, error: rusqlite::Error) -> DbError {
+    let plain = DbError::of_sqlite(name, error);
+    let directory = path.parent().unwrap_or(path);
+    match plain {
+        DbError::Unreachable { .. } => match rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK) {
+            Err(Errno::ROFS | Errno::ACCESS) => DbError::ReadOnly { name: name.to_owned() },
+            _ => plain,
+        },
+        _ => plain,
+    }
+}

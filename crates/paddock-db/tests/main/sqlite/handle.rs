@@ -1,0 +1,141 @@
+//! The handle: lazy, in snapshots, all or nothing, with migrations that may race.
+
+use std::os::unix::fs::PermissionsExt;
+
+use paddock_db::{DbError, Durability, Migration, Schema, Sqlite};
+use tempfile::tempdir;
+
+use super::{NUMBERS, all, numbers, put, soon};
+
+#[test]
+fn making_a_handle_touches_nothing() {
+    let home = tempdir().unwrap();
+    let db = numbers(&home.path().join("not/yet"), Durability::Disk);
+    assert_eq!(db.path(), home.path().join("not/yet/numbers.db"));
+    drop(db);
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn what_is_written_is_read_also_by_another_handle() {
+    for durability in [Durability::Process, Durability::Disk] {
+        let home = tempdir().unwrap();
+        let db = numbers(home.path(), durability);
+        assert_eq!(all(&db).unwrap(), Vec::<i64>::new(), "the first reader makes the tables");
+        put(&db, 1).unwrap();
+        put(&db.clone(), 2).unwrap();
+        assert_eq!(all(&db).unwrap(), [1, 2]);
+        assert_eq!(all(&numbers(home.path(), durability)).unwrap(), [1, 2]);
+        drop(db);
+        assert_eq!(all(&numbers(home.path(), durability)).unwrap(), [1, 2]);
+    }
+}
+
+#[test]
+fn a_change_that_fails_leaves_nothing() {
+    let home = tempdir().unwrap();
+    let db = numbers(home.path(), Durability::Process);
+    put(&db, 1).unwrap();
+    let refused = db.write(soon(), |tx| {
+        tx.execute("INSERT INTO number(n) VALUES (2)", ()).map_err(|error| db.error(error))?;
+        tx.execute("INSERT INTO number(n) VALUES (1)", ()).map_err(|error| db.error(error))
+    });
+    assert!(matches!(refused, Err(DbError::Other { .. })), "{refused:?}");
+    let panicked = std::panic::catch_unwind(|| {
+        db.write(soon(), |tx| -> Result<(), DbError> {
+            tx.execute("INSERT INTO number(n) VALUES (3)", ()).unwrap();
+            panic!("on purpose");
+        })
+    });
+    assert!(panicked.is_err());
+    assert_eq!(all(&db).unwrap(), [1]);
+    put(&db, 4).unwrap();
+    assert_eq!(all(&db).unwrap(), [1, 4]);
+}
+
+#[test]
+fn a_reader_keeps_its_snapshot_and_cannot_write() {
+    let home = tempdir().unwrap();
+    let db = numbers(home.path(), Durability::Process);
+    put(&db, 1).unwrap();
+    db.read(|conn| {
+        let count = || conn.query_row("SELECT count(*) FROM number", (), |row| row.get::<_, i64>(0)).unwrap();
+        assert_eq!(count(), 1);
+        put(&db, 2)?;
+        assert_eq!(count(), 1, "still the snapshot of before");
+        let refused = conn.execute("INSERT INTO number(n) VALUES (3)", ()).map_err(|error| db.error(error));
+        assert!(matches!(refused, Err(DbError::ReadOnly { .. })), "{refused:?}");
+        Ok::<_, DbError>(())
+    })
+    .unwrap();
+    assert_eq!(all(&db).unwrap(), [1, 2]);
+}
+
+#[test]
+fn only_the_owner_may_read_the_files() {
+    let home = tempdir().unwrap();
+    let db = numbers(&home.path().join("new"), Durability::Disk);
+    put(&db, 1).unwrap();
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&home.path().join("new")), 0o700);
+    let names: Vec<_> = std::fs::read_dir(home.path().join("new")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(names.len() >= 3, "{names:?}");
+    for name in names {
+        assert_eq!(mode(&name), 0o600, "{}", name.display());
+    }
+}
+
+#[test]
+fn threads_that_start_at_once_make_the_tables_once() {
+    let home = tempdir().unwrap();
+    std::thread::scope(|scope| {
+        for n in 0..16 {
+            let home = home.path();
+            // A handle for each, as if they were processes.
+            scope.spawn(move || put(&numbers(home, Durability::Process), n).unwrap());
+        }
+    });
+    assert_eq!(all(&numbers(home.path(), Durability::Process)).unwrap(), (0..16).collect::<Vec<_>>());
+}
+
+#[test]
+fn steps_are_added_to_what_is_there_and_owners_do_not_meet() {
+    const FIRST: Schema = Schema { owner: "numbers", migrations: NUMBERS.migrations.split_at(1).0 };
+    const OTHER: Schema =
+        Schema { owner: "other", migrations: &[Migration { version: 7, sql: "CREATE TABLE other(n INTEGER)" }] };
+    let home = tempdir().unwrap();
+    let path = home.path().join("numbers.db");
+    put(&Sqlite::new(path.clone(), vec![FIRST], Durability::Process), 1).unwrap();
+    put(&Sqlite::new(path.clone(), vec![OTHER, NUMBERS], Durability::Process), 2).unwrap();
+    let db = Sqlite::new(path, vec![NUMBERS], Durability::Process);
+    let steps: Vec<(String, u32)> = db
+        .read(|conn| {
+            let mut found = conn.prepare("SELECT owner, version FROM paddock_schema ORDER BY owner").unwrap();
+            let rows = found.query_map((), |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+            Ok::<_, DbError>(rows.map(Result::unwrap).collect())
+        })
+        .unwrap();
+    assert_eq!(steps, [("numbers".to_owned(), 2), ("other".to_owned(), 7)]);
+    assert_eq!(all(&db).unwrap(), [1, 2]);
+}
+
+#[test]
+fn a_step_that_fails_leaves_the_tables_as_they_were() {
+    const BROKEN: Schema = Schema {
+        owner: "numbers",
+        migrations: &[
+            NUMBERS.migrations[0],
+            NUMBERS.migrations[1],
+            Migration { version: 3, sql: "CREATE TABLE third(n INTEGER); NONSENSE" },
+        ],
+    };
+    let home = tempdir().unwrap();
+    let path = home.path().join("numbers.db");
+    put(&numbers(home.path(), Durability::Process), 1).unwrap();
+    let broken = put(&Sqlite::new(path, vec![BROKEN], Durability::Process), 2);
+    assert!(matches!(broken, Err(DbError::Other { .. })), "{broken:?}");
+    let db = numbers(home.path(), Durability::Process);
+    assert_eq!(all(&db).unwrap(), [1]);
+    let third = db.read(|conn| conn.execute_batch("SELECT * FROM third").map_err(|error| db.error(error)));
+    assert!(third.is_err());
+}
