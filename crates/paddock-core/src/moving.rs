@@ -2,11 +2,15 @@
 //!
 //! What a directory holds is judged before it moves and again once nobody can reach it any more: it
 //! first goes aside, under a name that no agent may use, then everything in it is judged as what it will
-//! be, and only then does it arrive. Whatever was put into it meanwhile is met there.
+//! be, and only then does it arrive. Whatever was put into it meanwhile is met there: a Store that has
+//! moved a directory to such a name lets no change that was under way in it outlast the answer.
+//!
+//! A directory that may not arrive goes back, and never stays aside because its call was stopped.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
-use crate::call::Call;
+use crate::call::{Call, Cancel};
 use crate::change::{Act, Applied, AppliedChange, Before, ChangeSet, Expect};
 use crate::decision::Decision;
 use crate::error::ErrorKind;
@@ -18,6 +22,12 @@ use crate::ports::PartDone;
 use crate::scope::OpKind;
 use crate::store::{Kind, LastName};
 use crate::vfs::{Refused, Settled, Vfs, below, delete, refusal, store_refusal};
+
+/// How long a directory has for its way back, whatever became of the call.
+const WAY_BACK: Duration = Duration::from_secs(10);
+
+/// How many names are tried for a directory whose own was taken meanwhile.
+const OTHER_NAMES: usize = 100;
 
 impl Vfs {
     pub(crate) fn plan_move(
@@ -105,18 +115,18 @@ impl Vfs {
         to: &(LogicalPath, RelPathBuf),
     ) -> Result<Outcome, Refused> {
         let aside = aside(to.1.as_rel());
-        self.rename(call, asked, workspace, from.1.clone(), aside.clone())?;
         let stands_at = [(OpKind::MoveFrom, &from.0), (OpKind::MoveTo, &to.0)];
-        let arrived = self
-            .expand_as(call, asked, workspace, aside.as_rel(), &stands_at)
-            .and_then(|held| self.rename(call, asked, workspace, aside.clone(), to.1.clone()).map(|()| held.len()));
+        let rename = |from: &RelPathBuf, to: &RelPathBuf| self.rename(call, asked, workspace, from, to);
+        let arrived = rename(&from.1, &aside)
+            .and_then(|()| self.expand_as(call, asked, workspace, aside.as_rel(), &stands_at))
+            .and_then(|held| rename(&aside, &to.1).map(|()| held.len()));
         match arrived {
             Ok(held) => {
                 self.tell_moved(call, asked, workspace, from.1.clone(), to.1.clone())?;
                 Ok(Outcome::Changed { version: None, created: true, replacements: 0, paths: held + 1 })
             }
             Err(refused) => {
-                self.rename(call, asked, workspace, aside, from.1.clone())?;
+                self.put_back(call, workspace, &aside, from)?;
                 Err(refused)
             }
         }
@@ -139,17 +149,50 @@ impl Vfs {
         self.journal.part_done(call, &done).map_err(|e| refusal(asked, e))
     }
 
+    /// Brings a directory back from aside, if it ever got there. Whoever wrote to its path meanwhile has made
+    /// another one, and neither may be lost: it then gets a name beside that one, and the answer tells it.
+    fn put_back(
+        &self,
+        call: &Call<'_>,
+        workspace: usize,
+        aside: &RelPathBuf,
+        home: &(LogicalPath, RelPathBuf),
+    ) -> Result<(), Refused> {
+        let cancel = Cancel::default();
+        let call = Call { cancel: &cancel, deadline: Instant::now() + WAY_BACK, ..*call };
+        let mut back = self.rename(&call, &home.0, workspace, aside, &home.1);
+        for n in 2..OTHER_NAMES {
+            if !failed_with(&back, &ErrorKind::AlreadyExists) {
+                break;
+            }
+            let Ok(path) = LogicalPath::parse(&format!("{}-{n}", home.0), &LogicalPath::top()) else { break };
+            if !self.judge_kind(OpKind::MoveTo, &path, Kind::Dir).allowed() {
+                continue;
+            }
+            let rel = RelPathBuf::unchecked(format!("{}-{n}", home.1.as_rel()));
+            back = self.rename(&call, &home.0, workspace, aside, &rel).and_then(|()| {
+                let why = "the directory could not arrive, and its old path was taken meanwhile: it is here now";
+                Err(Refused::Misuse { path, why })
+            });
+        }
+        if failed_with(&back, &ErrorKind::NotFound) { Ok(()) } else { back }
+    }
+
     fn rename(
         &self,
         call: &Call<'_>,
         asked: &LogicalPath,
         workspace: usize,
-        from: RelPathBuf,
-        to: RelPathBuf,
+        from: &RelPathBuf,
+        to: &RelPathBuf,
     ) -> Result<(), Refused> {
-        let set = ChangeSet::one(from, Act::Move { to }, Expect::Any);
+        let set = ChangeSet::one(from.clone(), Act::Move { to: to.clone() }, Expect::Any);
         self.workspaces[workspace].mount.store.apply(call, &set).map(|_| ()).map_err(|e| refusal(asked, e))
     }
+}
+
+fn failed_with(result: &Result<(), Refused>, kind: &ErrorKind) -> bool {
+    matches!(result, Err(Refused::Store { source, .. }) if source.kind() == kind)
 }
 
 /// A name beside where a directory goes.

@@ -1,6 +1,11 @@
 //! Making the changes of a [`ChangeSet`] on the host's disk.
+//!
+//! Nothing is changed in a directory but under its lock, and only while its path still leads to it: a
+//! path is what was judged, and a directory that moved meanwhile has another. A change that finds
+//! this out starts again from its path.
 
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
 
 use paddock_core::{
     Act, Applied, AppliedChange, Call, Change, ChangeSet, ErrorKind, Expect, Kind, MAX_EDITED, RelPath, Replacement,
@@ -9,18 +14,22 @@ use paddock_core::{
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
-use super::host::{kind_of, meta_of, open_beneath, open_dir, open_file, read_into, same_content, store_error};
-use super::lock::lock_dirs;
+use super::host::{
+    kind_of, meta_of, open_beneath, open_dir, open_file, read_into, same_content, same_inode, store_error,
+};
+use super::lock::{DirLock, lock_dirs, outlast_writers};
 use super::replace::{Placed, Spot, place, stamp, write_all};
-use super::{Durability, HardLinks, PhysicalStore};
+use super::{Durability, HardLinks, PhysicalStore, TEMP_PREFIX};
 
-/// How often a change starts again because somebody outside Paddock was faster.
+/// How often a change starts again because somebody was faster.
 const TRIES: usize = 32;
+
+/// What came of one try; nothing when somebody was faster and it has to start again from the path.
+type Try<T> = Result<Option<T>, StoreError>;
 
 /// Makes every change, in order.
 pub(super) fn apply(store: &PhysicalStore, call: &Call<'_>, set: &ChangeSet) -> Result<Applied, StoreError> {
-    let mount = store.mount_for_change()?;
-    let work = Work { store, call, mount: &mount };
+    let mut work = Work { store, call, mount: store.mount_for_change()? };
     let several = set.changes().len() > 1;
     let mut applied = Applied::default();
     for change in set.changes() {
@@ -40,11 +49,23 @@ pub(super) fn apply(store: &PhysicalStore, call: &Call<'_>, set: &ChangeSet) -> 
 struct Work<'a> {
     store: &'a PhysicalStore,
     call: &'a Call<'a>,
-    mount: &'a OwnedFd,
+    mount: Arc<OwnedFd>,
 }
 
 impl Work<'_> {
-    fn make(&self, change: &Change) -> Result<AppliedChange, StoreError> {
+    fn make(&mut self, change: &Change) -> Result<AppliedChange, StoreError> {
+        for _ in 0..TRIES {
+            if let Some(done) = self.try_to_make(change)? {
+                return Ok(done);
+            }
+            self.call.tick(0)?;
+            // The Mount's own directory may be what is gone.
+            self.mount = self.store.mount_for_change()?;
+        }
+        Err(ErrorKind::Stale.into())
+    }
+
+    fn try_to_make(&self, change: &Change) -> Try<AppliedChange> {
         let path = change.path();
         match change.act() {
             Act::Write { content, mode } => self.write(path, content, *mode, change.expect()),
@@ -53,16 +74,11 @@ impl Work<'_> {
             Act::MakeDir => self.make_dir(path),
             Act::Move { to } => self.rename(path, to.as_rel()),
             Act::Delete => self.delete(path),
+            Act::Restore { .. } | Act::Truncate { .. } => Err(ErrorKind::NotKept.into()),
         }
     }
 
-    fn write(
-        &self,
-        path: RelPath<'_>,
-        content: &[u8],
-        mode: Option<u32>,
-        expect: Expect,
-    ) -> Result<AppliedChange, StoreError> {
+    fn write(&self, path: RelPath<'_>, content: &[u8], mode: Option<u32>, expect: Expect) -> Try<AppliedChange> {
         self.change_file(path, Parents::Create, |spot| {
             let old = expected_file(spot, expect)?;
             let placed = place(spot, old.as_ref(), content, mode, self.store.durability)?;
@@ -70,7 +86,7 @@ impl Work<'_> {
         })
     }
 
-    fn edit(&self, path: RelPath<'_>, edits: &[Replacement], expect: Expect) -> Result<AppliedChange, StoreError> {
+    fn edit(&self, path: RelPath<'_>, edits: &[Replacement], expect: Expect) -> Try<AppliedChange> {
         self.change_file(path, Parents::MustExist, |spot| {
             let old = expected_file(spot, expect)?.ok_or(ErrorKind::NotFound)?;
             let Some(content) = self.whole_content(spot, &old)? else { return Ok(None) };
@@ -80,7 +96,7 @@ impl Work<'_> {
         })
     }
 
-    fn append(&self, path: RelPath<'_>, content: &[u8]) -> Result<AppliedChange, StoreError> {
+    fn append(&self, path: RelPath<'_>, content: &[u8]) -> Try<AppliedChange> {
         self.change_file(path, Parents::Create, |spot| {
             let Some(old) = expected_file(spot, Expect::Any)? else {
                 let placed = place(spot, None, content, None, self.store.durability)?;
@@ -94,7 +110,7 @@ impl Work<'_> {
         })
     }
 
-    fn append_to_copy(&self, spot: Spot<'_>, old: &Stat, addition: &[u8]) -> Result<Option<AppliedChange>, StoreError> {
+    fn append_to_copy(&self, spot: Spot<'_>, old: &Stat, addition: &[u8]) -> Try<AppliedChange> {
         let Some(mut content) = self.whole_content(spot, old)? else { return Ok(None) };
         let addition = suited(&content, addition)?;
         content.extend_from_slice(&addition);
@@ -103,7 +119,7 @@ impl Work<'_> {
     }
 
     /// All of a file's content; nothing when it is not the file that was looked at.
-    fn whole_content(&self, spot: Spot<'_>, old: &Stat) -> Result<Option<Vec<u8>>, StoreError> {
+    fn whole_content(&self, spot: Spot<'_>, old: &Stat) -> Try<Vec<u8>> {
         let (file, stat) = open_file(spot.dir, spot.name).map_err(raced_link)?;
         if self.store.hard_links == HardLinks::Deny && stat.st_nlink > 1 {
             return Err(ErrorKind::HardLinked.into());
@@ -117,76 +133,85 @@ impl Work<'_> {
         Ok((same_content(&stat, old) && content.len() as u64 == len).then_some(content))
     }
 
-    /// Runs a change of one file under its directory's lock, again when somebody outside was faster
-    /// (the change then answers nothing).
+    /// Changes one file under its directory's lock.
     fn change_file(
         &self,
         path: RelPath<'_>,
         parents: Parents,
-        mut act: impl FnMut(Spot<'_>) -> Result<Option<AppliedChange>, StoreError>,
-    ) -> Result<AppliedChange, StoreError> {
-        let (dir, name) = path.split_last().ok_or(ErrorKind::IsADirectory)?;
-        for _ in 0..TRIES {
-            let dir = self.dir(dir, parents)?;
-            let _lock = lock_dirs(self.call, &[&dir])?;
-            if let Some(done) = act(Spot { dir: &dir, name })? {
-                return Ok(done);
-            }
-            self.call.tick(0)?;
-        }
-        Err(ErrorKind::Stale.into())
+        act: impl FnOnce(Spot<'_>) -> Try<AppliedChange>,
+    ) -> Try<AppliedChange> {
+        let (dir_path, name) = path.split_last().ok_or(ErrorKind::IsADirectory)?;
+        let Some(dir) = self.dir(dir_path, parents)? else { return Ok(None) };
+        let Some(_lock) = self.hold(&[(dir_path, &dir)])? else { return Ok(None) };
+        act(Spot { dir: &dir, name })
     }
 
-    fn make_dir(&self, path: RelPath<'_>) -> Result<AppliedChange, StoreError> {
-        let created = match open_dir(self.mount, path.as_str()) {
+    fn make_dir(&self, path: RelPath<'_>) -> Try<AppliedChange> {
+        let created = match open_dir(&self.mount, path.as_str()) {
             Ok(_) => false,
             Err(Errno::NOENT) => {
-                self.dir(path, Parents::Create)?;
+                let Some(_) = self.dir(path, Parents::Create)? else { return Ok(None) };
                 true
             }
             Err(Errno::NOTDIR) => return Err(ErrorKind::AlreadyExists.into()),
             Err(e) => return Err(raced_link(store_error(e))),
         };
-        Ok(AppliedChange { created, ..AppliedChange::default() })
+        Ok(Some(AppliedChange { created, ..AppliedChange::default() }))
     }
 
-    fn rename(&self, from: RelPath<'_>, to: RelPath<'_>) -> Result<AppliedChange, StoreError> {
-        let (from_dir, from_name) = from.split_last().ok_or(ErrorKind::IsADirectory)?;
-        let (to_dir, to_name) = to.split_last().ok_or(ErrorKind::AlreadyExists)?;
-        let from_dir = self.dir(from_dir, Parents::MustExist)?;
-        let to_dir = self.dir(to_dir, Parents::Create)?;
-        let _lock = lock_dirs(self.call, &[&from_dir, &to_dir])?;
-        let rename = |flags| rustix::fs::renameat_with(&from_dir, from_name, &to_dir, to_name, flags);
-        let moved = match rename(RenameFlags::NOREPLACE) {
-            // A file system that cannot refuse to replace: looked at first, under the lock.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                if (Spot { dir: &to_dir, name: to_name }).look()?.is_some() {
-                    return Err(ErrorKind::AlreadyExists.into());
-                }
-                rename(RenameFlags::empty())
-            }
-            other => other,
-        };
-        match moved {
-            Ok(()) => self.settle_dirs(&[&from_dir, &to_dir])?,
-            Err(Errno::XDEV) => {
-                return Err(ErrorKind::Unsupported("moving from one disk of the host to another").into());
-            }
-            Err(e) => return Err(store_error(e)),
+    fn rename(&self, from: RelPath<'_>, to: RelPath<'_>) -> Try<AppliedChange> {
+        let (from_path, from_name) = from.split_last().ok_or(ErrorKind::IsADirectory)?;
+        let (to_path, to_name) = to.split_last().ok_or(ErrorKind::AlreadyExists)?;
+        let Some(from_dir) = self.dir(from_path, Parents::MustExist)? else { return Ok(None) };
+        let Some(to_dir) = self.dir(to_path, Parents::Create)? else { return Ok(None) };
+        let Some(lock) = self.hold(&[(from_path, &from_dir), (to_path, &to_dir)])? else { return Ok(None) };
+        let (from_spot, to_spot) = (Spot { dir: &from_dir, name: from_name }, Spot { dir: &to_dir, name: to_name });
+        rename_to_free_name(from_spot, to_spot)?;
+        self.settle_dirs(&[&from_dir, &to_dir])?;
+        let stat = to_spot.look()?;
+        drop(lock);
+        // A directory goes aside to be judged where nobody reaches it. Whoever did has to be done by then.
+        if to_name.starts_with(TEMP_PREFIX) && stat.as_ref().map(kind_of) == Some(Kind::Dir) {
+            outlast_writers(self.call, &self.mount, to)?;
         }
-        let stat = (Spot { dir: &to_dir, name: to_name }).look()?;
-        Ok(AppliedChange { version: stat.map(|s| meta_of(&s).version), created: true, replacements: 0 })
+        Ok(Some(AppliedChange {
+            version: stat.map(|s| meta_of(&s).version),
+            created: true,
+            ..AppliedChange::default()
+        }))
     }
 
-    fn delete(&self, path: RelPath<'_>) -> Result<AppliedChange, StoreError> {
-        let (dir, name) = path.split_last().ok_or(ErrorKind::IsADirectory)?;
-        let dir = self.dir(dir, Parents::MustExist)?;
-        let _lock = lock_dirs(self.call, &[&dir])?;
+    fn delete(&self, path: RelPath<'_>) -> Try<AppliedChange> {
+        let (dir_path, name) = path.split_last().ok_or(ErrorKind::IsADirectory)?;
+        let Some(dir) = self.dir(dir_path, Parents::MustExist)? else { return Ok(None) };
+        let Some(_lock) = self.hold(&[(dir_path, &dir)])? else { return Ok(None) };
         let stat = (Spot { dir: &dir, name }).look()?.ok_or(ErrorKind::NotFound)?;
         let flags = if kind_of(&stat) == Kind::Dir { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         rustix::fs::unlinkat(&dir, name, flags).map_err(store_error)?;
         self.settle_dirs(&[&dir])?;
-        Ok(AppliedChange::default())
+        Ok(Some(AppliedChange::default()))
+    }
+
+    /// Locks directories that were opened by these paths; nothing when a path leads elsewhere by now.
+    /// Asked after the lock is held, so that a directory that goes aside later waits for its release.
+    fn hold<'d>(&self, dirs: &[(RelPath<'_>, &'d OwnedFd)]) -> Try<DirLock<'d>> {
+        let opened: Vec<&OwnedFd> = dirs.iter().map(|(_, dir)| *dir).collect();
+        let lock = lock_dirs(self.call, &opened)?;
+        for (path, dir) in dirs {
+            if !self.leads_to(*path, dir)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(lock))
+    }
+
+    /// Does this path lead to this directory, from the host's own root down?
+    fn leads_to(&self, path: RelPath<'_>, dir: &OwnedFd) -> Result<bool, StoreError> {
+        match self.store.open_host().and_then(|mount| open_dir(mount, path.as_str())) {
+            Ok(now) => same_inode(&now, dir),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(false),
+            Err(e) => Err(store_error(e)),
+        }
     }
 
     fn settle_dirs(&self, dirs: &[&OwnedFd]) -> Result<(), StoreError> {
@@ -200,28 +225,52 @@ impl Work<'_> {
 
     /// Opens a directory, making it and those above it where that is asked for. Each step is one
     /// name below a descriptor, and no link is ever followed.
-    fn dir(&self, path: RelPath<'_>, parents: Parents) -> Result<OwnedFd, StoreError> {
-        match open_dir(self.mount, path.as_str()) {
+    fn dir(&self, path: RelPath<'_>, parents: Parents) -> Try<OwnedFd> {
+        match open_dir(&self.mount, path.as_str()) {
             Err(Errno::NOENT) if parents == Parents::Create => {}
-            opened => return opened.map_err(store_error).map_err(raced_link),
+            opened => return opened.map(Some).map_err(store_error).map_err(raced_link),
         }
-        let mut dir = open_dir(self.mount, "").map_err(store_error)?;
-        for name in path.names() {
+        let mut above: Vec<RelPath<'_>> = path.ancestors().collect();
+        let mut dir = open_dir(&self.mount, "").map_err(store_error)?;
+        while let Some((dir_path, name)) = above.pop().and_then(RelPath::split_last) {
             dir = match open_dir(&dir, name) {
-                Err(Errno::NOENT) => self.make_and_open(&dir, name)?,
+                Err(Errno::NOENT) => match self.make_and_open(dir_path, &dir, name)? {
+                    Some(made) => made,
+                    None => return Ok(None),
+                },
                 opened => opened.map_err(store_error).map_err(raced_link)?,
             };
         }
-        Ok(dir)
+        Ok(Some(dir))
     }
 
-    fn make_and_open(&self, dir: &OwnedFd, name: &str) -> Result<OwnedFd, StoreError> {
+    fn make_and_open(&self, dir_path: RelPath<'_>, dir: &OwnedFd, name: &str) -> Try<OwnedFd> {
+        let Some(_lock) = self.hold(&[(dir_path, dir)])? else { return Ok(None) };
         match rustix::fs::mkdirat(dir, name, Mode::from_raw_mode(0o777)) {
             Ok(()) => self.settle_dirs(&[dir])?,
             Err(Errno::EXIST) => {}
             Err(e) => return Err(store_error(e)),
         }
-        open_dir(dir, name).map_err(store_error).map_err(raced_link)
+        open_dir(dir, name).map(Some).map_err(store_error).map_err(raced_link)
+    }
+}
+
+/// Renames, and never over anything.
+fn rename_to_free_name(from: Spot<'_>, to: Spot<'_>) -> Result<(), StoreError> {
+    let rename = |flags| rustix::fs::renameat_with(from.dir, from.name, to.dir, to.name, flags);
+    let renamed = match rename(RenameFlags::NOREPLACE) {
+        // A file system that cannot refuse to replace: looked at first, under the lock.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+            if to.look()?.is_some() {
+                return Err(ErrorKind::AlreadyExists.into());
+            }
+            rename(RenameFlags::empty())
+        }
+        other => other,
+    };
+    match renamed {
+        Err(Errno::XDEV) => Err(ErrorKind::Unsupported("moving from one disk of the host to another").into()),
+        other => other.map_err(store_error),
     }
 }
 
@@ -252,11 +301,7 @@ fn expected_file(spot: Spot<'_>, expect: Expect) -> Result<Option<Stat>, StoreEr
 
 /// Adds to the end of a file that has only this name. What was there is never moved, so that a log
 /// of any size can grow; a write that fails half-way is taken back.
-fn append_in_place(
-    spot: Spot<'_>,
-    addition: &[u8],
-    durability: Durability,
-) -> Result<Option<AppliedChange>, StoreError> {
+fn append_in_place(spot: Spot<'_>, addition: &[u8], durability: Durability) -> Try<AppliedChange> {
     let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = open_beneath(spot.dir, spot.name, flags).map_err(store_error).map_err(raced_link)?;
     let before = rustix::fs::fstat(&file).map_err(store_error)?;
@@ -278,7 +323,11 @@ fn append_in_place(
     let after = rustix::fs::fstat(&file).map_err(store_error)?;
     // Replaced by somebody outside while we wrote: what we added went with the old file.
     let there = spot.look()?.is_some_and(|now| now.st_ino == after.st_ino && now.st_dev == after.st_dev);
-    Ok(there.then(|| AppliedChange { version: Some(meta_of(&after).version), created: false, replacements: 0 }))
+    Ok(there.then(|| AppliedChange {
+        version: Some(meta_of(&after).version),
+        created: false,
+        ..AppliedChange::default()
+    }))
 }
 
 fn suited(head: &[u8], addition: &[u8]) -> Result<Vec<u8>, StoreError> {
@@ -290,7 +339,12 @@ fn suited(head: &[u8], addition: &[u8]) -> Result<Vec<u8>, StoreError> {
 
 fn placed_change(placed: &Placed, created: bool, replacements: usize) -> Option<AppliedChange> {
     match placed {
-        Placed::Done(stat) => Some(AppliedChange { version: Some(meta_of(stat).version), created, replacements }),
+        Placed::Done(stat) => Some(AppliedChange {
+            version: Some(meta_of(stat).version),
+            created,
+            replacements,
+            ..AppliedChange::default()
+        }),
         Placed::Raced => None,
     }
 }

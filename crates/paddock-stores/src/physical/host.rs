@@ -57,6 +57,12 @@ pub(super) fn look(dir: impl AsFd, path: &str) -> Result<Stat, Errno> {
     rustix::fs::fstat(&fd)
 }
 
+/// Are these two opens of one inode?
+pub(super) fn same_inode(a: impl AsFd, b: impl AsFd) -> Result<bool, StoreError> {
+    let (a, b) = (rustix::fs::fstat(a).map_err(store_error)?, rustix::fs::fstat(b).map_err(store_error)?);
+    Ok((a.st_dev, a.st_ino) == (b.st_dev, b.st_ino))
+}
+
 /// Appends up to `len` bytes from `offset` to `out`; fewer when the file ends before.
 pub(super) fn read_into(fd: BorrowedFd<'_>, offset: u64, len: u64, out: &mut Vec<u8>) -> Result<(), StoreError> {
     let len = usize::try_from(len).map_err(|_| ErrorKind::TooLarge { what: "the range", limit: u64::MAX })?;

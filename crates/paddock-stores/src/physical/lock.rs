@@ -3,16 +3,21 @@
 //! The lock is an advisory `flock` on the directory that holds the file: the file itself is replaced
 //! by every write, so its inode is no place for a lock, and a lock file would be litter in people's
 //! projects. Threads of this process queue on a mutex first, so that at most one of them polls.
+//!
+//! A directory that moves is not locked as a whole: nobody waits for a lock while holding others but in
+//! the one order of [`lock_dirs`]. It moves first, and then its writers are outlasted one directory
+//! after the other, see [`outlast_writers`].
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
-use paddock_core::{Call, ErrorKind, StoreError};
+use paddock_core::{Call, ErrorKind, Kind, MAX_EXPANSION, RelPath, StoreError};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
-use super::host::store_error;
+use super::host::{open_dir, store_error};
+use super::listing::Listing;
 
 /// How long a lock is waited for. Anybody who may read a directory can hold one for ever, and must not
 /// keep more than one call, for a moment.
@@ -64,6 +69,48 @@ pub(super) fn lock_dirs<'a>(call: &Call<'_>, dirs: &[&'a OwnedFd]) -> Result<Dir
         lock.dirs.push(dir);
     }
     Ok(lock)
+}
+
+/// Waits until every change that was under way below a directory, when it got the path it has now, is over.
+///
+/// Why nothing changes there afterwards, by the rule that every change of a directory's entries is made
+/// under its lock, and only if the path it was judged by led to it *after* the lock was taken: a change
+/// whose path was asked before the directory moved had the lock by then, and keeps it until it is
+/// over, so taking that lock here waits for it. One that asks later is led elsewhere and does nothing.
+/// A directory is listed once its lock was ours, so that one made or moved in by the last change is gone
+/// through too. No lock is held while another is waited for, and the caller must hold none.
+pub(super) fn outlast_writers(call: &Call<'_>, mount: &OwnedFd, top: RelPath<'_>) -> Result<(), StoreError> {
+    let mut left = vec![top.as_str().to_owned()];
+    let mut found = 1;
+    while let Some(path) = left.pop() {
+        let inside = match dirs_once_free(call, mount, &path) {
+            // Paddock changes nothing in what it cannot open, and removes nothing from here any more.
+            Err(e) if path != top.as_str() && unreachable(&e) => continue,
+            listed => listed?,
+        };
+        found += inside.len();
+        if found > MAX_EXPANSION {
+            let limit = MAX_EXPANSION as u64;
+            return Err(ErrorKind::TooLarge { what: "the number of directories in it", limit }.into());
+        }
+        left.extend(inside);
+    }
+    Ok(())
+}
+
+/// The directories in a directory, as its last writer left them.
+fn dirs_once_free(call: &Call<'_>, mount: &OwnedFd, path: &str) -> Result<Vec<String>, StoreError> {
+    let dir = open_dir(mount, path).map_err(store_error)?;
+    let _lock = lock_dirs(call, &[&dir])?;
+    let listing = Listing::read(call, &dir)?;
+    // What is not plain cannot be named by a path, so no change is ever made in it.
+    let dirs = listing.iter().filter(|entry| entry.kind == Kind::Dir && entry.plain);
+    Ok(dirs.map(|entry| format!("{path}/{}", entry.name)).collect())
+}
+
+fn unreachable(error: &StoreError) -> bool {
+    use ErrorKind::{HostRefuses, Link, NotADirectory, NotFound};
+    matches!(error.kind(), NotFound | NotADirectory | Link | HostRefuses)
 }
 
 fn stripe(dev: u64, ino: u64) -> usize {

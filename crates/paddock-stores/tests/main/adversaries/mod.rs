@@ -5,6 +5,7 @@ mod bombs;
 mod hard_links;
 mod links;
 mod lost_update;
+mod moving;
 mod names;
 mod nested;
 mod pen;

@@ -13,7 +13,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use super::pen::{Pen, SECRET};
 
-fn attempts() -> usize {
+pub(super) fn attempts() -> usize {
     std::env::var("PADDOCK_RACE_ATTEMPTS").ok().and_then(|n| n.parse().ok()).unwrap_or(1_000)
 }
 
