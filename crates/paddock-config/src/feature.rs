@@ -35,6 +35,18 @@ pub enum Feature {
     WebSearches,
 }
 
+impl Feature {
+    /// Does a key of it bound what agents may do, so that a person could rely on a bound that does not hold?
+    /// The others only speak of abilities: without them agents can do less, not more.
+    #[must_use]
+    pub fn bounds_agents(self) -> bool {
+        match self {
+            Self::VirtualStores | Self::Overlays | Self::Quotas | Self::StateDatabases | Self::Approvals => true,
+            Self::Commands | Self::Models | Self::Runs | Self::Servers | Self::WebSearches => false,
+        }
+    }
+}
+
 impl fmt::Display for Feature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

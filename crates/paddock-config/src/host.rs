@@ -4,6 +4,7 @@
 //! writable by an agent. They are looked for by identity, device and inode, not by spelling alone, so that
 //! a second way to the same directory does not open one to them.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -91,30 +92,42 @@ impl Host {
     pub(crate) fn own_below(&self, mount: &Path) -> Vec<RelPathBuf> {
         // A configuration at the top of any Mount would be the policy of whoever starts Paddock there.
         let future = [CONFIG_FILE, SCHEMA_FILE].map(PathBuf::from);
-        let below = self.own.iter().filter_map(|own| beneath(mount, own));
+        let mut looked = Looked::default();
+        let below: Vec<PathBuf> = self.own.iter().filter_map(|own| looked.beneath(mount, own)).collect();
         // A name that is no logical path cannot be asked for, so it needs no rule.
-        below.chain(future).filter_map(|rel| RelPathBuf::parse(rel.to_str()?).ok()).collect()
+        below.into_iter().chain(future).filter_map(|rel| RelPathBuf::parse(rel.to_str()?).ok()).collect()
     }
 
     /// Does the Mount contain the System Root?
     pub(crate) fn holds_system_root(&self, mount: &Path) -> bool {
-        beneath(mount, self.system_root.path()).is_some()
+        Looked::default().beneath(mount, self.system_root.path()).is_some()
     }
 
     /// Does the Mount lie in the System Root?
     pub(crate) fn in_system_root(&self, mount: &Path) -> bool {
-        beneath(self.system_root.path(), mount).is_some()
+        Looked::default().beneath(self.system_root.path(), mount).is_some()
     }
 }
 
-/// What is left of `inner` below `top`, by name or by what the directories on the way really are.
-fn beneath(top: &Path, inner: &Path) -> Option<PathBuf> {
-    let wanted = identity(top);
-    inner
-        .ancestors()
-        .find(|above| *above == top || (wanted.is_some() && identity(above) == wanted))
-        .and_then(|above| inner.strip_prefix(above).ok())
-        .map(Path::to_owned)
+/// What the directories on the way really are: device and inode. Each is looked at once, since paths to Paddock's
+/// own files share most of theirs. Lives for one question only, so it cannot grow old.
+#[derive(Default)]
+struct Looked<'p>(HashMap<&'p Path, Option<(u64, u64)>>);
+
+impl<'p> Looked<'p> {
+    /// What is left of `inner` below `top`, by name or by what the directories on the way really are.
+    fn beneath(&mut self, top: &'p Path, inner: &'p Path) -> Option<PathBuf> {
+        let wanted = self.identity(top);
+        inner
+            .ancestors()
+            .find(|above| *above == top || (wanted.is_some() && self.identity(above) == wanted))
+            .and_then(|above| inner.strip_prefix(above).ok())
+            .map(Path::to_owned)
+    }
+
+    fn identity(&mut self, path: &'p Path) -> Option<(u64, u64)> {
+        *self.0.entry(path).or_insert_with(|| identity(path))
+    }
 }
 
 fn identity(path: &Path) -> Option<(u64, u64)> {
@@ -164,7 +177,10 @@ fn parent(path: &Path) -> PathBuf {
 
 fn binary() -> Vec<PathBuf> {
     let named = std::env::current_exe().ok();
-    named.into_iter().flat_map(|path| [fs::canonicalize(&path).ok(), Some(path)]).flatten().collect()
+    let mut ways: Vec<PathBuf> =
+        named.into_iter().flat_map(|path| [fs::canonicalize(&path).ok(), Some(path)]).flatten().collect();
+    ways.dedup();
+    ways
 }
 
 #[cfg(test)]
@@ -177,11 +193,15 @@ mod tests {
         let keep = tempfile::tempdir().unwrap();
         let here = keep.path().canonicalize().unwrap();
         fs::create_dir_all(here.join("a/b")).unwrap();
-        assert_eq!(beneath(&here.join("a"), &here.join("a/b/c")), Some(PathBuf::from("b/c")));
-        assert_eq!(beneath(&here.join("a"), &here.join("a")), Some(PathBuf::new()));
-        assert_eq!(beneath(&here.join("a"), &here.join("ab")), None);
-        assert_eq!(beneath(&here.join("no"), &here.join("no/x")), Some(PathBuf::from("x")));
-        assert_eq!(beneath(&here.join("no"), &here.join("other")), None, "two missing ones are not the same");
+        assert_eq!(Looked::default().beneath(&here.join("a"), &here.join("a/b/c")), Some(PathBuf::from("b/c")));
+        assert_eq!(Looked::default().beneath(&here.join("a"), &here.join("a")), Some(PathBuf::new()));
+        assert_eq!(Looked::default().beneath(&here.join("a"), &here.join("ab")), None);
+        assert_eq!(Looked::default().beneath(&here.join("no"), &here.join("no/x")), Some(PathBuf::from("x")));
+        assert_eq!(
+            Looked::default().beneath(&here.join("no"), &here.join("other")),
+            None,
+            "two missing ones are not the same"
+        );
     }
 
     #[test]

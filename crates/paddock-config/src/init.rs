@@ -100,7 +100,7 @@ scope = "READ_WRITE"
 mount = {{ physical = "{WORKSPACE_DIR}" }}
 hide = {hide}
 
-# Commands run in a sandbox that sees the Workspaces only. Without this section there are none.
+# For a later version: it runs commands, without these words, in a sandbox. This version runs none.
 [commands]
 deny = {deny}
 "#

@@ -126,10 +126,12 @@ impl Disk for OnDisk<'_> {
         // and only the descriptor tells what was really opened.
         let flags = OFlags::NONBLOCK.bits().cast_signed();
         let file = fs::File::options().read(true).custom_flags(flags).open(self.0)?;
-        if !file.metadata()?.is_file() {
+        let found = file.metadata()?;
+        if !found.is_file() {
             return Err(io::Error::other(NOT_A_FILE));
         }
-        let mut bytes = Vec::new();
+        // One more than it has, so that its end is seen by the second read.
+        let mut bytes = Vec::with_capacity(usize::try_from(found.len().min(LARGEST)).unwrap_or(0) + 1);
         file.take(LARGEST).read_to_end(&mut bytes)?;
         Ok(bytes)
     }

@@ -17,6 +17,7 @@ use paddock_state::SystemRoot;
 use crate::build::{Ports, build, nothing};
 use crate::config_file::ConfigFile;
 use crate::fault::Fault;
+use crate::feature::NotBuilt;
 use crate::host::Host;
 use crate::init::CONFIG_FILE;
 use crate::problem::{ConfigError, Problem};
@@ -33,6 +34,7 @@ pub struct Reloader {
     agent: AgentName,
     system_root: SystemRoot,
     ports: Ports,
+    not_built: Vec<NotBuilt>,
     held: RwLock<Held>,
     reloading: Mutex<()>,
     generation: AtomicU64,
@@ -58,9 +60,12 @@ impl Reloader {
         let named = std::path::absolute(path).map_err(|error| unreadable(path, &error))?;
         let path = host.project_root().join(path.file_name().unwrap_or(CONFIG_FILE.as_ref()));
         let (stamp, content) = quiet::read(&path, Patience::START).map_err(|fault| of_file(&path, fault))?;
-        let policy = match content {
-            Content::Nothing => nothing(&agent, &ports),
-            Content::Text(text) => build(&ConfigFile::parse(&name_of(&path), &text)?, &agent, &host, &ports)?,
+        let (policy, not_built) = match content {
+            Content::Nothing => (nothing(&agent, &ports), Vec::new()),
+            Content::Text(text) => {
+                let file = ConfigFile::parse(&name_of(&path), &text)?;
+                (build(&file, &agent, &host, &ports)?, file.not_built().to_vec())
+            }
         };
         let held = Held { stamp: Some(stamp), policy: Arc::new(policy), error: None };
         Ok(Self {
@@ -69,6 +74,7 @@ impl Reloader {
             agent,
             system_root,
             ports,
+            not_built,
             held: RwLock::new(held),
             reloading: Mutex::new(()),
             generation: AtomicU64::new(1),
@@ -100,6 +106,12 @@ impl Reloader {
     /// What a person has to be told about the last change, once.
     pub fn notice(&self) -> Option<String> {
         self.notice.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// The keys that had no effect yet when this was started.
+    #[must_use]
+    pub fn not_built(&self) -> &[NotBuilt] {
+        &self.not_built
     }
 
     /// The file that is watched.

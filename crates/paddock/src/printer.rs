@@ -72,5 +72,6 @@ impl Printer {
 
 /// Tells the person something beside the data.
 pub(crate) fn tell(text: impl fmt::Display) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    // In one piece, so that nothing of another process comes between.
+    let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
 }

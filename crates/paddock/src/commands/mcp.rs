@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 
-use paddock_config::{AdhocDir, ConfigFile, Host};
+use paddock_config::{AdhocDir, Host, NotBuilt};
 use paddock_tools::{Fixed, PolicySource};
 
 use crate::cli::{Global, Mcp};
@@ -31,21 +31,21 @@ fn configured(global: &Global) -> anyhow::Result<Arc<dyn PolicySource>> {
         tracing::warn!("there is no paddock.toml here or above, so there are no tools; run `paddock init`");
     }
     let policy = project.policy(global)?;
-    if global.log >= tracing::Level::WARN
-        && let Ok(file) = project.config_file()
-    {
-        tell_what_is_not_built(&file);
+    if global.log >= tracing::Level::WARN {
+        tell_what_does_not_hold(policy.not_built());
     }
-    Ok(policy)
+    Ok(Arc::new(policy))
 }
 
-/// A person who set a bound should not believe that it holds. The agent is told nothing of it.
-fn tell_what_is_not_built(file: &ConfigFile) {
-    let keys: Vec<&str> = file.not_built().iter().map(|note| note.key.as_str()).collect();
-    if !keys.is_empty() {
+/// A person who set a bound should not believe that it holds. What only waits for an ability, as the section that
+/// `init` writes for commands, is no reason to worry anybody; `paddock check` lists it. The agent is told nothing.
+fn tell_what_does_not_hold(keys: &[NotBuilt]) {
+    let bounds: Vec<&str> =
+        keys.iter().filter(|note| note.feature.bounds_agents()).map(|note| note.key.as_str()).collect();
+    if !bounds.is_empty() {
         printer::tell(format_args!(
             "warning: without effect in this version: {}; see `paddock check`",
-            keys.join(", ")
+            bounds.join(", ")
         ));
     }
 }
