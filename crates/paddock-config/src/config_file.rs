@@ -89,6 +89,12 @@ impl ConfigFile {
         main.then(AgentName::main).into_iter().chain(others.cloned()).collect()
     }
 
+    /// The Workspaces of an agent as they were written; none where the file does not speak of it.
+    #[must_use]
+    pub fn workspaces_of(&self, agent: &AgentName) -> &[WorkspaceTable] {
+        self.agent(agent).map(|spec| spec.workspaces).unwrap_or_default()
+    }
+
     /// What an agent is configured to perceive. `main` always exists, perhaps with nothing.
     pub(crate) fn agent(&self, name: &AgentName) -> Result<AgentSpec<'_>, ConfigError> {
         if *name == AgentName::main() {

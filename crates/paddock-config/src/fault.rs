@@ -164,7 +164,7 @@ impl Fault {
             Self::NotADatabase { choices, .. } => format!("use {choices}"),
             Self::NotAnAddress(_) => "write an address such as \"127.0.0.1\"".into(),
             Self::PlainSecret { key } => format!(
-                "store it with `paddock secret set NAME`, write {} = {{ secret = \"NAME\" }}, and replace the exposed one",
+                "write {} = {{ secret = \"NAME\" }}, which a later version looks up, and replace the exposed one",
                 visible(key)
             ),
             Self::AgentName(_) => "use 1 to 64 letters, digits, \"-\" or \"_\"".into(),

@@ -18,7 +18,6 @@ mod build;
 mod config_file;
 mod edit;
 mod fault;
-
 mod feature;
 mod host;
 mod init;
@@ -30,6 +29,7 @@ mod reload;
 pub mod schema;
 mod source;
 mod table;
+mod warning;
 
 pub use adhoc::{AdhocDir, AdhocError, adhoc};
 pub use build::{Ports, build, check};
@@ -43,3 +43,4 @@ pub use problem::{ConfigError, Problem};
 pub use reload::Reloader;
 pub use schema::json_schema;
 pub use source::{Located, Position, Source};
+pub use warning::{Warning, warnings};

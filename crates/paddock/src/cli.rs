@@ -53,13 +53,20 @@ pub(crate) struct Global {
     #[arg(long, value_name = "FILE", global = true, value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
 
-    /// The agent, as the configuration names it
-    #[arg(long, value_name = "NAME", global = true, default_value = "main", value_parser = agent_name)]
-    pub(crate) agent: AgentName,
+    /// An agent of the configuration [default: main; check and doctor: all]
+    #[arg(long, value_name = "NAME", global = true, value_parser = agent_name)]
+    pub(crate) agent: Option<AgentName>,
 
     /// What is told on standard error: error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", global = true, default_value = "warn", hide_default_value = true)]
     pub(crate) log: Level,
+}
+
+impl Global {
+    /// The agent that is meant where none is named.
+    pub(crate) fn agent(&self) -> AgentName {
+        self.agent.clone().unwrap_or_else(AgentName::main)
+    }
 }
 
 fn agent_name(text: &str) -> Result<AgentName, paddock_core::BadAgentName> {
@@ -149,7 +156,8 @@ pub(crate) struct Map {
 
 Exit codes: 0 allowed, 1 denied.")]
 pub(crate) struct Why {
-    /// read, list, find, search, write, append, edit, make_dir, move, move_to or delete; a tool's name will do too
+    /// read, list, find, search, write, append, edit, make_dir, move, move_to or delete; a tool's name will do too,
+    /// and so will make
     #[arg(value_name = "OP")]
     pub(crate) operation: String,
 
@@ -245,7 +253,7 @@ mod tests {
     fn global_options_may_stand_before_or_after_the_command() {
         for line in [["--agent", "x", "map"], ["map", "--agent", "x"]] {
             let cli = Cli::parse_from(["paddock"].into_iter().chain(line));
-            assert_eq!(cli.global.agent.as_str(), "x");
+            assert_eq!(cli.global.agent().as_str(), "x");
         }
     }
 }

@@ -55,6 +55,12 @@ impl Project {
         ConfigFile::parse(&self.config_name(), &self.text()?).map_err(config_problem)
     }
 
+    /// What keeps a text without problems from taking effect here as the configuration, if anything does.
+    pub(crate) fn unbuilt(&self, text: &str) -> anyhow::Result<Option<ConfigError>> {
+        let file = ConfigFile::parse(&self.config_name(), text).map_err(config_problem)?;
+        Ok(paddock_config::check(&file, &self.host()?).err())
+    }
+
     /// What the configuration is called in messages.
     pub(crate) fn config_name(&self) -> String {
         self.config.file_name().unwrap_or_default().to_string_lossy().into_owned()
@@ -71,15 +77,15 @@ impl Project {
     }
 
     /// The policy of the agent, current at every call.
-    pub(crate) fn policy(&self, global: &Global) -> anyhow::Result<Arc<dyn PolicySource>> {
-        let reloader = Reloader::start(&self.config, global.agent.clone(), self.system_root.clone(), ports());
-        Ok(Arc::new(reloader.map_err(config_problem)?))
+    pub(crate) fn policy(&self, global: &Global) -> anyhow::Result<Reloader> {
+        let reloader = Reloader::start(&self.config, global.agent(), self.system_root.clone(), ports());
+        reloader.map_err(config_problem)
     }
 }
 
 /// The policy of the agent that the options name.
 pub(crate) fn policy(global: &Global) -> anyhow::Result<Arc<dyn PolicySource>> {
-    Project::find(global)?.policy(global)
+    Ok(Arc::new(Project::find(global)?.policy(global)?))
 }
 
 /// The tools of the agent that the options name.

@@ -338,7 +338,7 @@ table! {
     /// A secret by name: { secret = "openai" }. Its value is never in this file.
     pub struct SecretRef in "in this reference" {
         required {
-            /// The name that `paddock secret set` was given.
+            /// The name that the secret is stored under.
             secret: String,
         }
         optional {}

@@ -10,3 +10,4 @@ mod properties;
 mod reloading;
 mod schema;
 mod support;
+mod warnings;

@@ -1,6 +1,6 @@
 //! `paddock check`: is the configuration right, and what in it has no effect yet?
 
-use paddock_config::{ConfigError, ConfigFile};
+use paddock_config::{ConfigError, ConfigFile, Warning};
 use paddock_core::AgentPolicy;
 use serde_json::{Value, json};
 
@@ -12,7 +12,8 @@ use crate::project::{self, Project};
 pub(crate) fn run(global: &Global, options: &Check, printer: &Printer) -> anyhow::Result<Ended> {
     let project = Project::with_config(global)?;
     let name = project.config_name();
-    let checked = ConfigFile::parse(&name, &project.text()?).and_then(|file| Ok((agents(&file, &project)?, file)));
+    let checked =
+        ConfigFile::parse(&name, &project.text()?).and_then(|file| Ok((agents(&file, &project, global)?, file)));
     match checked {
         Err(error) if options.json => {
             printer.json(&json!({ "file": name, "valid": false, "problems": problems(&error) }))?;
@@ -20,21 +21,35 @@ pub(crate) fn run(global: &Global, options: &Check, printer: &Printer) -> anyhow
         }
         Err(error) => Err(project::config_problem(error)),
         Ok((agents, file)) if options.json => {
+            let warnings: Vec<Value> = warnings(&file, &agents).iter().map(warning_json).collect();
             let agents: Vec<Value> = agents.iter().map(agent_json).collect();
-            let value = json!({ "file": name, "valid": true, "agents": agents, "not_built": file.not_built() });
-            printer.json(&value)?;
+            let not_built = file.not_built();
+            printer.json(&json!({
+                "file": name, "valid": true, "agents": agents, "warnings": warnings, "not_built": not_built
+            }))?;
             Ok(Ended::Done)
         }
         Ok((agents, file)) => report(&name, &agents, &file, printer),
     }
 }
 
-/// Every agent, built as it would be for a call.
-fn agents(file: &ConfigFile, project: &Project) -> Result<Vec<AgentPolicy>, ConfigError> {
+/// Every agent, or the one that was asked for, built as it would be for a call.
+fn agents(file: &ConfigFile, project: &Project, global: &Global) -> Result<Vec<AgentPolicy>, ConfigError> {
     let Ok(host) = project.host() else { return Ok(Vec::new()) };
-    paddock_config::check(file, &host)?;
     let ports = project::ports();
-    file.agents().iter().map(|agent| paddock_config::build(file, agent, &host, &ports)).collect()
+    let build = |agent| paddock_config::build(file, agent, &host, &ports);
+    if let Some(agent) = &global.agent {
+        return Ok(vec![build(agent)?]);
+    }
+    paddock_config::check(file, &host)?;
+    file.agents().iter().map(build).collect()
+}
+
+/// What looks like a slip in what these agents are given.
+fn warnings(file: &ConfigFile, agents: &[AgentPolicy]) -> Vec<Warning> {
+    let mut warnings = paddock_config::warnings(file);
+    warnings.retain(|warning| agents.iter().any(|policy| policy.agent == warning.agent));
+    warnings
 }
 
 fn report(name: &str, agents: &[AgentPolicy], file: &ConfigFile, printer: &Printer) -> anyhow::Result<Ended> {
@@ -48,6 +63,15 @@ fn report(name: &str, agents: &[AgentPolicy], file: &ConfigFile, printer: &Print
     }
     if agents.is_empty() {
         printer.line("\nno agent has a Workspace, so nothing can be reached")?;
+    }
+    let warnings = warnings(file, agents);
+    if !warnings.is_empty() {
+        printer.line("\nperhaps not meant so:")?;
+    }
+    for warning in warnings {
+        let place = printer.look(Look::Faint, format_args!("({name}:{})", warning.at.line));
+        printer.line(format_args!("  {} {warning} {place}", printer.look(Look::Warning, "⚠")))?;
+        printer.line(format_args!("      → {}", warning.hint()))?;
     }
     if !file.not_built().is_empty() {
         printer.line("\naccepted, but without effect in this version:")?;
@@ -67,6 +91,15 @@ fn agent_json(policy: &AgentPolicy) -> Value {
         .map(|w| json!({ "prefix": w.prefix().as_str(), "scope": w.scope().name(), "line": w.origin().line() }))
         .collect();
     json!({ "name": policy.agent.as_str(), "base": policy.base.as_str(), "workspaces": workspaces })
+}
+
+fn warning_json(warning: &Warning) -> Value {
+    json!({
+        "agent": warning.agent.as_str(),
+        "message": warning.to_string(),
+        "hint": warning.hint(),
+        "line": warning.at.line,
+    })
 }
 
 fn problems(error: &ConfigError) -> Vec<Value> {

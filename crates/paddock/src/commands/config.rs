@@ -1,6 +1,6 @@
 //! `paddock config`: shows and changes `paddock.toml`, key by key.
 
-use paddock_config::{ConfigFile, EditError};
+use paddock_config::{ConfigError, ConfigFile, EditError};
 use serde_json::{Value, json};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -57,18 +57,38 @@ fn get(global: &Global, key: &str, as_json: bool, printer: &Printer) -> anyhow::
 
 fn set(global: &Global, key: &str, value: &str) -> anyhow::Result<Ended> {
     let project = Project::with_config(global)?;
-    let changed = paddock_config::set(&project.config_name(), &project.text()?, key, value).map_err(edit_problem)?;
+    let (name, old) = (project.config_name(), project.text()?);
+    let changed = paddock_config::set(&name, &old, key, value).map_err(edit_problem)?;
+    let unbuilt = project.unbuilt(&changed)?;
+    if let Some(error) = &unbuilt
+        && is_worse(&project, &old, error)?
+    {
+        let text =
+            format!("{error}\nnote: nothing was changed: with this value the configuration could not take effect");
+        return Err(Failure::told(text, Ended::Misused));
+    }
     paddock_config::save(&project.config, &changed).map_err(|error| {
         let message = format!("cannot write \"{}\": {error}", project.config.display());
         Failure::failed(message, "check that you may write the file and its directory")
     })?;
-    printer::tell(format_args!("changed \"{key}\" in {}", project.config_name()));
-    // The text is right; whether its directories are there is another question, and a person may make them next.
-    let file = project.config_file()?;
-    if let Err(error) = paddock_config::check(&file, &project.host()?) {
-        printer::tell(format_args!("\nwarning: the change is saved and cannot take effect yet\n{error}"));
+    printer::tell(format_args!("changed \"{key}\" in {name}"));
+    if let Some(error) = unbuilt {
+        printer::tell(format_args!(
+            "\nwarning: the configuration could not take effect before and still cannot\n{error}"
+        ));
     }
     Ok(Ended::Done)
+}
+
+/// Does a change bring a problem that was not there before? A file with several is mended one key at a time.
+fn is_worse(project: &Project, old: &str, new: &ConfigError) -> anyhow::Result<bool> {
+    let before = match ConfigFile::parse(&project.config_name(), old) {
+        Ok(_) => project.unbuilt(old)?,
+        // What could not even be read can only have become better.
+        Err(_) => return Ok(false),
+    };
+    let had = |fault| before.iter().flat_map(ConfigError::problems).any(|problem| problem.fault() == fault);
+    Ok(new.problems().iter().any(|problem| !had(problem.fault())))
 }
 
 fn edit_problem(error: EditError) -> anyhow::Error {

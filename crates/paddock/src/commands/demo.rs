@@ -40,12 +40,8 @@ pub(crate) fn run(options: &Demo, printer: &Printer) -> anyhow::Result<Ended> {
 
 /// The policy that explains, made from the file that the server reads.
 fn policy(home: &Path, config: &Path) -> anyhow::Result<Arc<AgentPolicy>> {
-    let global = Global {
-        home: Some(home.to_owned()),
-        config: Some(config.to_owned()),
-        agent: paddock_core::AgentName::main(),
-        log: tracing::Level::WARN,
-    };
+    let global =
+        Global { home: Some(home.to_owned()), config: Some(config.to_owned()), agent: None, log: tracing::Level::WARN };
     Ok(Project::find(&global)?.policy(&global)?.current())
 }
 

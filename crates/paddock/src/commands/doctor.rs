@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use paddock_config::ConfigFile;
 use paddock_config::schema::MountSpec;
-use paddock_core::AccessScope;
+use paddock_core::{AccessScope, AgentName};
 use serde_json::{Value, json};
 
 use crate::cli::{Doctor, Global};
@@ -65,11 +65,13 @@ fn examine(global: &Global) -> Vec<Row> {
         }
     };
     rows.push(system_root(&project));
-    let (file, row) = configuration(&project);
+    let (file, row) = configuration(&project, global);
     rows.push(row);
     if let Some(file) = &file {
+        let agents = global.agent.clone().map_or_else(|| file.agents(), |agent| vec![agent]);
+        rows.extend(slips(file, &agents));
         rows.extend(not_built(file));
-        rows.extend(workspaces(file, &project));
+        rows.extend(workspaces(file, &agents, &project));
     }
     rows
 }
@@ -96,7 +98,7 @@ fn system_root(project: &Project) -> Row {
     }
 }
 
-fn configuration(project: &Project) -> (Option<ConfigFile>, Row) {
+fn configuration(project: &Project, global: &Global) -> (Option<ConfigFile>, Row) {
     let what = "configuration";
     if !host::is_file(&project.config) {
         let remedy = "run `paddock init` in the project's directory";
@@ -106,12 +108,23 @@ fn configuration(project: &Project) -> (Option<ConfigFile>, Row) {
         Ok(file) => file,
         Err(error) => return (None, told(what, &error)),
     };
-    let checked = project.host().and_then(|host| paddock_config::check(&file, &host).map_err(project::config_problem));
+    let checked = project.host().and_then(|host| {
+        let built = match &global.agent {
+            Some(agent) => paddock_config::build(&file, agent, &host, &project::ports()).map(drop),
+            None => paddock_config::check(&file, &host),
+        };
+        built.map_err(project::config_problem)
+    });
     let row = match checked {
         Ok(()) => Row::good(what, format!("{} has no problems", project.config.display())),
         Err(error) => told(what, &error),
     };
     (Some(file), row)
+}
+
+fn slips(file: &ConfigFile, agents: &[AgentName]) -> Vec<Row> {
+    let warnings = paddock_config::warnings(file).into_iter().filter(|warning| agents.contains(&warning.agent));
+    warnings.map(|warning| Row::doubtful("configuration", warning.to_string(), warning.hint())).collect()
 }
 
 fn not_built(file: &ConfigFile) -> Option<Row> {
@@ -120,14 +133,12 @@ fn not_built(file: &ConfigFile) -> Option<Row> {
     (!keys.is_empty()).then(|| Row::doubtful("keys", found, "`paddock check` says what each needs"))
 }
 
-/// Every directory behind a Workspace of any agent, once, with the widest scope that it is used with.
-fn workspaces(file: &ConfigFile, project: &Project) -> Vec<Row> {
+/// Every directory behind a Workspace of these agents, once, with the widest scope that it is used with.
+fn workspaces(file: &ConfigFile, agents: &[AgentName], project: &Project) -> Vec<Row> {
     // Without a host the configuration's own row has said so already.
     let Ok(host) = project.host() else { return Vec::new() };
-    let config = file.config();
-    let others = config.agents.iter().flat_map(|agents| agents.0.values()).filter_map(|agent| agent.workspace.as_ref());
     let mut seen: Vec<(PathBuf, String, bool)> = Vec::new();
-    for table in config.workspace.iter().chain(others).flatten() {
+    for table in agents.iter().flat_map(|agent| file.workspaces_of(agent)) {
         let MountSpec::Physical { physical } = &table.mount.value else { continue };
         // Without the "." that a person writes for the project itself.
         let path: PathBuf = host.path_of(physical).components().collect();

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use paddock_config::{SCHEMA_FILE, WORKSPACE_DIR};
+use paddock_config::{CONFIG_FILE, SCHEMA_FILE, WORKSPACE_DIR};
+use serde_json::Value;
 
 use crate::cli::{Global, Init};
 use crate::failure::{Ended, Failure};
@@ -32,8 +33,31 @@ pub(crate) fn run(options: &Init, global: &Global, printer: &Printer) -> anyhow:
     printer.line("\nAgents read this project as /project and write in /project/workspace. Next:")?;
     printer.line("  paddock map                       what does the agent see?")?;
     printer.line("  paddock why write src/main.rs     what would happen, and which line decides it?")?;
-    printer.line("  paddock mcp                       the command for your MCP client")?;
+    printer.line("\nFor an MCP client that is configured in JSON:")?;
+    printer.line(for_client(global, &project)?)?;
     Ok(Ended::Done)
+}
+
+/// What starts the server for this project from anywhere, as most clients want it written. Absolute, since clients
+/// rarely have the person's PATH or directory.
+fn for_client(global: &Global, project: &Path) -> anyhow::Result<String> {
+    let quoted = |path: &Path| Value::from(path.to_string_lossy()).to_string();
+    let command = quoted(&std::env::current_exe()?);
+    let mut arguments = format!("\"mcp\", \"--config\", {}", quoted(&project.join(CONFIG_FILE)));
+    if let Some(home) = &global.home {
+        arguments += &format!(", \"--home\", {}", quoted(&std::path::absolute(home)?));
+    }
+    // By hand: the command first, and the arguments in one line, as people write it.
+    Ok(format!(
+        r#"{{
+  "mcpServers": {{
+    "paddock": {{
+      "command": {command},
+      "args": [{arguments}]
+    }}
+  }}
+}}"#
+    ))
 }
 
 fn report(printer: &Printer, path: &str, what: &str) -> anyhow::Result<()> {

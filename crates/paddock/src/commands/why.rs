@@ -23,6 +23,8 @@ pub(crate) fn run(global: &Global, options: &Why, printer: &Printer) -> anyhow::
 
 /// An operation by its own name or by that of the tool that does it.
 fn operation(text: &str) -> anyhow::Result<OpKind> {
+    // As the Filesystem Map has it.
+    let text = if text == "make" { OpKind::MakeDir.verb() } else { text };
     let plain = text.trim_end_matches("_file").trim_end_matches("_files").trim_end_matches("_dir");
     let named = |name: &str| OpKind::ALL.into_iter().find(|op| op.verb() == name);
     named(text).or_else(|| named(plain)).ok_or_else(|| {
@@ -64,6 +66,7 @@ mod tests {
             assert!(operation(tool).is_ok(), "{tool}");
         }
         assert_eq!(operation("make_dir").unwrap(), OpKind::MakeDir);
+        assert_eq!(operation("make").unwrap(), OpKind::MakeDir);
         assert_eq!(operation("list_dir").unwrap(), OpKind::List);
         assert!(operation("format").is_err());
     }

@@ -125,7 +125,8 @@ fn check_for_programs() {
       ],
       "file": "paddock.toml",
       "not_built": [],
-      "valid": true
+      "valid": true,
+      "warnings": []
     }
     [exit 0]
     "#);
@@ -235,19 +236,152 @@ fn set_never_breaks_the_file() {
     [exit 2]
     "#);
     assert_eq!(world.read("paddock.toml"), SMALL);
+}
+
+/// A configuration that cannot take effect keeps the last policy or, at the next start, none at all.
+#[test]
+fn set_refuses_what_cannot_be_built() {
+    let world = small();
     insta::assert_snapshot!(world.paddock(&["config", "set", "workspace[0].mount.physical", "missing"]), @r#"
     [stderr]
-    changed "workspace[0].mount.physical" in paddock.toml
-
-    warning: the change is saved and cannot take effect yet
     error: the directory "missing" behind "/w" does not exist
      --> paddock.toml:6:9
       |
     6 | mount = { physical = "missing" }
       |         ^^^^^^^^^^^^^^^^^^^^^^^^
     hint: create it, or correct the path; it is relative to the directory of paddock.toml
+    note: nothing was changed: with this value the configuration could not take effect
+    [exit 2]
+    "#);
+    insta::assert_snapshot!(world.paddock(&["config", "set", "workspace[0].mount", "{ virtual = \"notes\" }"]), @r#"
+    [stderr]
+    error: the Workspace "/w" cannot be opened: Virtual Stores are not built yet
+     --> paddock.toml:6:9
+      |
+    6 | mount = { virtual = "notes" }
+      |         ^^^^^^^^^^^^^^^^^^^^^
+    hint: use mount = { physical = "DIRECTORY" }, or remove this Workspace
+    note: nothing was changed: with this value the configuration could not take effect
+    [exit 2]
+    "#);
+    assert_eq!(world.read("paddock.toml"), SMALL);
+}
+
+#[test]
+fn set_mends_a_file_that_could_not_be_built_one_key_at_a_time() {
+    let two = format!("{SMALL}\n[[workspace]]\nprefix = \"/v\"\nscope = \"RO\"\nmount = {{ physical = \"v\" }}\n");
+    let world = World::configured(&two);
+    world.write("there/a.txt", "a");
+    insta::assert_snapshot!(world.paddock(&["config", "set", "workspace[0].mount.physical", "there"]), @r#"
+    [stderr]
+    changed "workspace[0].mount.physical" in paddock.toml
+
+    warning: the configuration could not take effect before and still cannot
+    error: the directory "v" behind "/v" does not exist
+     --> paddock.toml:11:9
+       |
+    11 | mount = { physical = "v" }
+       |         ^^^^^^^^^^^^^^^^^^
+    hint: create it, or correct the path; it is relative to the directory of paddock.toml
     [exit 0]
     "#);
+    assert_eq!(world.paddock(&["config", "set", "workspace[1].mount.physical", "elsewhere"]).code, 2, "no worse");
+    insta::assert_snapshot!(world.paddock(&["config", "set", "workspace[1].mount.physical", "there"]), @r#"
+    [stderr]
+    changed "workspace[1].mount.physical" in paddock.toml
+    [exit 0]
+    "#);
+}
+
+const SLIPS: &str = r#"base = "/elsewhere"
+
+[[workspace]]
+prefix = "/p"
+scope = "RO"
+mount = { physical = "." }
+hide = [".env"]
+
+[[workspace]]
+prefix = "/p/w"
+scope = "RW"
+mount = { physical = "w" }
+
+[agents.b]
+[[agents.b.workspace]]
+prefix = "/b"
+scope = "RO"
+mount = { physical = "gone" }
+"#;
+
+#[test]
+fn check_tells_what_was_perhaps_not_meant() {
+    let world = World::configured(SLIPS);
+    world.write("gone/a.txt", "a");
+    insta::assert_snapshot!(world.paddock(&["check"]), @r#"
+    ✓ paddock.toml: no problems
+
+    agent main, relative paths start at /elsewhere
+      READ_ONLY   /p  (paddock.toml:5)
+      READ_WRITE  /p/w  (paddock.toml:11)
+
+    agent b, relative paths start at /
+      READ_ONLY   /b  (paddock.toml:17)
+
+    perhaps not meant so:
+      ⚠ base "/elsewhere" lies outside every Workspace, so every relative path is denied (paddock.toml:1)
+          → start in a Workspace, such as base = "/p"
+      ⚠ the Workspace "/p/w" shows what "/p" around it hides: ".env" (paddock.toml:10)
+          → add them to its hide, unless they are meant to be visible there
+    [exit 0]
+    "#);
+    let warnings = &world.paddock(&["check", "--json"]).json()["warnings"];
+    assert_eq!((&warnings[0]["line"], &warnings[1]["line"]), (&1.into(), &10.into()), "{warnings}");
+    let doctor = world.paddock(&["doctor"]);
+    assert!(doctor.stdout.contains("⚠ configuration: base \"/elsewhere\" lies outside"), "{doctor}");
+}
+
+#[test]
+fn check_and_doctor_look_at_one_agent_when_asked_to() {
+    let world = World::configured(SLIPS);
+    assert_eq!(world.paddock(&["check"]).code, 2, "the directory of b is missing");
+    insta::assert_snapshot!(world.paddock(&["check", "--agent", "main"]), @r#"
+    ✓ paddock.toml: no problems
+
+    agent main, relative paths start at /elsewhere
+      READ_ONLY   /p  (paddock.toml:5)
+      READ_WRITE  /p/w  (paddock.toml:11)
+
+    perhaps not meant so:
+      ⚠ base "/elsewhere" lies outside every Workspace, so every relative path is denied (paddock.toml:1)
+          → start in a Workspace, such as base = "/p"
+      ⚠ the Workspace "/p/w" shows what "/p" around it hides: ".env" (paddock.toml:10)
+          → add them to its hide, unless they are meant to be visible there
+    [exit 0]
+    "#);
+    assert_eq!(world.paddock(&["check", "--agent", "b"]).code, 2);
+    insta::assert_snapshot!(world.paddock(&["check", "--agent", "nobody"]), @r#"
+    [stderr]
+    error: there is no agent "nobody"
+     --> paddock.toml
+    hint: agents of this file are "main", "b"
+    [exit 2]
+    "#);
+    insta::assert_snapshot!(world.paddock(&["doctor", "--agent", "b"]), @r#"
+    ✓ kernel: opens paths without ever leaving a directory (openat2)
+    ✓ System Root: [world]/home/.paddock is made when something is first kept
+    ✗ configuration: the directory "gone" behind "/b" does not exist
+         --> paddock.toml:18:9
+           |
+        18 | mount = { physical = "gone" }
+           |         ^^^^^^^^^^^^^^^^^^^^^
+        → create it, or correct the path; it is relative to the directory of paddock.toml
+    ✗ Workspace /b: [world]/project/gone is not a directory
+        → make it, or change its mount in paddock.toml
+    [exit 1]
+    "#);
+    let main = world.paddock(&["doctor", "--agent", "main"]);
+    assert!(main.code == 0 && main.stdout.contains("/p/w") && !main.stdout.contains("/b"), "{main}");
+    assert_eq!(world.paddock(&["doctor", "--agent", "nobody"]).code, 1);
 }
 
 #[test]

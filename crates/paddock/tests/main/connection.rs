@@ -1,8 +1,9 @@
 //! The connection itself: both eras, bounds, broken messages, cancellation, the end.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
@@ -209,6 +210,34 @@ fn what_has_no_effect_yet_is_told_to_people_only() {
     ");
     let answers = world.paddock_reading(&["mcp"], &format!("{}\n", greeting())).stdout;
     assert!(answers.contains("/code") && !answers.contains("quota"), "{answers}");
+}
+
+/// Without commands in this version, their section bounds nothing that an agent could do.
+#[test]
+fn what_init_writes_worries_nobody() {
+    assert_eq!(World::seed().paddock(&["mcp"]).stderr, "");
+}
+
+/// The log of a few hundred calls is far more than a pipe holds.
+#[test]
+fn a_log_that_nobody_reads_stops_nothing() {
+    let world = World::seed();
+    let mut command = world.command(&["mcp", "--log", "trace"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut server = command.spawn().unwrap();
+    let (mut to, from) = (server.stdin.take().unwrap(), server.stdout.take().unwrap());
+    let mut lines = BufReader::new(from).lines();
+    writeln!(to, "{}", greeting()).unwrap();
+    lines.next().unwrap().unwrap();
+    for id in 1..=500 {
+        writeln!(to, "{}", call(id, "no_such_tool", &json!({"padding": "x".repeat(500)}))).unwrap();
+        assert!(lines.next().unwrap().unwrap().contains(&format!("\"id\":{id},")), "call {id}");
+    }
+    drop(to);
+    assert!(server.wait().unwrap().success());
+    let mut told = Vec::new();
+    server.stderr.take().unwrap().read_to_end(&mut told).unwrap();
+    assert!(told.len() > 32 * 1024, "{} bytes: the pipe was never full", told.len());
 }
 
 fn greeting() -> Value {

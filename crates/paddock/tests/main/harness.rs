@@ -112,6 +112,7 @@ impl World {
         let text = String::from_utf8(bytes.to_vec()).unwrap();
         let path = self.path();
         let unresolved = self.directory.path();
+        let text = text.replace(env!("CARGO_BIN_EXE_paddock"), "[bin]/paddock");
         let hidden = |text: String, path: &Path| text.replace(path.to_str().unwrap(), "[world]");
         hidden(hidden(text, &path), unresolved)
     }

@@ -5,7 +5,7 @@ use crate::harness::World;
 #[test]
 fn it_sets_up_a_project_and_says_so() {
     let world = World::empty();
-    insta::assert_snapshot!(world.paddock(&["init"]), @"
+    insta::assert_snapshot!(world.paddock(&["init"]), @r#"
     ✓ paddock.toml           what agents perceive: change it as you like
     ✓ .paddock.schema.json   for your editor
     ✓ .gitignore             keeps workspace/ out of version control
@@ -14,13 +14,39 @@ fn it_sets_up_a_project_and_says_so() {
     Agents read this project as /project and write in /project/workspace. Next:
       paddock map                       what does the agent see?
       paddock why write src/main.rs     what would happen, and which line decides it?
-      paddock mcp                       the command for your MCP client
+
+    For an MCP client that is configured in JSON:
+    {
+      "mcpServers": {
+        "paddock": {
+          "command": "[bin]/paddock",
+          "args": ["mcp", "--config", "[world]/project/paddock.toml"]
+        }
+      }
+    }
     [exit 0]
-    ");
+    "#);
     assert!(world.read("paddock.toml").starts_with("#:schema ./.paddock.schema.json\n"));
     assert!(world.read(".paddock.schema.json").contains("\"$schema\""));
     assert!(world.project().join("workspace").is_dir());
     assert_eq!(world.paddock(&["check"]).code, 0);
+}
+
+/// What is printed is what a client reads: the server starts from it, wherever the client is.
+#[test]
+fn the_printed_json_starts_the_server() {
+    let world = World::empty();
+    let output = world.command(&["init", "--home", "../state"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let printed: serde_json::Value = serde_json::from_str(&text[text.find('{').unwrap()..]).unwrap();
+    let server = &printed["mcpServers"]["paddock"];
+    let arguments: Vec<&str> = server["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+    assert!(arguments.iter().any(|word| word.ends_with("/state")), "{arguments:?}");
+    let mut command = std::process::Command::new(server["command"].as_str().unwrap());
+    command.args(arguments).current_dir("/").env_clear();
+    let greeting = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#;
+    let ran = world.run(command, &format!("{greeting}\n"));
+    assert!(ran.code == 0 && ran.stdout.contains("/project/workspace"), "{ran}");
 }
 
 #[test]

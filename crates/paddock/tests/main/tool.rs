@@ -102,3 +102,26 @@ fn an_image_is_named_in_text_and_whole_in_json() {
     let images = answer["content"].as_array().unwrap().iter().filter(|block| block["type"] == "image").count();
     assert_eq!(images, 1, "{answer}");
 }
+
+#[test]
+fn a_workspace_that_denies_inside_one_that_would_allow_is_named() {
+    let world = World::configured(
+        "[[workspace]]\nprefix = \"/p\"\nscope = \"RW\"\nmount = { physical = \".\" }\n\
+         [[workspace]]\nprefix = \"/p/docs\"\nscope = \"RO\"\nmount = { physical = \"docs\" }\n",
+    );
+    world.write("docs/a.md", "a");
+    let ran = world.paddock(&["tool", "write_file", r#"{"path": "/p/docs/a.md", "content": "x"}"#]);
+    insta::assert_snapshot!(ran, @r#"
+    ❌ ERROR: Cannot write to protected path "/p/docs/a.md". Only /p directory is writable. /p/docs in /p is not: it is read-only.
+    [exit 1]
+    "#);
+}
+
+#[test]
+fn a_pattern_that_is_none_is_told_as_it_was_written() {
+    let world = World::seed();
+    insta::assert_snapshot!(world.paddock(&["tool", "search_files", r#"{"path": ".", "pattern": "f("}"#]), @r#"
+    ❌ ERROR: The pattern cannot be used: "f(": unclosed group. It has to be a regular expression.
+    [exit 2]
+    "#);
+}

@@ -97,7 +97,9 @@ fn printed(world: &World, command: &str) -> String {
     shell.env_clear().env("HOME", world.home()).env("TMPDIR", world.path());
     shell.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
     // Where a reader would have them.
-    world.run(shell, "").stdout.replace("[world]/project", "/home/you/my-app").replace("[world]/home", "/home/you")
+    let told = world.run(shell, "").stdout;
+    let told = told.replace("[world]/project", "/home/you/my-app").replace("[world]/home", "/home/you");
+    told.replace("[bin]/paddock", "/home/you/.cargo/bin/paddock")
 }
 
 /// Lines without blanks at their ends, and without empty lines at the end of all.
