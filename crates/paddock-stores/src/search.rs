@@ -31,6 +31,8 @@ const SHOWN: usize = 500;
 const LEAD: usize = 100;
 /// The most context a hit may have, on each side.
 const MAX_CONTEXT: u32 = 1000;
+/// How much of a pattern that cannot be used is told back, in bytes.
+const SHOWN_PATTERN: usize = 200;
 /// Stands where text was cut.
 const CUT: &str = "…";
 
@@ -94,7 +96,7 @@ fn compile_within_costs(query: &Query) -> Result<(RegexMatcher, LineTerminator, 
             }
         }
     }
-    Err(bad_pattern(first.map_or_else(String::new, |why| explain(&why))))
+    Err(bad_pattern(first.map_or_else(String::new, |why| explain(&query.pattern, &why))))
 }
 
 fn compile(query: &Query, crlf: bool, automaton: usize) -> Result<RegexMatcher, grep_regex::Error> {
@@ -114,11 +116,17 @@ fn compile(query: &Query, crlf: bool, automaton: usize) -> Result<RegexMatcher, 
         .build(&query.pattern)
 }
 
-fn explain(error: &grep_regex::Error) -> String {
-    match error.kind() {
-        grep_regex::ErrorKind::NotAllowed(_) => "it spans lines, and lines are searched one by one".to_owned(),
-        _ => error.to_string(),
+/// What is wrong, in one line and about the pattern as it was written: the library shows the one that it made of it.
+fn explain(pattern: &str, error: &grep_regex::Error) -> String {
+    if let grep_regex::ErrorKind::NotAllowed(_) = error.kind() {
+        return "it spans lines, and lines are searched one by one".to_owned();
     }
+    let told = error.to_string();
+    let why = told.lines().last().unwrap_or_default().trim();
+    let why = why.strip_prefix("error: ").unwrap_or(why);
+    let shown = &pattern[..pattern.floor_char_boundary(SHOWN_PATTERN)];
+    let cut = if shown.len() < pattern.len() { CUT } else { "" };
+    format!("\"{shown}{cut}\": {why}")
 }
 
 fn bad_pattern(why: String) -> StoreError {
@@ -503,7 +511,11 @@ mod tests {
         {
             let error = LineSearch::new(&query(pattern)).unwrap_err();
             assert!(matches!(error.kind(), ErrorKind::BadPattern(_)), "{pattern}: {error}");
+            assert!(!error.to_string().contains("(?:("), "only what was written is told back: {error}");
+            assert!(error.to_string().lines().count() == 1 && error.to_string().len() < 400, "{error}");
         }
+        let error = LineSearch::new(&query("f(")).unwrap_err();
+        assert_eq!(*error.kind(), ErrorKind::BadPattern("\"f(\": unclosed group".to_owned()));
         for pattern in ["\\w{2,64}@\\w{2,64}\\.\\w+", "[\\p{L}\\d]{1,40}", "(?i)fn\\s+\\w+", "(a+)+$", "a|b|"] {
             assert!(LineSearch::new(&query(pattern)).is_ok(), "{pattern}");
         }

@@ -146,7 +146,7 @@ fn wrong_scope(denial: &Denial) -> String {
                 "Cannot {cannot} \"{asked}\": {prefix} is write-only, so nothing comes back from it.{linked} {only}"
             )
         }
-        _ => format!("Cannot {cannot} protected path \"{asked}\".{linked} {only}"),
+        _ => format!("Cannot {cannot} protected path \"{asked}\".{linked} {only}{}", except_nested(denial)),
     }
 }
 
@@ -163,6 +163,15 @@ fn only_these(places: &[LogicalPath], able: &str) -> String {
         (None, _) => format!("No directory is {able}."),
         (Some(place), 1) => format!("Only {place} directory is {able}."),
         (Some(places), _) => format!("Only {places} directories are {able}."),
+    }
+}
+
+/// The Workspace that denies may lie in one of those that were just named: then it is the exception to what was said.
+fn except_nested(denial: &Denial) -> String {
+    let Some((prefix, scope, _)) = &denial.workspace else { return String::new() };
+    match denial.allowed_in.iter().find(|outer| prefix.below(outer).is_some()) {
+        Some(outer) => format!(" {prefix} in {outer} is not: it is {}.", scope.words()),
+        None => String::new(),
     }
 }
 
@@ -212,7 +221,9 @@ fn store_error(path: &LogicalPath, kind: &ErrorKind) -> Answer {
         ErrorKind::OverQuota { what, limit } => told(
             Verdict::Failed,
             "over_quota",
-            format!("cannot grow: its Workspace may hold {limit} {what} and no more. Delete something, or ask a person."),
+            format!(
+                "cannot grow: its Workspace may hold {limit} {what} and no more. Delete something, or ask a person."
+            ),
         ),
         ErrorKind::NotKept => failed("not_kept", "cannot be put back: what was there before is no longer kept."),
         ErrorKind::HostRefuses => {

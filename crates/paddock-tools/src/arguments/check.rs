@@ -101,7 +101,9 @@ fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
-        Value::Number(_) => "another number",
+        Value::Number(number) if number.is_f64() => "a fraction",
+        Value::Number(number) if number.is_i64() && !number.is_u64() => "a negative number",
+        Value::Number(_) => "a number",
         Value::String(_) => "a text",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
@@ -165,14 +167,18 @@ mod tests {
                 "Unknown argument \"ofset\". Did you mean \"offset\"? The arguments are: limit, offset, path.",
             ),
             (json!({"path": "/a", "zzz": 1}), "Unknown argument \"zzz\". The arguments are: limit, offset, path."),
-            (json!({"path": 3}), "The argument \"path\" has to be a text, not another number."),
+            (json!({"path": 3}), "The argument \"path\" has to be a text, not a number."),
             (
                 json!({"path": "/a", "offset": "3"}),
                 "The argument \"offset\" has to be a whole number of 0 or more, not a text.",
             ),
             (
                 json!({"path": "/a", "offset": -3}),
-                "The argument \"offset\" has to be a whole number of 0 or more, not another number.",
+                "The argument \"offset\" has to be a whole number of 0 or more, not a negative number.",
+            ),
+            (
+                json!({"path": "/a", "offset": 1.5}),
+                "The argument \"offset\" has to be a whole number of 0 or more, not a fraction.",
             ),
         ];
         for (given, expected) in cases {
