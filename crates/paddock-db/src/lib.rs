@@ -6,13 +6,18 @@
 #![allow(clippy::disallowed_methods, reason = "a crate that owns I/O: it opens the databases' files")]
 
 mod error;
+mod postgres;
 mod schema;
 mod sqlite;
 mod sync;
 
 pub use error::{DbError, Result};
+#[cfg(feature = "testing")]
+pub use postgres::testing as postgres_testing;
+pub use postgres::{PgTransaction, Postgres, Watch};
 pub use schema::{Migration, Schema};
 pub use sqlite::Sqlite;
+pub use tokio_postgres::{Row as PgRow, types as pg_types};
 
 /// The SQLite this crate uses, for those who write statements.
 pub use rusqlite;
