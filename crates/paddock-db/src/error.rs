@@ -19,7 +19,9 @@ pub enum DbError {
         name: String,
     },
     /// It was written by a newer Paddock.
-    #[error("the database \"{name}\" was written by a newer Paddock: {owner} is at step {found}, this one knows {known}")]
+    #[error(
+        "the database \"{name}\" was written by a newer Paddock: {owner} is at step {found}, this one knows {known}"
+    )]
     Newer {
         /// Which database, for people.
         name: String,
@@ -147,8 +149,7 @@ impl DbError {
     /// A commit was made and could not be synced.
     pub(crate) fn unsynced(name: &str, errno: Errno) -> Self {
         let error = std::io::Error::from(errno);
-        let why = format!("the disk did not take the last change, so it may or may not be kept: {error}");
-        Self::Other { name: name.to_owned(), why }
+        Self::Unknown { name: name.to_owned(), why: format!("the disk did not take it: {error}") }
     }
 
     /// The one thing to do next.
@@ -159,7 +160,9 @@ impl DbError {
             Self::Corrupt { .. } => "run `paddock doctor`; put back a copy that `paddock backup` made",
             Self::Full { .. } => "make room on the disk; nothing was lost",
             Self::ReadOnly { .. } => "look whether the disk is mounted read-only and who owns the file",
-            Self::Unreachable { .. } => "look whether the file's directory, or the server and its url in paddock.toml, are right",
+            Self::Unreachable { .. } => {
+                "look whether the file's directory, or the server and its url in paddock.toml, are right"
+            }
             Self::Exists { .. } => "choose another name, or move that one away",
             Self::Denied { .. } => "look at the user and the password of the url, and at what the user may do",
             Self::Missing { .. } => "make it with `createdb`, or correct the name at the end of the url",

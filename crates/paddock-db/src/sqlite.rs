@@ -41,7 +41,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Connection, MAIN_DB, Transaction, TransactionBehavior};
 
 use self::group::GroupSync;
 use self::open::Writer;
@@ -265,6 +265,10 @@ impl Sqlite {
     }
 
     fn put_back(&self, conn: Connection) {
+        // Opened while the disk was read-only: it would keep it so for all others of this process.
+        if conn.is_readonly(MAIN_DB).unwrap_or(true) {
+            return;
+        }
         let mut readers = lock(&self.shared.readers);
         if readers.len() < IDLE_READERS {
             readers.push(conn);

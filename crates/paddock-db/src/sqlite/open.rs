@@ -92,9 +92,8 @@ pub(super) fn connect(path: &Path, name: &str) -> Result<Connection> {
 }
 
 fn uses_log(conn: &Connection, name: &str) -> Result<bool> {
-    let mode: String = conn
-        .query_row("PRAGMA journal_mode", (), |row| row.get(0))
-        .map_err(|error| DbError::of_sqlite(name, error))?;
+    let mode: String =
+        conn.query_row("PRAGMA journal_mode", (), |row| row.get(0)).map_err(|error| DbError::of_sqlite(name, error))?;
     Ok(mode == "wal")
 }
 
@@ -107,7 +106,8 @@ fn use_log(conn: &Connection, name: &str, until: Instant) -> Result<()> {
         match conn.query_row("PRAGMA journal_mode = WAL", (), |row| row.get::<_, String>(0)) {
             Ok(mode) if mode == "wal" => return Ok(()),
             Ok(mode) => {
-                let why = format!("it keeps the journal mode {mode}: the file system cannot share memory between processes");
+                let why =
+                    format!("it keeps the journal mode {mode}: the file system cannot share memory between processes");
                 return Err(DbError::Unreachable { name: name.to_owned(), why });
             }
             Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && Instant::now() < until => {
@@ -121,9 +121,8 @@ fn use_log(conn: &Connection, name: &str, until: Instant) -> Result<()> {
 /// The log's file, by the name that SQLite itself uses: it follows a link in the database's place.
 fn log_of(conn: &Connection, path: &Path) -> std::io::Result<File> {
     // The first look at the tables is what opens the log.
-    let _: i64 = conn
-        .query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0))
-        .map_err(std::io::Error::other)?;
+    let _: i64 =
+        conn.query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0)).map_err(std::io::Error::other)?;
     let database = conn.path().map_or(path, Path::new);
     File::options().read(true).write(true).open(beside(database, "-wal"))
 }

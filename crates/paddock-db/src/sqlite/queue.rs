@@ -212,7 +212,8 @@ impl Gate {
         errand.wanted = true;
         if !errand.waiting {
             let gate = self.clone();
-            let started = std::thread::Builder::new().name("paddock-db-queue".to_owned()).spawn(move || gate.run_errand());
+            let started =
+                std::thread::Builder::new().name("paddock-db-queue".to_owned()).spawn(move || gate.run_errand());
             started.map_err(Refused::Broken)?;
             errand.waiting = true;
         }

@@ -1,6 +1,10 @@
 //! SQLite: the handle, the queue of writers, what a commit survives, and what goes wrong.
 
+mod child;
+mod durable;
 mod handle;
+mod trouble;
+mod turns;
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -78,7 +78,8 @@ fn only_the_owner_may_read_the_files() {
     put(&db, 1).unwrap();
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&home.path().join("new")), 0o700);
-    let names: Vec<_> = std::fs::read_dir(home.path().join("new")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let names: Vec<_> =
+        std::fs::read_dir(home.path().join("new")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(names.len() >= 3, "{names:?}");
     for name in names {
         assert_eq!(mode(&name), 0o600, "{}", name.display());
