@@ -95,6 +95,11 @@ impl Fixture {
         self.can
     }
 
+    /// One fresh Store, for what stands on another.
+    pub fn fresh(&self) -> Box<dyn Fresh> {
+        (self.make)()
+    }
+
     /// A fresh Store in a read-write Workspace at `/w`.
     pub fn world(&self) -> World {
         self.world_of(&[Space::at("/w")])

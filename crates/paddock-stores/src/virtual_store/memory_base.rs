@@ -41,14 +41,17 @@ enum Stored {
     Chunks(Box<[u64]>),
 }
 
+/// Rows by directory; a directory is shared between copies until one of them changes it.
+type ByDirectory<K> = BTreeMap<String, Arc<BTreeMap<K, Life>>>;
+
 /// One namespace.
 #[derive(Debug, Clone, Default)]
 struct Space {
     head: u64,
     usage: Usage,
-    living: BTreeMap<String, Arc<BTreeMap<String, Life>>>,
+    living: ByDirectory<String>,
     /// By name and the commit at which it died.
-    past: BTreeMap<String, Arc<BTreeMap<(String, u64), Life>>>,
+    past: ByDirectory<(String, u64)>,
     pins: HashMap<String, u64>,
 }
 
@@ -56,7 +59,7 @@ struct Space {
 struct Life {
     row: Row,
     born: u64,
-    /// Keeps the content while the row is there.
+    #[expect(dead_code, reason = "keeps the content while the row is there")]
     held: Option<Arc<Stored>>,
     /// Of what is past: somebody asked for it, and not only a pin.
     asked: bool,

@@ -1,9 +1,190 @@
-//! The Virtual Store: files on a key-value database, none of them on the host's disk as such.
+//! The Virtual Store: files on a key-value database, none of them on the host's disk as such; and, over the View of
+//! another Workspace, the Overlay.
 //!
-//! - [`base`]: what the database has to do, as a trait;
-//! - `memory_base`: a database in memory.
+//! - [`base`]: what the database has to do, as a trait; `memory_base` and its siblings do it;
+//! - `content`: contents whole and in chunks;
+//! - `layers`: what a path means, with a layer below or without;
+//! - `change`: making the changes of a set, in one transaction;
+//! - `walk`: going through the tree, and searching it.
+//!
+//! Nothing here decides policy, and nothing is cached: several processes may change one namespace at a time.
 
 pub mod base;
+mod change;
+mod content;
+mod layers;
 mod memory_base;
+mod walk;
 
+use std::ops::Range;
+use std::sync::Arc;
+
+use paddock_core::{
+    Applied, Call, ChangeSet, EntrySink, ErrorKind, Hit, Kept, LastName, Meta, Place, Query, RelPath, RelPathBuf,
+    Result, Sink, Store, Territory, Usage, Versioned, View, Walk,
+};
+
+use base::{BaseStore, Commit, Moment, Namespace, RowKind};
+use layers::{Found, Layers};
 pub use memory_base::MemoryBase;
+
+/// A Store on a key-value database; over a View, an Overlay.
+#[derive(Clone)]
+pub struct VirtualStore {
+    base: Arc<dyn BaseStore>,
+    namespace: Namespace,
+    moment: Moment,
+    lower: Option<View>,
+    salt: u64,
+}
+
+impl std::fmt::Debug for VirtualStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("VirtualStore").field("namespace", &self.namespace).finish_non_exhaustive()
+    }
+}
+
+impl VirtualStore {
+    /// What a namespace of a database holds.
+    pub fn new(base: Arc<dyn BaseStore>, namespace: Namespace) -> Self {
+        let hash = blake3::hash(namespace.key().as_bytes());
+        let mut salt = [0; 8];
+        salt.copy_from_slice(&hash.as_bytes()[..8]);
+        Self { base, namespace, moment: Moment::Now, lower: None, salt: u64::from_le_bytes(salt) }
+    }
+
+    /// An empty one in memory.
+    pub fn in_memory() -> Self {
+        Self::new(Arc::new(MemoryBase::new()), Namespace::new(["memory"]))
+    }
+
+    /// Copy-on-write over a View: only what differs from it is in the namespace.
+    #[must_use]
+    pub fn over(mut self, lower: View) -> Self {
+        self.lower = Some(lower);
+        self
+    }
+
+    /// What the namespace held right after a commit, for reading only.
+    #[must_use]
+    pub fn frozen(mut self, at: Commit) -> Self {
+        self.moment = Moment::At(at);
+        self
+    }
+
+    /// The database.
+    pub fn base(&self) -> &Arc<dyn BaseStore> {
+        &self.base
+    }
+
+    /// The namespace.
+    pub fn namespace(&self) -> &Namespace {
+        &self.namespace
+    }
+
+    /// The place this Store reaches: a namespace overlaps with itself alone.
+    pub fn territory(&self) -> Territory {
+        Territory::new(format!("virtual {}", self.namespace), Vec::<String>::new())
+    }
+
+    /// Looks at the layers at one moment.
+    fn at<T>(&self, call: &Call<'_>, mut look: impl FnMut(&Layers<'_>) -> Result<T>) -> Result<T> {
+        let mut seen = None;
+        self.base.read(call, &self.namespace, self.moment, &mut |rows| {
+            seen = Some(look(&Layers { call, rows, lower: self.lower.as_ref(), salt: self.salt })?);
+            Ok(())
+        })?;
+        seen.ok_or_else(|| ErrorKind::Io.into())
+    }
+}
+
+impl Store for VirtualStore {
+    fn resolve(&self, call: &Call<'_>, path: RelPath<'_>, last: LastName) -> Result<RelPathBuf> {
+        call.tick(1)?;
+        self.at(call, |layers| layers.resolve(path.as_str(), last == LastName::Keep))
+    }
+
+    fn stat(&self, call: &Call<'_>, at: &Place<'_>) -> Result<Meta> {
+        call.tick(1)?;
+        self.at(call, |layers| layers.find(at.rel()).map(|found| layers.meta(&found)))
+    }
+
+    fn read(&self, call: &Call<'_>, at: &Place<'_>, range: Range<u64>, out: &mut Vec<u8>) -> Result<Meta> {
+        call.tick(1)?;
+        let (path, start) = (at.rel(), out.len());
+        if path.is_here() {
+            return Err(ErrorKind::IsADirectory.into());
+        }
+        self.at(call, |layers| {
+            out.truncate(start);
+            let row = layers.rows.get_small(path.as_str(), range.clone(), out)?;
+            match row {
+                // The content came along.
+                Some(row) if row.kind == RowKind::File && row.body.is_some_and(|body| !body.chunked) => {
+                    Ok(layers.row_meta(&row))
+                }
+                own => {
+                    let found = layers.found(path, own)?;
+                    layers.read(path, &found, range.clone(), out)
+                }
+            }
+        })
+    }
+
+    fn walk(&self, call: &Call<'_>, at: &Place<'_>, walk: &Walk<'_>, sink: EntrySink<'_>) -> Result<()> {
+        walk::walk(self, call, at, walk, sink)
+    }
+
+    fn search(&self, call: &Call<'_>, at: &Place<'_>, query: &Query, sink: Sink<'_, Hit>) -> Result<()> {
+        walk::search(self, call, at, query, sink)
+    }
+
+    fn apply(&self, call: &Call<'_>, set: &ChangeSet) -> Result<Applied> {
+        if self.moment != Moment::Now {
+            return Err(ErrorKind::Unsupported("changing the past").into());
+        }
+        change::apply(self, call, set)
+    }
+
+    fn versioned(&self) -> Option<&dyn Versioned> {
+        Some(self)
+    }
+}
+
+impl Versioned for VirtualStore {
+    fn recall(
+        &self,
+        call: &Call<'_>,
+        at: &Place<'_>,
+        kept: &Kept,
+        range: Range<u64>,
+        out: &mut Vec<u8>,
+    ) -> Result<Meta> {
+        let (commit, key) = change::read_kept(kept)?;
+        let start = out.len();
+        self.at(call, |layers| {
+            out.truncate(start);
+            let found = match layers.rows.past(key.as_str(), commit)? {
+                Some(row) if row.kind != RowKind::Whiteout => Found::Own(row),
+                // It was in the layer below.
+                _ => Found::Lower(layers.lower_at(key.as_rel())?.ok_or(ErrorKind::NotKept)?),
+            };
+            let path = if key.as_rel() == at.rel() { at.rel() } else { key.as_rel() };
+            layers.read(path, &found, range.clone(), out)
+        })
+    }
+
+    fn release(&self, call: &Call<'_>, kept: &[Kept]) -> Result<()> {
+        self.base.write(call, &self.namespace, &mut |rows| {
+            for kept in kept {
+                let (commit, key) = change::read_kept(kept)?;
+                rows.forget(key.as_str(), commit)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn usage(&self, call: &Call<'_>) -> Result<Usage> {
+        self.at(call, |layers| layers.rows.usage())
+    }
+}

@@ -7,3 +7,4 @@
 mod adversaries;
 mod conformance;
 mod doubles;
+mod planting;

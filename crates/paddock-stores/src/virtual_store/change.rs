@@ -1,0 +1,515 @@
+//! Making the changes of a set on a Virtual Store: all of them in one transaction, or none.
+//!
+//! Large contents are staged before it, so that it stays short. Edits and appends are computed inside, where nobody
+//! else writes; a large file that is edited is prepared outside first, and prepared again inside only if somebody was
+//! faster. Every change is a commit of its own, so that each state in between can be asked for.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use paddock_core::{
+    Act, Applied, AppliedChange, Before, Call, Change, ChangeSet, EditError, ErrorKind, Expect, Kept, Kind, MAX_EDITED,
+    RelPath, RelPathBuf, Replacement, Result, SNIFF, TextKind, Usage, edit, suited_to,
+};
+
+use super::VirtualStore;
+use super::base::{BaseStore, Commit, Content, NewRow, Row, RowKind, RowsMut};
+use super::content::{self, Like, Ready};
+use super::layers::{Found, Layers, rel};
+use super::memory_base::join;
+
+const NEW_FILE: u32 = 0o644;
+const NEW_DIR: u32 = 0o755;
+/// How much of a file of the layer below is copied at once.
+const STEP: u64 = 8 * 1024 * 1024;
+
+/// What was made ready before the transaction, for one change.
+struct Prepared {
+    ready: Ready,
+    replacements: usize,
+    /// Only good while the file is this one.
+    of: Option<u64>,
+}
+
+pub(super) fn apply(store: &VirtualStore, call: &Call<'_>, set: &ChangeSet) -> Result<Applied> {
+    let mut prepared: Vec<Option<Prepared>> = Vec::with_capacity(set.changes().len());
+    for change in set.changes() {
+        prepared.push(prepare(store, call, change)?);
+    }
+    let mut applied = Applied::default();
+    store.base.write(call, &store.namespace, &mut |rows| {
+        let before = rows.usage()?;
+        let mut work = Work { store, call, rows, usage: before, keep: set.keeps() };
+        applied.changes.clear();
+        for (change, prepared) in set.changes().iter().zip(&prepared) {
+            call.tick(1)?;
+            applied.changes.push(work.make(change, prepared.as_ref())?);
+        }
+        let after = work.usage;
+        set.quota().allow(before, after)?;
+        rows.set_usage(after)
+    })?;
+    Ok(applied)
+}
+
+/// What a [`Kept`] of this Store names: a key, and the commit after which it was so.
+pub(super) fn read_kept(kept: &Kept) -> Result<(Commit, RelPathBuf)> {
+    let parts = kept.0.split_once(':').and_then(|(commit, key)| Some((commit.parse().ok()?, key)));
+    let (commit, key) = parts.ok_or(ErrorKind::NotKept)?;
+    Ok((Commit(commit), RelPathBuf::parse(key).map_err(|_| ErrorKind::NotKept)?))
+}
+
+/// Large contents go in before the transaction.
+fn prepare(store: &VirtualStore, call: &Call<'_>, change: &Change) -> Result<Option<Prepared>> {
+    let base = &*store.base;
+    match change.act() {
+        Act::Write { content, .. } if content.len() > content::CHUNK => {
+            let ready = content::ready(base, call, content.clone(), None)?;
+            Ok(Some(Prepared { ready, replacements: 0, of: None }))
+        }
+        Act::Edit { edits } => {
+            let large = store.at(call, |layers| match layers.look(change.path())? {
+                Some(Found::Own(row)) if row.body.is_some_and(|body| body.chunked) => {
+                    large_content(layers, &row).map(|(bytes, ids)| Some((row.version, bytes, ids)))
+                }
+                _ => Ok(None),
+            });
+            // What is wrong with it is told by the transaction.
+            let Ok(Some((version, bytes, ids))) = large else { return Ok(None) };
+            let Ok((edited, replacements)) = edit(&bytes, edits) else { return Ok(None) };
+            let ready = content::ready(base, call, edited, Some(&Like { bytes: &bytes, ids: &ids }))?;
+            Ok(Some(Prepared { ready, replacements, of: Some(version) }))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn large_content(layers: &Layers<'_>, row: &Row) -> Result<(Vec<u8>, Vec<u64>)> {
+    if row.len > MAX_EDITED as u64 {
+        return Err(ErrorKind::TooLarge { what: "the size of a file to edit", limit: MAX_EDITED as u64 }.into());
+    }
+    let mut bytes = Vec::new();
+    content::read(layers.rows, row, 0..row.len, &mut bytes)?;
+    let ids = match row.body {
+        Some(body) if body.chunked => layers.rows.chunks(body, 0..u64::MAX)?,
+        _ => Vec::new(),
+    };
+    Ok((bytes, ids))
+}
+
+/// A transaction while its changes are made.
+struct Work<'a> {
+    store: &'a VirtualStore,
+    call: &'a Call<'a>,
+    rows: &'a mut dyn RowsMut,
+    usage: Usage,
+    keep: bool,
+}
+
+impl Work<'_> {
+    fn make(&mut self, change: &Change, prepared: Option<&Prepared>) -> Result<AppliedChange> {
+        let path = change.path();
+        let there = self.layers().look(path)?;
+        self.check(there.as_ref(), change.expect())?;
+        let before = Commit(self.rows.head().0);
+        self.rows.advance()?;
+        let mut done = match change.act() {
+            Act::Write { content, mode } => self.write(path, there.as_ref(), content, *mode, prepared),
+            Act::Append { content } => self.append(path, there.as_ref(), content),
+            Act::Edit { edits } => self.edit(path, there.as_ref(), edits, prepared),
+            Act::MakeDir => self.make_dir(path, there.as_ref()),
+            Act::Move { to } => self.move_to(path, there.as_ref(), to.as_rel()),
+            Act::Delete => self.delete(path, there.as_ref()),
+            Act::Restore { kept } => self.restore(path, there.as_ref(), kept),
+            Act::Truncate { len } => self.truncate(path, there.as_ref(), *len),
+        }?;
+        let stays = matches!(change.act(), Act::Move { .. });
+        done.before = match there {
+            None => Before::Absent,
+            Some(found) if found.kind() == Kind::Dir => Before::Dir,
+            Some(_) if stays => Before::Absent,
+            Some(_) if self.keep => Before::Kept(Kept(format!("{}:{path}", before.0))),
+            Some(_) => Before::Lost,
+        };
+        Ok(done)
+    }
+
+    fn layers(&self) -> Layers<'_> {
+        Layers { call: self.call, rows: &*self.rows, lower: self.store.lower.as_ref(), salt: self.store.salt }
+    }
+
+    fn base(&self) -> &dyn BaseStore {
+        &*self.store.base
+    }
+
+    fn check(&self, there: Option<&Found>, expect: Expect) -> Result<()> {
+        match (expect, there) {
+            (Expect::Any, _) | (Expect::Absent, None) => Ok(()),
+            (Expect::Absent, Some(_)) => Err(ErrorKind::AlreadyExists.into()),
+            (Expect::Is(version), Some(found)) if self.layers().meta(found).version == version => Ok(()),
+            (Expect::Is(_), _) => Err(ErrorKind::Stale.into()),
+        }
+    }
+
+    fn write(
+        &mut self,
+        path: RelPath<'_>,
+        there: Option<&Found>,
+        content: &[u8],
+        mode: Option<u32>,
+        prepared: Option<&Prepared>,
+    ) -> Result<AppliedChange> {
+        match prepared {
+            Some(prepared) => self.put_file(path, there, prepared.ready.content(), prepared.ready.len(), mode),
+            None => self.put_file(path, there, Content::Inline(content), content.len() as u64, mode),
+        }
+    }
+
+    fn append(&mut self, path: RelPath<'_>, there: Option<&Found>, addition: &[u8]) -> Result<AppliedChange> {
+        let Some(found) = there else {
+            let ready = content::ready(self.base(), self.call, addition.to_vec(), None)?;
+            return self.put_file(path, None, ready.content(), ready.len(), None);
+        };
+        file_only(found)?;
+        let layers = self.layers();
+        let mut head = Vec::new();
+        layers.read(path, found, 0..SNIFF as u64, &mut head)?;
+        let refused = || EditError::Encoding(TextKind::of(&head).name());
+        let addition = suited_to(&head, addition).ok_or_else(refused)?;
+        let ready = match found {
+            Found::Own(row) => match row.body.filter(|body| body.chunked) {
+                Some(body) => content::extended(self.base(), self.call, layers.rows, row, body, &addition)?,
+                None => {
+                    let mut bytes = Vec::new();
+                    content::read(layers.rows, row, 0..row.len, &mut bytes)?;
+                    bytes.extend_from_slice(&addition);
+                    content::ready(self.base(), self.call, bytes, None)?
+                }
+            },
+            _ => self.copied(path, &addition)?,
+        };
+        self.put_file(path, there, ready.content(), ready.len(), None)
+    }
+
+    /// The content of a file of the layer below, with something at its end.
+    fn copied(&self, path: RelPath<'_>, addition: &[u8]) -> Result<Ready> {
+        let lower = self.store.lower.as_ref().ok_or(ErrorKind::NotFound)?;
+        let mut bytes = Vec::new();
+        let meta = lower.read(self.call, path, 0..STEP, &mut bytes)?;
+        let mut ids = Vec::new();
+        let mut at = bytes.len() as u64;
+        // Pieces are whole chunks until the last one, which ends up shorter.
+        while at < meta.len && bytes.len() as u64 == STEP {
+            let chunks: Vec<&[u8]> = bytes.chunks(content::CHUNK).collect();
+            ids.extend(self.base().stage(self.call, &chunks)?);
+            bytes.clear();
+            lower.read(self.call, path, at..at + STEP, &mut bytes)?;
+            at += bytes.len() as u64;
+        }
+        bytes.extend_from_slice(addition);
+        if ids.is_empty() {
+            return content::ready(self.base(), self.call, bytes, None);
+        }
+        let chunks: Vec<&[u8]> = bytes.chunks(content::CHUNK).collect();
+        ids.extend(self.base().stage(self.call, &chunks)?);
+        Ok(Ready::Chunks { ids, len: at + addition.len() as u64 })
+    }
+
+    fn edit(
+        &mut self,
+        path: RelPath<'_>,
+        there: Option<&Found>,
+        edits: &[Replacement],
+        prepared: Option<&Prepared>,
+    ) -> Result<AppliedChange> {
+        let found = there.ok_or(ErrorKind::NotFound)?;
+        file_only(found)?;
+        if let (Some(prepared), Found::Own(row)) = (prepared, found)
+            && prepared.of == Some(row.version)
+        {
+            let done = self.put_file(path, there, prepared.ready.content(), prepared.ready.len(), None)?;
+            return Ok(AppliedChange { replacements: prepared.replacements, ..done });
+        }
+        let layers = self.layers();
+        let (bytes, ids) = match found {
+            Found::Own(row) => large_content(&layers, row)?,
+            _ => {
+                let mut bytes = Vec::new();
+                let meta = layers.read(path, found, 0..MAX_EDITED as u64, &mut bytes)?;
+                if meta.len > MAX_EDITED as u64 {
+                    let what = "the size of a file to edit";
+                    return Err(ErrorKind::TooLarge { what, limit: MAX_EDITED as u64 }.into());
+                }
+                (bytes, Vec::new())
+            }
+        };
+        let (edited, replacements) = edit(&bytes, edits)?;
+        let ready = content::ready(self.base(), self.call, edited, Some(&Like { bytes: &bytes, ids: &ids }))?;
+        let done = self.put_file(path, there, ready.content(), ready.len(), None)?;
+        Ok(AppliedChange { replacements, ..done })
+    }
+
+    /// Puts a file where there is one, or where nothing is. It keeps the mode of what it replaces.
+    fn put_file(
+        &mut self,
+        path: RelPath<'_>,
+        there: Option<&Found>,
+        content: Content<'_>,
+        len: u64,
+        mode: Option<u32>,
+    ) -> Result<AppliedChange> {
+        let kept = match there {
+            Some(found) => {
+                file_only(found)?;
+                self.layers().meta(found).mode
+            }
+            None => None,
+        };
+        let parents = self.make_parents(path)?;
+        let mode = kept.or(mode).unwrap_or(NEW_FILE);
+        let row = self.put(path.as_str(), RowKind::File, len, mode, content, None)?;
+        let version = Some(self.layers().version(row.version));
+        Ok(AppliedChange { version, created: there.is_none(), parents, ..AppliedChange::default() })
+    }
+
+    fn truncate(&mut self, path: RelPath<'_>, there: Option<&Found>, len: u64) -> Result<AppliedChange> {
+        let found = there.ok_or(ErrorKind::NotFound)?;
+        file_only(found)?;
+        let layers = self.layers();
+        let ready = match found {
+            Found::Own(row) => content::shortened(self.base(), self.call, layers.rows, row, len)?,
+            _ => {
+                let mut bytes = Vec::new();
+                layers.read(path, found, 0..len, &mut bytes)?;
+                content::ready(self.base(), self.call, bytes, None)?
+            }
+        };
+        self.put_file(path, there, ready.content(), ready.len(), None)
+    }
+
+    fn make_dir(&mut self, path: RelPath<'_>, there: Option<&Found>) -> Result<AppliedChange> {
+        match there.map(Found::kind) {
+            None => {}
+            Some(Kind::Dir) => {
+                let version = there.map(|found| self.layers().meta(found).version);
+                return Ok(AppliedChange { version, ..AppliedChange::default() });
+            }
+            Some(Kind::Link) => return Err(ErrorKind::Link.into()),
+            Some(_) => return Err(ErrorKind::AlreadyExists.into()),
+        }
+        let parents = self.make_parents(path)?;
+        let row = self.put_dir(path.as_str(), NEW_DIR)?;
+        let version = Some(self.layers().version(row.version));
+        Ok(AppliedChange { version, created: true, parents, ..AppliedChange::default() })
+    }
+
+    /// The directories above a path. Answers how many were not there before.
+    fn make_parents(&mut self, path: RelPath<'_>) -> Result<usize> {
+        let mut made = 0;
+        let mut above: Vec<RelPath<'_>> = path.ancestors().skip(1).filter(|above| !above.is_here()).collect();
+        // A row has rows above it: where the nearest is a directory, so are the others.
+        if let Some(nearest) = above.first()
+            && self.rows.get(nearest.as_str())?.is_some_and(|row| row.kind.shown() == Some(Kind::Dir))
+        {
+            return Ok(0);
+        }
+        above.reverse();
+        for dir in above {
+            match self.layers().look(dir)? {
+                Some(Found::Own(row)) if row.kind.shown() == Some(Kind::Dir) => {}
+                // It shows through, and has a row of its own from now on.
+                Some(Found::Lower(meta)) if meta.kind == Kind::Dir => {
+                    let mode = meta.mode.unwrap_or(NEW_DIR);
+                    self.put(dir.as_str(), RowKind::Dir, 0, mode, Content::None, None)?;
+                }
+                Some(found) if found.kind() == Kind::Link => return Err(ErrorKind::Link.into()),
+                Some(_) => return Err(ErrorKind::NotADirectory.into()),
+                None => {
+                    self.put_dir(dir.as_str(), NEW_DIR)?;
+                    made += 1;
+                }
+            }
+        }
+        Ok(made)
+    }
+
+    /// A new directory: what the layer below may get there later does not show in it.
+    fn put_dir(&mut self, key: &str, mode: u32) -> Result<Row> {
+        let kind = if self.store.lower.is_some() { RowKind::OpaqueDir } else { RowKind::Dir };
+        self.put(key, kind, 0, mode, Content::None, None)
+    }
+
+    fn move_to(&mut self, from: RelPath<'_>, there: Option<&Found>, to: RelPath<'_>) -> Result<AppliedChange> {
+        let found = match there {
+            None => return Err(ErrorKind::NotFound.into()),
+            Some(Found::Top) => return Err(ErrorKind::Unsupported("moving a whole Mount").into()),
+            Some(found) => found,
+        };
+        let version = self.layers().meta(found).version;
+        if to.is_here() || self.layers().look(to)?.is_some() {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        if to.is_within(from) {
+            return Err(ErrorKind::Unsupported("moving a directory into itself").into());
+        }
+        let parents = self.make_parents(to)?;
+        self.carry(from, to)?;
+        Ok(AppliedChange { version: Some(version), created: true, parents, ..AppliedChange::default() })
+    }
+
+    /// Moves what is at a path, with everything below it.
+    fn carry(&mut self, from: RelPath<'_>, to: RelPath<'_>) -> Result<()> {
+        self.call.tick(1)?;
+        let found = self.layers().find(from)?;
+        if found.kind() == Kind::Dir {
+            let mode = self.layers().meta(&found).mode.unwrap_or(NEW_DIR);
+            let version = match &found {
+                Found::Own(row) => Some(row.version),
+                _ => None,
+            };
+            let kind = if self.store.lower.is_some() { RowKind::OpaqueDir } else { RowKind::Dir };
+            self.put(to.as_str(), kind, 0, mode, Content::None, version)?;
+            loop {
+                let (page, last) = self.layers().children(from, None)?;
+                for child in &page {
+                    if !child.plain {
+                        return Err(ErrorKind::Unsupported("moving a name that cannot be written as a path").into());
+                    }
+                    let (old, new) = (rel(&join(from.as_str(), &child.name))?, rel(&join(to.as_str(), &child.name))?);
+                    self.carry(old.as_rel(), new.as_rel())?;
+                }
+                if last {
+                    break;
+                }
+            }
+            self.sweep(from)?;
+        } else {
+            self.carry_one(from, to, &found)?;
+        }
+        self.take_away(from)
+    }
+
+    fn carry_one(&mut self, from: RelPath<'_>, to: RelPath<'_>, found: &Found) -> Result<()> {
+        match found {
+            Found::Own(row) => {
+                let content = row.body.map_or(Content::None, Content::Shared);
+                self.put(to.as_str(), row.kind, row.len, row.mode, content, Some(row.version))?;
+            }
+            Found::Lower(meta) if meta.kind == Kind::File => {
+                let ready = self.copied(from, &[])?;
+                let mode = meta.mode.unwrap_or(NEW_FILE);
+                self.put(to.as_str(), RowKind::File, ready.len(), mode, ready.content(), None)?;
+            }
+            _ => return Err(ErrorKind::Unsupported("moving a link or a pipe of the layer below").into()),
+        }
+        Ok(())
+    }
+
+    fn delete(&mut self, path: RelPath<'_>, there: Option<&Found>) -> Result<AppliedChange> {
+        match there {
+            None => return Err(ErrorKind::NotFound.into()),
+            Some(Found::Top) => return Err(ErrorKind::Unsupported("deleting a whole Mount").into()),
+            Some(found) if found.kind() == Kind::Dir => {
+                if !self.layers().children(path, None)?.0.is_empty() {
+                    return Err(ErrorKind::NotEmpty.into());
+                }
+                self.sweep(path)?;
+            }
+            Some(_) => {}
+        }
+        self.make_parents(path)?;
+        self.take_away(path)?;
+        Ok(AppliedChange::default())
+    }
+
+    /// Whiteouts in a directory that goes are not needed any more.
+    fn sweep(&mut self, dir: RelPath<'_>) -> Result<()> {
+        loop {
+            let rows = self.rows.children(dir.as_str(), None, 1024)?;
+            if rows.is_empty() {
+                return Ok(());
+            }
+            for (name, _) in rows {
+                self.take_row(&join(dir.as_str(), &name))?;
+            }
+        }
+    }
+
+    /// What is at a path goes; where the layer below has something there, that is covered.
+    fn take_away(&mut self, path: RelPath<'_>) -> Result<()> {
+        self.take_row(path.as_str())?;
+        if self.layers().lower_at(path)?.is_some() {
+            self.make_parents(path)?;
+            self.put(path.as_str(), RowKind::Whiteout, 0, 0, Content::None, None)?;
+        }
+        Ok(())
+    }
+
+    fn restore(&mut self, path: RelPath<'_>, there: Option<&Found>, kept: &Kept) -> Result<AppliedChange> {
+        let (commit, key) = read_kept(kept)?;
+        if there.is_some_and(|found| found.kind() == Kind::Dir) {
+            return Err(ErrorKind::IsADirectory.into());
+        }
+        let created = there.is_none();
+        let row = self.rows.past(key.as_str(), commit)?.filter(|row| row.kind != RowKind::Whiteout);
+        let Some(row) = row else {
+            // It was in the layer below: what covers it goes.
+            if key.as_rel() != path || self.layers().lower_at(path)?.is_none() {
+                return Err(ErrorKind::NotKept.into());
+            }
+            self.take_row(path.as_str())?;
+            let found = self.layers().find(path)?;
+            let version = Some(self.layers().meta(&found).version);
+            return Ok(AppliedChange { version, created, ..AppliedChange::default() });
+        };
+        let parents = self.make_parents(path)?;
+        let content = row.body.map_or(Content::None, Content::Shared);
+        let put = self.put(path.as_str(), row.kind, row.len, row.mode, content, None)?;
+        let version = Some(self.layers().version(put.version));
+        Ok(AppliedChange { version, created, parents, ..AppliedChange::default() })
+    }
+
+    fn put(
+        &mut self,
+        key: &str,
+        kind: RowKind,
+        len: u64,
+        mode: u32,
+        content: Content<'_>,
+        version: Option<u64>,
+    ) -> Result<Row> {
+        let old = self.rows.get(key)?;
+        let row = NewRow { kind, len, mode, modified: now(), content, version };
+        let put = self.rows.put(key, &row, self.keep)?;
+        self.count(old.as_ref(), Some(&put));
+        Ok(put)
+    }
+
+    fn take_row(&mut self, key: &str) -> Result<()> {
+        let Some(old) = self.rows.get(key)? else { return Ok(()) };
+        self.rows.remove(key, self.keep)?;
+        self.count(Some(&old), None);
+        Ok(())
+    }
+
+    fn count(&mut self, old: Option<&Row>, new: Option<&Row>) {
+        let files = |row: Option<&Row>| u64::from(row.is_some_and(|row| row.kind != RowKind::Whiteout));
+        let bytes = |row: Option<&Row>| row.map_or(0, |row| row.len);
+        let usage = &mut self.usage;
+        usage.files = (usage.files + files(new)).saturating_sub(files(old));
+        usage.bytes = (usage.bytes + bytes(new)).saturating_sub(bytes(old));
+    }
+}
+
+fn file_only(found: &Found) -> Result<()> {
+    match found.kind() {
+        Kind::File => Ok(()),
+        Kind::Dir => Err(ErrorKind::IsADirectory.into()),
+        Kind::Link => Err(ErrorKind::Link.into()),
+        Kind::Special => Err(ErrorKind::NotAFile.into()),
+    }
+}
+
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,124 @@
+//! Contents of a Virtual Store: small ones whole, larger ones in chunks of one size.
+//!
+//! A chunk is never changed. A new content that has a chunk in common with the old one, at the same place, names it
+//! again instead of storing it again.
+
+use std::ops::Range;
+
+use paddock_core::{Call, Result};
+
+use super::base::{BaseStore, Body, Content, Row, Rows};
+
+/// The size of a chunk, and the most that is kept whole beside its row.
+pub(super) const CHUNK: usize = 64 * 1024;
+/// How much is staged at once.
+const BATCH: usize = 64;
+
+/// A content ready to be put: staged where it is large.
+#[derive(Debug)]
+pub(super) enum Ready {
+    Inline(Vec<u8>),
+    Chunks { ids: Vec<u64>, len: u64 },
+}
+
+impl Ready {
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Self::Inline(bytes) => bytes.len() as u64,
+            Self::Chunks { len, .. } => *len,
+        }
+    }
+
+    pub(super) fn content(&self) -> Content<'_> {
+        match self {
+            Self::Inline(bytes) => Content::Inline(bytes),
+            Self::Chunks { ids, .. } => Content::Chunks(ids),
+        }
+    }
+}
+
+/// What a content can take over from the one it replaces.
+pub(super) struct Like<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) ids: &'a [u64],
+}
+
+/// Makes a content ready: a large one is staged, but for the chunks it has in common with another.
+pub(super) fn ready(base: &dyn BaseStore, call: &Call<'_>, content: Vec<u8>, like: Option<&Like<'_>>) -> Result<Ready> {
+    if content.len() <= CHUNK {
+        return Ok(Ready::Inline(content));
+    }
+    let known = |at: usize, chunk: &[u8]| {
+        let like = like?;
+        let old = like.bytes.chunks(CHUNK).nth(at)?;
+        (old == chunk).then(|| like.ids.get(at).copied()).flatten()
+    };
+    let chunks: Vec<&[u8]> = content.chunks(CHUNK).collect();
+    let mut ids: Vec<Option<u64>> = chunks.iter().enumerate().map(|(at, chunk)| known(at, chunk)).collect();
+    let missing: Vec<usize> = ids.iter().enumerate().filter(|(_, id)| id.is_none()).map(|(at, _)| at).collect();
+    for batch in missing.chunks(BATCH) {
+        call.tick(0)?;
+        let bytes: Vec<&[u8]> = batch.iter().map(|at| chunks[*at]).collect();
+        for (at, id) in batch.iter().zip(base.stage(call, &bytes)?) {
+            ids[*at] = Some(id);
+        }
+    }
+    Ok(Ready::Chunks { ids: ids.into_iter().flatten().collect(), len: content.len() as u64 })
+}
+
+/// Adds to the end of a chunked content without reading more of it than its last chunk.
+pub(super) fn extended(
+    base: &dyn BaseStore,
+    call: &Call<'_>,
+    rows: &dyn Rows,
+    row: &Row,
+    body: Body,
+    addition: &[u8],
+) -> Result<Ready> {
+    let full = row.len / CHUNK as u64;
+    let mut ids = rows.chunks(body, 0..full)?;
+    let mut tail = Vec::new();
+    read(rows, row, full * CHUNK as u64..row.len, &mut tail)?;
+    tail.extend_from_slice(addition);
+    let chunks: Vec<&[u8]> = tail.chunks(CHUNK).collect();
+    for batch in chunks.chunks(BATCH) {
+        call.tick(0)?;
+        ids.extend(base.stage(call, batch)?);
+    }
+    Ok(Ready::Chunks { ids, len: row.len + addition.len() as u64 })
+}
+
+/// The beginning of a content.
+pub(super) fn shortened(base: &dyn BaseStore, call: &Call<'_>, rows: &dyn Rows, row: &Row, len: u64) -> Result<Ready> {
+    let len = len.min(row.len);
+    match row.body {
+        Some(body) if body.chunked && len > CHUNK as u64 => {
+            let kept = Row { len: len / CHUNK as u64 * CHUNK as u64, ..row.clone() };
+            let mut tail = Vec::new();
+            read(rows, row, kept.len..len, &mut tail)?;
+            extended(base, call, rows, &kept, body, &tail)
+        }
+        _ => {
+            let mut bytes = Vec::new();
+            read(rows, row, 0..len, &mut bytes)?;
+            Ok(Ready::Inline(bytes))
+        }
+    }
+}
+
+/// Appends the bytes of a range of a row's content; only the chunks in it are touched.
+pub(super) fn read(rows: &dyn Rows, row: &Row, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+    let range = range.start.min(row.len)..range.end.min(row.len);
+    let Some(body) = row.body.filter(|_| range.start < range.end) else { return Ok(()) };
+    if !body.chunked {
+        return rows.inline(body, range, out);
+    }
+    let size = CHUNK as u64;
+    let first = range.start / size;
+    for (at, id) in (first..).zip(rows.chunks(body, first..range.end.div_ceil(size))?) {
+        let start = at * size;
+        let part = range.start.saturating_sub(start)..(range.end - start).min(size);
+        rows.chunk(id, part, out)?;
+    }
+    Ok(())
+}

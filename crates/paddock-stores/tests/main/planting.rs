@@ -1,0 +1,58 @@
+//! Puts into a Virtual Store what no agent can, and makes Views for Overlays.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use paddock_core::{AccessScope, AgentName, Call, CallId, Cancel, LogicalPath, Mount, Store, View, Workspace};
+use paddock_stores::virtual_store::VirtualStore;
+use paddock_stores::virtual_store::base::{Content, NewRow, RowKind};
+
+/// Runs something with a call of its own.
+pub fn with_call<T>(act: impl FnOnce(&Call<'_>) -> T) -> T {
+    let (agent, cancel) = (AgentName::main(), Cancel::default());
+    act(&Call {
+        id: CallId::next(),
+        agent: &agent,
+        cancel: &cancel,
+        deadline: Instant::now() + Duration::from_secs(60),
+    })
+}
+
+/// The View of a read-write Workspace on a Store.
+pub fn view(store: Arc<dyn Store>) -> View {
+    let prefix = LogicalPath::parse("/lower", &LogicalPath::top()).unwrap();
+    let workspace = Workspace::new(prefix, AccessScope::ReadWrite, Mount::new(store, None));
+    View::of(&workspace, std::slice::from_ref(&workspace)).unwrap()
+}
+
+/// A link, with the directories above it.
+pub fn link(store: &VirtualStore, path: &str, target: &str) {
+    with_call(|call| {
+        let row =
+            |kind, content| NewRow { kind, len: target.len() as u64, mode: 0o777, modified: 0, content, version: None };
+        let written = store.base().write(call, store.namespace(), &mut |rows| {
+            rows.advance()?;
+            for (end, _) in path.match_indices('/') {
+                if rows.get(&path[..end])?.is_none() {
+                    rows.put(&path[..end], &NewRow { len: 0, ..row(RowKind::Dir, Content::None) }, false)?;
+                }
+            }
+            rows.put(path, &row(RowKind::Link, Content::Inline(target.as_bytes())), false).map(|_| ())
+        });
+        written.unwrap();
+    });
+}
+
+/// Other mode bits for what is there.
+pub fn mode(store: &VirtualStore, path: &str, mode: u32) {
+    with_call(|call| {
+        let written = store.base().write(call, store.namespace(), &mut |rows| {
+            let old = rows.get(path)?.unwrap();
+            rows.advance()?;
+            let content = old.body.map_or(Content::None, Content::Shared);
+            let row = NewRow { kind: old.kind, len: old.len, mode, modified: old.modified, content, version: None };
+            rows.put(path, &row, false).map(|_| ())
+        });
+        written.unwrap();
+    });
+}
