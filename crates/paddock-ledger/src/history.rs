@@ -1,1 +1,0 @@
-//! What each call changed, and how to take it back.

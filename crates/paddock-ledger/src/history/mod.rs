@@ -1,0 +1,125 @@
+//! What each call changed, and how to take it back.
+//!
+//! [`History`] is the [`Journal`](paddock_core::Journal) of a Vfs: an intent before the first change, one row per change
+//! with the name under which the Store keeps what it replaced, and the end. From the rows it answers what
+//! happened to a path ([`History::log`]), what was there ([`History::content_before`]), and the changes that would take a call back
+//! ([`History::undo`]) or bring a path to an earlier moment ([`History::restore_to`]).
+//!
+//! Taking back is never done here: the answer is a list of [`Alteration`](paddock_core::Alteration)s that the Vfs
+//! judges and makes like any other change, as one call whose own rows say how to take *that* back. The history must
+//! never hold contents, and never promise what a Store no longer keeps.
+
+mod content;
+mod error;
+mod journal;
+mod log;
+mod place;
+mod retention;
+mod row;
+pub mod schema;
+mod since;
+mod storage;
+mod undo;
+mod way;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use paddock_core::{Call, CallId, Plan};
+use paddock_db::Sqlite;
+
+pub use self::content::{Content, Moment, Restoration};
+pub use self::error::{Conflict, HistoryError};
+pub use self::log::{CallQuery, Page};
+pub use self::place::Spot;
+pub use self::retention::{Collected, Retention};
+pub use self::row::{CallRow, CallState, ChangeRow, What};
+pub use self::undo::Undo;
+
+use self::storage::{Session, Storage};
+
+/// The outcome of asking the history.
+pub type Result<T, E = HistoryError> = std::result::Result<T, E>;
+
+/// Told of a call before its first change; what it answers decides whether the call goes on.
+pub type Intent = Arc<dyn Fn(&Call<'_>, &Plan) -> paddock_core::Result<()> + Send + Sync>;
+
+/// How long housekeeping waits for the database.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What each call changed.
+#[derive(Clone)]
+pub struct History {
+    storage: Arc<dyn Storage>,
+    home: String,
+    intent: Option<Intent>,
+    clock: Arc<dyn Fn() -> SystemTime + Send + Sync>,
+    /// Calls about to run, and the calls that they undo.
+    undoing: Arc<Mutex<HashMap<CallId, CallId>>>,
+}
+
+impl std::fmt::Debug for History {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("History").field("home", &self.home).finish_non_exhaustive()
+    }
+}
+
+impl History {
+    /// In a SQLite database that was given [`schema::SQLITE`].
+    pub fn on_sqlite(database: Sqlite) -> Self {
+        Self::on(Arc::new(database), "")
+    }
+
+    fn on(storage: Arc<dyn Storage>, home: &str) -> Self {
+        Self { storage, home: home.to_owned(), intent: None, clock: Arc::new(SystemTime::now), undoing: Arc::default() }
+    }
+
+    /// With somebody who is told of each call before its first change, such as the audit.
+    #[must_use]
+    pub fn with_intent(mut self, intent: Intent) -> Self {
+        self.intent = Some(intent);
+        self
+    }
+
+    /// With another clock.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Arc<dyn Fn() -> SystemTime + Send + Sync>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    fn now(&self) -> SystemTime {
+        (self.clock)()
+    }
+
+    fn undoing(&self) -> MutexGuard<'_, HashMap<CallId, CallId>> {
+        self.undoing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read<T>(&self, mut look: impl FnMut(&mut dyn Session) -> Result<T, paddock_db::DbError>) -> Result<T> {
+        let mut seen = None;
+        self.storage.read(&mut |session| {
+            seen = Some(look(session)?);
+            Ok(())
+        })?;
+        Ok(seen.ok_or_else(no_answer)?)
+    }
+
+    fn write<T>(
+        &self,
+        until: Instant,
+        mut change: impl FnMut(&mut dyn Session) -> Result<T, paddock_db::DbError>,
+    ) -> Result<T, paddock_db::DbError> {
+        let mut done = None;
+        self.storage.write(until, &mut |session| {
+            done = Some(change(session)?);
+            Ok(())
+        })?;
+        done.ok_or_else(no_answer)
+    }
+}
+
+fn no_answer() -> paddock_db::DbError {
+    paddock_db::DbError::Other { name: "history".to_owned(), why: "it ran nothing".to_owned() }
+}

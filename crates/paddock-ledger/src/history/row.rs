@@ -1,0 +1,298 @@
+//! The rows of the history as values, and how they are written down.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use paddock_core::{Act, AppliedChange, Before, CallId, Change, Kept, Version};
+
+use super::place::{Place, Spot};
+use super::storage::{Row, Value};
+
+/// What happened to a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum What {
+    /// Its content became another.
+    Write,
+    /// Something was added to it.
+    Append,
+    /// Text in it was replaced.
+    Edit,
+    /// It was made as a directory.
+    MakeDir,
+    /// It went elsewhere.
+    Move,
+    /// It went.
+    Delete,
+    /// What was kept came back.
+    Restore,
+    /// Its end was cut off.
+    Truncate,
+}
+
+impl What {
+    const ALL: [Self; 8] =
+        [Self::Write, Self::Append, Self::Edit, Self::MakeDir, Self::Move, Self::Delete, Self::Restore, Self::Truncate];
+
+    /// The word for listings and programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::Append => "append",
+            Self::Edit => "edit",
+            Self::MakeDir => "make_dir",
+            Self::Move => "move",
+            Self::Delete => "delete",
+            Self::Restore => "restore",
+            Self::Truncate => "truncate",
+        }
+    }
+
+    fn parse(name: &str) -> Self {
+        Self::ALL.into_iter().find(|what| what.name() == name).unwrap_or(Self::Write)
+    }
+
+    fn of(act: &Act) -> Self {
+        match act {
+            Act::Write { .. } => Self::Write,
+            Act::Append { .. } => Self::Append,
+            Act::Edit { .. } => Self::Edit,
+            Act::MakeDir => Self::MakeDir,
+            Act::Move { .. } => Self::Move,
+            Act::Delete => Self::Delete,
+            Act::Restore { .. } => Self::Restore,
+            Act::Truncate { .. } => Self::Truncate,
+        }
+    }
+}
+
+/// One change of one path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangeRow {
+    /// Later rows have larger numbers.
+    pub seq: i64,
+    /// The call that made it.
+    pub call: CallId,
+    /// Which part of the call.
+    pub part: u64,
+    /// Which change of the part.
+    pub index: u64,
+    /// When.
+    pub at: SystemTime,
+    /// Who.
+    pub agent: String,
+    /// Where.
+    pub spot: Spot,
+    /// The Workspace's prefix at that time.
+    pub prefix: String,
+    /// What happened.
+    pub what: What,
+    /// The other end of a move, relative to the same Mount.
+    pub to: Option<String>,
+    /// Was it new?
+    pub created: bool,
+    /// What was there before.
+    pub before: Before,
+    /// The version that it left, for what has one.
+    pub version: Option<Version>,
+    /// How many directories above it were made for it.
+    pub parents: u64,
+    /// How many bytes of content went in.
+    pub bytes: u64,
+}
+
+pub(crate) const CHANGE_COLUMNS: &str = "seq, call, part, idx, at, agent, territory, prefix, path, what, to_path, \
+     created, before, kept, len, version, parents, bytes";
+
+impl ChangeRow {
+    /// The path as it was called at that time.
+    pub fn path_then(&self) -> String {
+        logical_then(&self.prefix, &self.spot.path)
+    }
+
+    /// The other end of a move as it was called at that time.
+    pub fn to_then(&self) -> Option<String> {
+        self.to.as_deref().map(|to| logical_then(&self.prefix, to))
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        self.spot.place()
+    }
+
+    pub(crate) fn to_place(&self) -> Option<Place> {
+        self.to.as_deref().map(|to| Place::new(&self.spot.territory, to))
+    }
+
+    /// Where what it left is: the other end for a move.
+    pub(crate) fn result_place(&self) -> Place {
+        self.to_place().unwrap_or_else(|| self.place())
+    }
+
+    pub(crate) fn read(row: &Row) -> Self {
+        Self {
+            seq: row[0].int(),
+            call: call_id(&row[1]).unwrap_or(CallId(0)),
+            part: row[2].int().cast_unsigned(),
+            index: row[3].int().cast_unsigned(),
+            at: time(row[4].int()),
+            agent: row[5].text().to_owned(),
+            spot: Spot { territory: row[6].text().to_owned(), path: row[8].text().to_owned() },
+            prefix: row[7].text().to_owned(),
+            what: What::parse(row[9].text()),
+            to: row[10].maybe_text().map(str::to_owned),
+            created: row[11].int() != 0,
+            before: read_before(row[12].text(), &row[13], &row[14]),
+            version: row[15].maybe_text().and_then(Version::parse),
+            parents: row[16].int().cast_unsigned(),
+            bytes: row[17].int().cast_unsigned(),
+        }
+    }
+}
+
+fn logical_then(prefix: &str, rel: &str) -> String {
+    match (prefix, rel) {
+        (prefix, "") => prefix.to_owned(),
+        ("/", rel) => format!("/{rel}"),
+        (prefix, rel) => format!("{prefix}/{rel}"),
+    }
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum CallState {
+    /// It has not: it runs, or it was cut off.
+    Open,
+    /// All of it was done.
+    Completed,
+    /// It failed; what its rows say was done before that.
+    Failed,
+}
+
+/// One call that changed something, or tried to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallRow {
+    /// Later calls have larger numbers.
+    pub seq: i64,
+    /// Its id.
+    pub call: CallId,
+    /// Who called.
+    pub agent: String,
+    /// The operation, in a word.
+    pub op: String,
+    /// The path that was asked for.
+    pub path: String,
+    /// When it began.
+    pub began: SystemTime,
+    /// When it had to be over; an open call past this was cut off.
+    pub deadline: SystemTime,
+    /// How it ended.
+    pub state: CallState,
+    /// The call that it undoes.
+    pub undoes: Option<CallId>,
+    /// The call that undid it, as long as that was not undone itself.
+    pub undone_by: Option<CallId>,
+    /// Is what it replaced kept whatever its age?
+    pub pinned: bool,
+    /// How many changes it made.
+    pub changes: u64,
+}
+
+pub(crate) const CALL_COLUMNS: &str =
+    "seq, call, agent, op, path, began, deadline, state, undoes, undone_by, pinned, changes";
+
+impl CallRow {
+    pub(crate) fn read(row: &Row) -> Self {
+        Self {
+            seq: row[0].int(),
+            call: call_id(&row[1]).unwrap_or(CallId(0)),
+            agent: row[2].text().to_owned(),
+            op: row[3].text().to_owned(),
+            path: row[4].text().to_owned(),
+            began: time(row[5].int()),
+            deadline: time(row[6].int()),
+            state: match row[7].int() {
+                0 => CallState::Open,
+                1 => CallState::Completed,
+                _ => CallState::Failed,
+            },
+            undoes: call_id(&row[8]),
+            undone_by: call_id(&row[9]),
+            pinned: row[10].int() != 0,
+            changes: row[11].int().cast_unsigned(),
+        }
+    }
+}
+
+/// What a change is written down as: in the order of [`INSERT_CHANGE`] after `home`, `call`, `part` and `idx`.
+pub(crate) fn change_values(territory: &str, prefix: &str, change: &Change, applied: &AppliedChange) -> Vec<Value> {
+    let path = change.path().as_str();
+    let place = Place::new(territory, path);
+    let to = match change.act() {
+        Act::Move { to } => Some(to.as_str()),
+        _ => None,
+    };
+    let to_place = to.map(|to| Place::new(territory, to));
+    // Without a territory nobody could say later where it was.
+    let lost = Before::Lost;
+    let before = if territory.is_empty() { &lost } else { &applied.before };
+    let (name, kept, len) = match before {
+        Before::Absent => ("absent", None, None),
+        Before::Dir => ("dir", None, None),
+        Before::Kept(Kept(name)) => ("kept", Some(name.as_str()), None),
+        Before::Prefix(len) => ("prefix", None, Some(len.cast_signed())),
+        Before::Lost => ("lost", None, None),
+    };
+    vec![
+        territory.into(),
+        prefix.into(),
+        path.into(),
+        place.as_str().into(),
+        place.key().into(),
+        What::of(change.act()).name().into(),
+        to.into(),
+        to_place.as_ref().map(Place::as_str).into(),
+        to_place.as_ref().map(Place::key).into(),
+        applied.created.into(),
+        name.into(),
+        kept.into(),
+        len.into(),
+        applied.version.map(|version| version.to_string()).into(),
+        (applied.parents as u64).cast_signed().into(),
+        bytes(change.act()).cast_signed().into(),
+    ]
+}
+
+pub(crate) const INSERT_CHANGE: &str = "INSERT INTO history_change (home, call, part, idx, at, agent, territory, prefix, \
+     path, place, place_key, what, to_path, to_place, to_key, created, before, kept, len, version, parents, bytes) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22) \
+     ON CONFLICT DO NOTHING";
+
+fn read_before(name: &str, kept: &Value, len: &Value) -> Before {
+    match (name, kept.maybe_text(), len.maybe_int()) {
+        ("absent", _, _) => Before::Absent,
+        ("dir", _, _) => Before::Dir,
+        ("kept", Some(kept), _) => Before::Kept(Kept(kept.to_owned())),
+        ("prefix", _, Some(len)) => Before::Prefix(len.cast_unsigned()),
+        _ => Before::Lost,
+    }
+}
+
+fn bytes(act: &Act) -> u64 {
+    match act {
+        Act::Write { content, .. } | Act::Append { content } => content.len() as u64,
+        Act::Edit { edits } => edits.iter().map(|edit| edit.new.len() as u64).sum(),
+        _ => 0,
+    }
+}
+
+pub(crate) fn call_id(value: &Value) -> Option<CallId> {
+    value.maybe_text().and_then(CallId::parse)
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn millis(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+pub(crate) fn time(millis: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(millis.max(0).cast_unsigned())
+}

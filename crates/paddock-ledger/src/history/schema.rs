@@ -1,0 +1,137 @@
+//! The tables of the history.
+//!
+//! `place` is the territory of a Mount and the path in it as one text, so that a directory and everything below it is one
+//! range, whichever Mount of several that overlap was written through. What is indexed is the beginning of it, `place_key`: PostgreSQL
+//! takes no index entry as long as a path may be. Contents are never here.
+
+use paddock_db::{Migration, Schema};
+
+/// The tables on SQLite.
+pub const SQLITE: Schema = Schema {
+    owner: "history",
+    migrations: &[Migration {
+        version: 1,
+        sql: "
+CREATE TABLE history_call (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    home TEXT NOT NULL,
+    call TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    op TEXT NOT NULL,
+    path TEXT NOT NULL,
+    began INTEGER NOT NULL,
+    deadline INTEGER NOT NULL,
+    ended INTEGER,
+    state INTEGER NOT NULL,
+    undoes TEXT,
+    undone_by TEXT,
+    pinned INTEGER NOT NULL DEFAULT 0,
+    changes INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (home, call)
+) STRICT;
+CREATE INDEX history_call_open ON history_call (home, seq) WHERE state = 0;
+CREATE TABLE history_change (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    home TEXT NOT NULL,
+    call TEXT NOT NULL,
+    part INTEGER NOT NULL,
+    idx INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    agent TEXT NOT NULL,
+    territory TEXT NOT NULL,
+    prefix TEXT NOT NULL,
+    path TEXT NOT NULL,
+    place TEXT NOT NULL,
+    place_key TEXT NOT NULL,
+    what TEXT NOT NULL,
+    to_path TEXT,
+    to_place TEXT,
+    to_key TEXT,
+    created INTEGER NOT NULL,
+    before TEXT NOT NULL,
+    kept TEXT,
+    len INTEGER,
+    kept_bytes INTEGER,
+    version TEXT,
+    parents INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    UNIQUE (home, call, part, idx)
+) STRICT;
+CREATE INDEX history_change_place ON history_change (home, place_key, seq);
+CREATE INDEX history_change_to ON history_change (home, to_key, seq) WHERE to_key IS NOT NULL;
+CREATE INDEX history_change_kept ON history_change (home, territory, kept) WHERE kept IS NOT NULL;
+CREATE INDEX history_change_at ON history_change (home, at, seq);
+CREATE TABLE history_doomed (
+    home TEXT NOT NULL,
+    territory TEXT NOT NULL,
+    kept TEXT NOT NULL,
+    PRIMARY KEY (home, territory, kept)
+) WITHOUT ROWID, STRICT;
+",
+    }],
+};
+
+/// The tables on PostgreSQL. Texts are compared byte by byte, as SQLite does.
+pub const POSTGRES: Schema = Schema {
+    owner: "history",
+    migrations: &[Migration {
+        version: 1,
+        sql: r#"
+CREATE TABLE history_call (
+    seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    home TEXT COLLATE "C" NOT NULL,
+    call TEXT COLLATE "C" NOT NULL,
+    agent TEXT COLLATE "C" NOT NULL,
+    op TEXT COLLATE "C" NOT NULL,
+    path TEXT COLLATE "C" NOT NULL,
+    began BIGINT NOT NULL,
+    deadline BIGINT NOT NULL,
+    ended BIGINT,
+    state BIGINT NOT NULL,
+    undoes TEXT COLLATE "C",
+    undone_by TEXT COLLATE "C",
+    pinned BIGINT NOT NULL DEFAULT 0,
+    changes BIGINT NOT NULL DEFAULT 0,
+    UNIQUE (home, call)
+);
+CREATE INDEX history_call_open ON history_call (home, seq) WHERE state = 0;
+CREATE TABLE history_change (
+    seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    home TEXT COLLATE "C" NOT NULL,
+    call TEXT COLLATE "C" NOT NULL,
+    part BIGINT NOT NULL,
+    idx BIGINT NOT NULL,
+    at BIGINT NOT NULL,
+    agent TEXT COLLATE "C" NOT NULL,
+    territory TEXT COLLATE "C" NOT NULL,
+    prefix TEXT COLLATE "C" NOT NULL,
+    path TEXT COLLATE "C" NOT NULL,
+    place TEXT COLLATE "C" NOT NULL,
+    place_key TEXT COLLATE "C" NOT NULL,
+    what TEXT COLLATE "C" NOT NULL,
+    to_path TEXT COLLATE "C",
+    to_place TEXT COLLATE "C",
+    to_key TEXT COLLATE "C",
+    created BIGINT NOT NULL,
+    before TEXT COLLATE "C" NOT NULL,
+    kept TEXT COLLATE "C",
+    len BIGINT,
+    kept_bytes BIGINT,
+    version TEXT COLLATE "C",
+    parents BIGINT NOT NULL,
+    bytes BIGINT NOT NULL,
+    UNIQUE (home, call, part, idx)
+);
+CREATE INDEX history_change_place ON history_change (home, place_key, seq);
+CREATE INDEX history_change_to ON history_change (home, to_key, seq) WHERE to_key IS NOT NULL;
+CREATE INDEX history_change_kept ON history_change (home, territory, kept) WHERE kept IS NOT NULL;
+CREATE INDEX history_change_at ON history_change (home, at, seq);
+CREATE TABLE history_doomed (
+    home TEXT COLLATE "C" NOT NULL,
+    territory TEXT COLLATE "C" NOT NULL,
+    kept TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (home, territory, kept)
+);
+"#,
+    }],
+};

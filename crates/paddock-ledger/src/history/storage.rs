@@ -1,0 +1,146 @@
+//! The one small trait that the history asks its database through, and SQLite behind it.
+//!
+//! Statements are the same for every database: parameters are written `?1`, `?2`, …, values are whole numbers and
+//! texts. A database must run a change whole or not at all, and may run it again when it met another's.
+//! Nothing here knows what the rows mean.
+
+use std::time::Instant;
+
+use paddock_db::{DbError, Sqlite};
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ToSql};
+
+/// One value of a row or a parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Value {
+    /// Nothing.
+    Null,
+    /// A whole number.
+    Int(i64),
+    /// A text.
+    Text(String),
+}
+
+impl Value {
+    /// The number, or 0 where there is none.
+    pub(crate) fn int(&self) -> i64 {
+        if let Self::Int(n) = self { *n } else { 0 }
+    }
+
+    /// The number, where there is one.
+    pub(crate) fn maybe_int(&self) -> Option<i64> {
+        if let Self::Int(n) = self { Some(*n) } else { None }
+    }
+
+    /// The text, or an empty one.
+    pub(crate) fn text(&self) -> &str {
+        if let Self::Text(text) = self { text } else { "" }
+    }
+
+    /// The text, where there is one.
+    pub(crate) fn maybe_text(&self) -> Option<&str> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+}
+
+impl From<i64> for Value {
+    fn from(n: i64) -> Self {
+        Self::Int(n)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(yes: bool) -> Self {
+        Self::Int(yes.into())
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+/// One row of an answer.
+pub(crate) type Row = Vec<Value>;
+
+/// A transaction that is open.
+pub(crate) trait Session {
+    /// All rows that `sql` answers.
+    fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError>;
+    /// How many rows `sql` changed.
+    fn execute(&mut self, sql: &str, params: &[Value]) -> Result<u64, DbError>;
+}
+
+/// What is done in a transaction. May be run more than once; only the last run counts.
+pub(crate) type Work<'a> = &'a mut dyn FnMut(&mut dyn Session) -> Result<(), DbError>;
+
+/// A database that holds the tables of the history.
+pub(crate) trait Storage: Send + Sync {
+    /// Reads in one snapshot.
+    fn read(&self, work: Work<'_>) -> Result<(), DbError>;
+    /// Changes all of it, or nothing; waits for its turn, not past `until`.
+    fn write(&self, until: Instant, work: Work<'_>) -> Result<(), DbError>;
+}
+
+impl Storage for Sqlite {
+    fn read(&self, work: Work<'_>) -> Result<(), DbError> {
+        Self::read(self, |conn| work(&mut SqliteSession { database: self, conn }))
+    }
+
+    fn write(&self, until: Instant, work: Work<'_>) -> Result<(), DbError> {
+        Self::write(self, until, |tx| work(&mut SqliteSession { database: self, conn: tx }))
+    }
+}
+
+struct SqliteSession<'a> {
+    database: &'a Sqlite,
+    conn: &'a Connection,
+}
+
+impl Session for SqliteSession<'_> {
+    fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError> {
+        let ask = || -> rusqlite::Result<Vec<Row>> {
+            let mut statement = self.conn.prepare_cached(sql)?;
+            let columns = statement.column_count();
+            let read = |row: &rusqlite::Row<'_>| (0..columns).map(|i| row.get_ref(i).map(value)).collect();
+            statement.query_map(rusqlite::params_from_iter(params), read)?.collect()
+        };
+        ask().map_err(|error| self.database.error(error))
+    }
+
+    fn execute(&mut self, sql: &str, params: &[Value]) -> Result<u64, DbError> {
+        let ask = || self.conn.prepare_cached(sql)?.execute(rusqlite::params_from_iter(params));
+        ask().map(|changed| changed as u64).map_err(|error| self.database.error(error))
+    }
+}
+
+fn value(from: ValueRef<'_>) -> Value {
+    match from {
+        ValueRef::Integer(n) => Value::Int(n),
+        ValueRef::Text(text) => Value::Text(String::from_utf8_lossy(text).into_owned()),
+        ValueRef::Null | ValueRef::Real(_) | ValueRef::Blob(_) => Value::Null,
+    }
+}
+
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Self::Null => ValueRef::Null,
+            Self::Int(n) => ValueRef::Integer(*n),
+            Self::Text(text) => ValueRef::Text(text.as_bytes()),
+        }))
+    }
+}

@@ -1,0 +1,288 @@
+//! Taking a call back: its rows turned round, and looked at beside what is there today.
+//!
+//! A path is taken back only from the state that the call left it in; a person then loses nothing that came later. The answer
+//! is whole or an error: nothing is ever taken back half-way.
+
+use std::collections::{HashMap, HashSet};
+
+use paddock_core::{
+    Alter, Alteration, Call, CallId, EffectKind, ErrorKind, Expect, Kept, LogicalPath, Operation, Refused, Version,
+    Vfs, Workspace,
+};
+
+use super::place::{Place, logical};
+use super::row::{CallRow, ChangeRow};
+use super::since::Since;
+use super::way::{Back, Left, Step, Way};
+use super::{Conflict, History, HistoryError, Result};
+
+/// What takes a call back. To be run by the call for which it was asked.
+#[derive(Debug, Clone)]
+pub struct Undo {
+    /// The call that is undone.
+    pub call: CallRow,
+    /// The changes, in the order in which they are made.
+    pub alterations: Vec<Alteration>,
+    /// Which of them only tidy away directories that the call made on the way.
+    tidying: HashSet<usize>,
+}
+
+impl Undo {
+    /// All of it as one operation.
+    pub fn operation(&self) -> Operation {
+        self.as_operation(self.alterations.clone())
+    }
+
+    /// As [`Self::operation`], with directories left that the call made on the way: for when something came into one meanwhile.
+    pub fn keeping_directories(&self) -> Operation {
+        let kept = self.alterations.iter().enumerate().filter(|(at, _)| !self.tidying.contains(at));
+        self.as_operation(kept.map(|(_, alteration)| alteration.clone()).collect())
+    }
+
+    /// The paths that change.
+    pub fn paths(&self) -> impl Iterator<Item = &LogicalPath> {
+        self.alterations.iter().map(|alteration| &alteration.path)
+    }
+
+    /// What it does, a line for each path.
+    pub fn says(&self) -> Vec<String> {
+        self.alterations.iter().map(say).collect()
+    }
+
+    fn as_operation(&self, alterations: Vec<Alteration>) -> Operation {
+        let path = self.alterations.first().map_or_else(LogicalPath::top, |first| first.path.clone());
+        Operation::Alter { path, alterations }
+    }
+}
+
+pub(crate) fn say(alteration: &Alteration) -> String {
+    let path = &alteration.path;
+    match &alteration.how {
+        Alter::Write { .. } => format!("writes {path}"),
+        Alter::Restore(_) => format!("restores {path}"),
+        Alter::Truncate(len) => format!("cuts {path} back to {len} bytes"),
+        Alter::MakeDir => format!("makes the directory {path} again"),
+        Alter::Delete => format!("removes {path}"),
+        Alter::Move { to } => format!("moves {path} back to {to}"),
+    }
+}
+
+impl History {
+    /// What takes `undone` back, in the Workspaces of today. `call` is the one that will run it.
+    ///
+    /// The Vfs is that of a person ([`Vfs::for_person`]); the answer holds for what is there now.
+    pub fn undo(&self, vfs: &Vfs, call: &Call<'_>, undone: CallId) -> Result<Undo> {
+        let (row, rows) =
+            self.read(|session| Ok((self.call_in(session, undone)?, self.changes_in(session, undone)?)))?;
+        let row = row.ok_or_else(|| HistoryError::NoSuchCall(undone.to_string()))?;
+        if let Some(by) = row.undone_by {
+            return Err(HistoryError::AlreadyUndone { call: undone, by });
+        }
+        if rows.is_empty() {
+            return Err(HistoryError::ChangedNothing(undone));
+        }
+        let (steps, lost) = Way::back(rows.iter().rev()).steps();
+        if !lost.is_empty() {
+            return Err(HistoryError::Lost(lost.iter().map(|step| name_of(vfs, &step.place, &step.row)).collect()));
+        }
+        let mut today = Today { history: self, vfs, call, moved_above: HashMap::new() };
+        let mut conflicts = Vec::new();
+        let mut alterations = Vec::new();
+        let mut tidying = HashSet::new();
+        for (at, step) in steps.iter().enumerate() {
+            match today.look(step, &steps[..at])? {
+                Sight::Fit(expect) => {
+                    if step.back == Back::RemoveParent {
+                        tidying.insert(alterations.len());
+                    }
+                    alterations.push(alteration(vfs, step, expect)?);
+                }
+                Sight::Needless => {}
+                Sight::Conflict(conflict) => conflicts.push(*conflict),
+            }
+        }
+        if !conflicts.is_empty() {
+            return Err(HistoryError::Newer(conflicts));
+        }
+        self.undoing().insert(call.id, undone);
+        Ok(Undo { call: row, alterations, tidying })
+    }
+}
+
+/// A step beside what is there today.
+enum Sight {
+    /// It can be taken under this condition.
+    Fit(Expect),
+    /// There is nothing to do for it.
+    Needless,
+    /// Something newer is in the way.
+    Conflict(Box<Conflict>),
+}
+
+/// What is there today.
+struct Today<'a> {
+    history: &'a History,
+    vfs: &'a Vfs,
+    call: &'a Call<'a>,
+    /// Directories, and whether one above was moved since and stays so.
+    moved_above: HashMap<Place, bool>,
+}
+
+impl Today<'_> {
+    fn look(&mut self, step: &Step, earlier: &[Step]) -> Result<Sight> {
+        if step.back == Back::RemoveParent {
+            let empties = step.now == step.place && self.empties(step, earlier)?;
+            return Ok(if empties { Sight::Fit(Expect::Any) } else { Sight::Needless });
+        }
+        if !step.first {
+            return Ok(Sight::Fit(Expect::Any));
+        }
+        let (path, _) = find(self.vfs, &step.now, &step.row)?;
+        let now = version_now(self.vfs, self.call, &path)?;
+        let fit = match step.left {
+            Left::Nothing => self.look_at_nothing(step, now)?,
+            Left::Dir => self.look_at_directory(step, now, earlier)?,
+            Left::File(version) => self.look_at_file(step, version, now)?,
+        };
+        if fit && self.arrives(step, earlier)? {
+            // What moved along has, in some Stores, another version where it arrives.
+            let expect = match (step.left, now) {
+                (Left::File(_), Now::There(version)) if step.now == step.place => Expect::Is(version),
+                (Left::Nothing, Now::Nothing) if step.now == step.place => Expect::Absent,
+                _ => Expect::Any,
+            };
+            return Ok(Sight::Fit(expect));
+        }
+        Ok(Sight::Conflict(Box::new(self.conflict(step, path, now)?)))
+    }
+
+    fn look_at_nothing(&mut self, step: &Step, now: Now) -> Result<bool> {
+        // A directory that is there again is what is wanted, whoever made it.
+        if step.back == Back::MakeDir && matches!(now, Now::There(_)) {
+            return Ok(true);
+        }
+        Ok(now == Now::Nothing && !self.is_moved_above(step)?)
+    }
+
+    fn look_at_directory(&self, step: &Step, now: Now, earlier: &[Step]) -> Result<bool> {
+        if !matches!(now, Now::There(_)) {
+            return Ok(false);
+        }
+        if step.back == Back::RemoveDir {
+            return self.empties(step, earlier);
+        }
+        Ok(self.since(step, true)?.standing.is_empty())
+    }
+
+    fn look_at_file(&self, step: &Step, left: Option<Version>, now: Now) -> Result<bool> {
+        match (left, now) {
+            (_, Now::Nothing | Now::Blocked) => Ok(false),
+            (None, Now::There(_)) => Ok(true),
+            (Some(left), Now::There(version)) if left == version => Ok(true),
+            (Some(_), Now::There(version)) => Ok(self.since(step, false)?.version == Some(version)),
+        }
+    }
+
+    /// Is the way free where a move goes back to?
+    fn arrives(&self, step: &Step, earlier: &[Step]) -> Result<bool> {
+        let Back::MoveTo(home) = &step.back else { return Ok(true) };
+        if earlier.iter().any(|before| before.place == *home) {
+            return Ok(true);
+        }
+        let (path, _) = find(self.vfs, home, &step.row)?;
+        Ok(version_now(self.vfs, self.call, &path)? == Now::Nothing)
+    }
+
+    /// Does the directory hold nothing but what the earlier steps take away?
+    fn empties(&self, step: &Step, earlier: &[Step]) -> Result<bool> {
+        let Some((path, _)) = logical(self.vfs, &step.place, &step.row.spot.territory) else { return Ok(false) };
+        let Some(held) = self.held(&path) else { return Ok(false) };
+        let goes = |held: &LogicalPath| {
+            let Some(rest) = held.below(&path) else { return false };
+            let place = step.place.join(rest.as_str());
+            earlier.iter().any(|before| match before.back {
+                Back::Remove | Back::RemoveDir | Back::RemoveParent => before.place == place,
+                Back::MoveTo(_) => place.is_within(&before.place),
+                _ => false,
+            })
+        };
+        Ok(held.iter().filter(|held| **held != path).all(goes))
+    }
+
+    /// The directory and everything below it; nothing where not all of it can be seen.
+    fn held(&self, path: &LogicalPath) -> Option<Vec<LogicalPath>> {
+        let everything = Operation::Delete { path: path.clone(), recursive: true };
+        let plan = self.vfs.plan(self.call, everything).ok()?;
+        Some(plan.effects().iter().map(|effect| effect.path.clone()).collect())
+    }
+
+    /// Was a directory above moved since, and stays so? Then the path means something else today.
+    fn is_moved_above(&mut self, step: &Step) -> Result<bool> {
+        let Some(parent) = step.now.parent() else { return Ok(false) };
+        if let Some(known) = self.moved_above.get(&parent) {
+            return Ok(*known);
+        }
+        let moved = self.history.read(|session| self.history.moved_since(session, &parent, &step.row))?;
+        self.moved_above.insert(parent, moved);
+        Ok(moved)
+    }
+
+    fn since(&self, step: &Step, below: bool) -> Result<Since> {
+        self.history.read(|session| self.history.since(session, &step.now, &step.row, below))
+    }
+
+    fn conflict(&self, step: &Step, path: LogicalPath, now: Now) -> Result<Conflict> {
+        let below = step.left == Left::Dir;
+        let after = if let Left::File(version) = step.left { version } else { None };
+        let before = if let Back::Restore(kept) = &step.back { Some(kept.clone()) } else { None::<Kept> };
+        let now = if let Now::There(version) = now { Some(version) } else { None };
+        Ok(Conflict { path, after, now, before, newer: self.since(step, below)?.standing })
+    }
+}
+
+/// What is at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Now {
+    /// Nothing.
+    Nothing,
+    /// Something of this version.
+    There(Version),
+    /// Something that is no directory stands above it.
+    Blocked,
+}
+
+/// Looks at a path, by a plan that is never run.
+pub(crate) fn version_now(vfs: &Vfs, call: &Call<'_>, path: &LogicalPath) -> Result<Now> {
+    let look = Alteration { path: path.clone(), how: Alter::Truncate(0), expect: Expect::Any };
+    match vfs.plan(call, Operation::Alter { path: path.clone(), alterations: vec![look] }) {
+        Ok(plan) => {
+            let seen = plan.effects().iter().find(|effect| effect.what == EffectKind::Replace);
+            Ok(seen.and_then(|effect| effect.before).map_or(Now::Nothing, Now::There))
+        }
+        Err(Refused::Store { source, .. }) if *source.kind() == ErrorKind::NotADirectory => Ok(Now::Blocked),
+        Err(refused) => Err(refused.into()),
+    }
+}
+
+pub(crate) fn alteration(vfs: &Vfs, step: &Step, expect: Expect) -> Result<Alteration> {
+    let (path, _) = find(vfs, &step.place, &step.row)?;
+    let how = match &step.back {
+        Back::Remove | Back::RemoveDir | Back::RemoveParent => Alter::Delete,
+        Back::Restore(kept) => Alter::Restore(kept.clone()),
+        Back::Truncate(len) => Alter::Truncate(*len),
+        Back::MakeDir => Alter::MakeDir,
+        Back::MoveTo(home) => Alter::Move { to: find(vfs, home, &step.row)?.0 },
+        Back::Lost => return Err(HistoryError::Lost(vec![path.to_string()])),
+    };
+    Ok(Alteration { path, how, expect })
+}
+
+pub(crate) fn find<'v>(vfs: &'v Vfs, place: &Place, row: &ChangeRow) -> Result<(LogicalPath, &'v Workspace)> {
+    let found = logical(vfs, place, &row.spot.territory);
+    found.ok_or_else(|| HistoryError::NoWorkspace { path: row.path_then() })
+}
+
+/// What a place is called today, or was then.
+pub(crate) fn name_of(vfs: &Vfs, place: &Place, row: &ChangeRow) -> String {
+    logical(vfs, place, &row.spot.territory).map_or_else(|| row.path_then(), |(path, _)| path.to_string())
+}

@@ -1,0 +1,188 @@
+//! The way back: rows of the history turned round into steps, newest first.
+//!
+//! Each row becomes the step that takes it back. Of several on one path only what the oldest says stays, at the place and
+//! under the condition of the newest: what lay between need not be made again, nor be kept any more. A move ends that,
+//! because from there on names mean something else.
+
+use std::collections::{HashMap, HashSet};
+
+use paddock_core::{Before, Kept, Version};
+
+use super::place::Place;
+use super::row::{ChangeRow, What};
+
+/// What takes a change back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Back {
+    /// It goes.
+    Remove,
+    /// The directory goes.
+    RemoveDir,
+    /// A directory that was made on the way goes, if nothing else is in it.
+    RemoveParent,
+    /// What was kept is there again.
+    Restore(Kept),
+    /// Only so much of it stays.
+    Truncate(u64),
+    /// The directory is there again.
+    MakeDir,
+    /// It goes back.
+    MoveTo(Place),
+    /// Nobody has what was there.
+    Lost,
+}
+
+impl Back {
+    /// Is it about a file's content, and says all of it?
+    fn decides_content(&self) -> bool {
+        matches!(self, Self::Remove | Self::Restore(_) | Self::Lost)
+    }
+
+    fn is_about_content(&self) -> bool {
+        self.decides_content() || matches!(self, Self::Truncate(_))
+    }
+}
+
+/// What a change left at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// Nothing.
+    Nothing,
+    /// A directory.
+    Dir,
+    /// A file or a link, of this version where it is known.
+    File(Option<Version>),
+}
+
+/// One step of the way back.
+#[derive(Debug, Clone)]
+pub(crate) struct Step {
+    /// Where, as it is called when the step is taken.
+    pub(crate) place: Place,
+    /// What is done.
+    pub(crate) back: Back,
+    /// What has to be there for it.
+    pub(crate) left: Left,
+    /// Has no earlier step been here?
+    pub(crate) first: bool,
+    /// Where that is called so now, before the first step.
+    pub(crate) now: Place,
+    /// The row that asks for it.
+    pub(crate) row: ChangeRow,
+}
+
+/// Steps in the order in which they are taken.
+#[derive(Debug, Default)]
+pub(crate) struct Way {
+    steps: Vec<Option<Step>>,
+    /// Steps about the content of a path, since the last move.
+    about: HashMap<Place, Vec<usize>>,
+    touched: HashSet<Place>,
+    moves: Vec<(Place, Place)>,
+}
+
+impl Way {
+    /// Turns round rows that come newest first.
+    pub(crate) fn back<'r>(rows: impl IntoIterator<Item = &'r ChangeRow>) -> Self {
+        let mut way = Self::default();
+        for row in rows {
+            way.take_back(row, row.place(), row.to_place());
+        }
+        way
+    }
+
+    /// Adds what takes back a row, whose paths are called so.
+    pub(crate) fn take_back(&mut self, row: &ChangeRow, place: Place, to: Option<Place>) {
+        let before = row.before.clone();
+        match (row.what, to) {
+            (What::Move, Some(to)) => self.move_back(row, &place, to),
+            (What::Move, None) => self.push(row, place, Back::Lost, Left::Dir),
+            (What::MakeDir, _) => {
+                self.push(row, place.clone(), Back::RemoveDir, Left::Dir);
+                self.remove_parents(row, &place);
+            }
+            (What::Delete, _) => match before {
+                Before::Absent => {}
+                Before::Dir => self.push(row, place, Back::MakeDir, Left::Nothing),
+                Before::Kept(kept) => self.push(row, place, Back::Restore(kept), Left::Nothing),
+                Before::Prefix(_) | Before::Lost => self.push(row, place, Back::Lost, Left::Nothing),
+            },
+            _ => {
+                let back = match before {
+                    Before::Kept(kept) => Back::Restore(kept),
+                    Before::Prefix(len) => Back::Truncate(len),
+                    Before::Absent => Back::Remove,
+                    Before::Lost if row.created => Back::Remove,
+                    Before::Dir | Before::Lost => Back::Lost,
+                };
+                let made = back == Back::Remove;
+                self.push(row, place.clone(), back, Left::File(row.version));
+                if made {
+                    self.remove_parents(row, &place);
+                }
+            }
+        }
+    }
+
+    /// The steps, and where nobody has what was there.
+    pub(crate) fn steps(self) -> (Vec<Step>, Vec<Step>) {
+        let steps = self.steps.into_iter().flatten();
+        steps.partition(|step| step.back != Back::Lost)
+    }
+
+    fn move_back(&mut self, row: &ChangeRow, from: &Place, to: Place) {
+        let left = if row.version.is_some() { Left::File(row.version) } else { Left::Dir };
+        self.push(row, to.clone(), Back::MoveTo(from.clone()), left);
+        self.about.clear();
+        self.touched.insert(from.clone());
+        self.moves.push((to.clone(), from.clone()));
+        self.remove_parents(row, &to);
+    }
+
+    fn remove_parents(&mut self, row: &ChangeRow, place: &Place) {
+        let count = usize::try_from(row.parents).unwrap_or(usize::MAX);
+        let parents: Vec<Place> = place.above().take(count).collect();
+        for parent in parents {
+            self.push(row, parent, Back::RemoveParent, Left::Dir);
+        }
+    }
+
+    fn push(&mut self, row: &ChangeRow, place: Place, back: Back, left: Left) {
+        if !back.is_about_content() {
+            self.about.remove(&place);
+            self.add(row, place, back, left);
+            return;
+        }
+        let earlier = self.about.remove(&place).unwrap_or_default();
+        let first = earlier.first().and_then(|at| self.steps[*at].clone().map(|step| (*at, step)));
+        let replaces = match (&back, &first) {
+            (_, None) => None,
+            (Back::Truncate(_), Some((_, step))) if !matches!(step.back, Back::Truncate(_)) => None,
+            (_, Some(first)) => Some(first),
+        };
+        let Some((at, step)) = replaces else {
+            let added = self.add(row, place.clone(), back, left);
+            self.about.insert(place, earlier.into_iter().chain([added]).collect());
+            return;
+        };
+        for at in &earlier {
+            self.steps[*at] = None;
+        }
+        // It came and went: nothing is left to do.
+        if back == Back::Remove && step.left == Left::Nothing {
+            if step.first {
+                self.touched.remove(&place);
+            }
+            return;
+        }
+        self.steps[*at] = Some(Step { back, ..step.clone() });
+        self.about.insert(place, vec![*at]);
+    }
+
+    fn add(&mut self, row: &ChangeRow, place: Place, back: Back, left: Left) -> usize {
+        let first = self.touched.insert(place.clone());
+        let now = self.moves.iter().rev().fold(place.clone(), |at, (to, from)| at.moved(from, to).unwrap_or(at));
+        self.steps.push(Some(Step { place, back, left, first, now, row: row.clone() }));
+        self.steps.len() - 1
+    }
+}
