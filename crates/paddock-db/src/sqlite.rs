@@ -108,10 +108,10 @@ impl Sqlite {
     /// Reads in one snapshot. Many may read at once, also while somebody writes.
     pub fn read<T, E: From<DbError>>(&self, look: impl FnOnce(&Connection) -> Result<T, E>) -> Result<T, E> {
         let conn = self.reader()?;
-        let snapshot = conn.unchecked_transaction().map_err(|error| self.error(error))?;
-        let seen = look(&snapshot);
-        let ended = snapshot.rollback();
-        if ended.is_ok() {
+        let snapshot = Snapshot::begin(&conn).map_err(|error| self.error(error))?;
+        let seen = look(&conn);
+        drop(snapshot);
+        if conn.is_autocommit() {
             self.put_back(conn);
         }
         seen
@@ -140,7 +140,8 @@ impl Sqlite {
         drop(slot);
         drop(turn);
         if self.shared.durability == Durability::Disk {
-            self.shared.group.wait(ticket, &log).map_err(|errno| DbError::unsynced(&self.shared.name, errno))?;
+            let synced = self.shared.group.wait(ticket, || group::sync(&log));
+            synced.map_err(|errno| DbError::unsynced(&self.shared.name, errno))?;
         }
         Ok(done)
     }
@@ -216,7 +217,9 @@ impl Sqlite {
         if migrate::pending(&shared.name, &writer.conn, &shared.schemas)? {
             self.transaction(&mut writer, until, |tx| migrate::run(&shared.name, tx, &shared.schemas))?;
         }
-        Writer::settle(&shared.path, &shared.name, shared.durability)?;
+        if shared.durability == Durability::Disk {
+            writer.keep_names().map_err(|error| DbError::of_io(&shared.name, &error))?;
+        }
         shared.ready.store(true, Ordering::Release);
         Ok(writer)
     }
@@ -292,6 +295,23 @@ impl Sqlite {
             Ok(found)
         };
         look().map_err(|error| self.error(error))
+    }
+}
+
+/// A transaction that only reads, by statements that stay compiled: a small read is short enough for that to count.
+struct Snapshot<'a>(&'a Connection);
+
+impl<'a> Snapshot<'a> {
+    fn begin(conn: &'a Connection) -> rusqlite::Result<Self> {
+        conn.prepare_cached("BEGIN DEFERRED")?.execute(())?;
+        Ok(Self(conn))
+    }
+}
+
+impl Drop for Snapshot<'_> {
+    fn drop(&mut self) {
+        // A connection that could not end it is thrown away.
+        let _ = self.0.prepare_cached("ROLLBACK").and_then(|mut end| end.execute(()));
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::fs::File;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use rustix::io::Errno;
 
@@ -37,8 +37,8 @@ impl GroupSync {
         Ticket(self.committed.fetch_add(1, Ordering::SeqCst) + 1)
     }
 
-    /// Returns when the commit of `ticket` is on the disk.
-    pub(super) fn wait(&self, ticket: Ticket, log: &Arc<File>) -> Result<(), Errno> {
+    /// Returns when the commit of `ticket` is on the disk. `sync` is asked of those who do it for all.
+    pub(super) fn wait(&self, ticket: Ticket, sync: impl Fn() -> Result<(), Errno>) -> Result<(), Errno> {
         let mut state = lock(&self.state);
         loop {
             if state.synced >= ticket.0 {
@@ -55,8 +55,9 @@ impl GroupSync {
             }
             state.running = true;
             drop(state);
+            // Before the sync: what is committed while it runs may not be in it.
             let upto = self.committed.load(Ordering::SeqCst);
-            let outcome = sync(log);
+            let outcome = sync();
             state = lock(&self.state);
             state.running = false;
             match outcome {
@@ -81,11 +82,57 @@ impl GroupSync {
     }
 }
 
-fn sync(log: &File) -> Result<(), Errno> {
+/// Brings the content of the log to the disk.
+pub(super) fn sync(log: &File) -> Result<(), Errno> {
     loop {
         match rustix::fs::fdatasync(log) {
             Err(Errno::INTR) => {}
             other => return other,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    #[test]
+    fn who_comes_during_a_sync_shares_the_next_one() {
+        let group = GroupSync::default();
+        let syncs = AtomicUsize::new(0);
+        let count = || {
+            syncs.fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        };
+        let first = group.committed();
+        let (group, count) = (&group, &count);
+        std::thread::scope(|scope| {
+            let during = || {
+                for _ in 0..7 {
+                    let ticket = group.committed();
+                    scope.spawn(move || group.wait(ticket, count).unwrap());
+                }
+                count()
+            };
+            group.wait(first, during).unwrap();
+        });
+        assert_eq!(syncs.load(Ordering::SeqCst), 2, "one for the first, one for the seven");
+    }
+
+    #[test]
+    fn a_failed_sync_fails_all_it_was_for_until_healed() {
+        let group = GroupSync::default();
+        let (first, second) = (group.committed(), group.committed());
+        assert_eq!(group.wait(first, || Err(Errno::IO)), Err(Errno::IO));
+        assert_eq!(group.wait(second, || panic!("not asked again")), Err(Errno::IO));
+        let third = group.committed();
+        assert_eq!(group.wait(third, || Ok(())), Err(Errno::IO), "a sync that works now proves nothing");
+        assert!(group.is_suspect());
+        group.healed();
+        assert!(!group.is_suspect());
+        assert_eq!(group.wait(third, || panic!("on the disk already")), Ok(()));
+        assert_eq!(group.wait(group.committed(), || Ok(())), Ok(()));
     }
 }

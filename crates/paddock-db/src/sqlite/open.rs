@@ -4,9 +4,8 @@
 //! process holds on them. So the file is *made* here without being opened, with the mode that SQLite then gives to the
 //! files it makes beside it.
 
-use std::fs::{DirBuilder, File};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,7 +15,7 @@ use rustix::fs::{Access, CWD, FileType, Mode};
 use rustix::io::Errno;
 
 use super::queue::beside;
-use crate::{DbError, Durability, Result};
+use crate::{DbError, Result};
 
 /// How long a connection that is no writer waits for SQLite's own locks: recovery after a crash, for one.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -35,6 +34,7 @@ pub(super) struct Writer {
     pub(super) conn: Connection,
     /// The write-ahead log, to sync it. SQLite takes no locks on this file.
     pub(super) log: Arc<File>,
+    database: PathBuf,
 }
 
 impl Writer {
@@ -46,16 +46,15 @@ impl Writer {
             return Err(DbError::ReadOnly { name: name.to_owned() });
         }
         use_log(&conn, name, until)?;
-        let log = log_of(&conn, path).map_err(|error| DbError::of_io(name, &error))?;
-        Ok(Self { conn, log: Arc::new(log) })
+        // SQLite follows a link in the database's place, and keeps its other files there.
+        let database = conn.path().map_or_else(|| path.to_owned(), PathBuf::from);
+        let log = log_of(&conn, &database).map_err(|error| DbError::of_io(name, &error))?;
+        Ok(Self { conn, log: Arc::new(log), database })
     }
 
-    /// Makes the names of the files durable, where that was asked for.
-    pub(super) fn settle(path: &Path, name: &str, durability: Durability) -> Result<()> {
-        match durability {
-            Durability::Process => Ok(()),
-            Durability::Disk => sync_directory(path).map_err(|error| DbError::of_io(name, &error)),
-        }
+    /// Makes the names of the files durable, wherever they were made.
+    pub(super) fn keep_names(&self) -> std::io::Result<()> {
+        sync_directory(&self.database)
     }
 }
 
@@ -118,13 +117,11 @@ fn use_log(conn: &Connection, name: &str, until: Instant) -> Result<()> {
     }
 }
 
-/// The log's file, by the name that SQLite itself uses: it follows a link in the database's place.
-fn log_of(conn: &Connection, path: &Path) -> std::io::Result<File> {
+fn log_of(conn: &Connection, database: &Path) -> std::io::Result<File> {
     // The first look at the tables is what opens the log.
-    let _: i64 =
-        conn.query_row("SELECT count(*) FROM sqlite_schema", (), |row| row.get(0)).map_err(std::io::Error::other)?;
-    let database = conn.path().map_or(path, Path::new);
-    File::options().read(true).write(true).open(beside(database, "-wal"))
+    let looked = conn.query_row("SELECT count(*) FROM sqlite_schema", (), |_| Ok(()));
+    looked.map_err(std::io::Error::other)?;
+    File::open(beside(database, "-wal"))
 }
 
 /// Makes an empty database that only its owner may read, unless something is there.
@@ -135,15 +132,27 @@ pub(super) fn make_file(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Makes the directory of `path`, for its owner alone, unless it is there.
+/// Makes the directory of `path` and those above it, for their owner alone, unless they are there.
 pub(super) fn make_directory(path: &Path) -> std::io::Result<()> {
-    match path.parent() {
-        Some(parent) => DirBuilder::new().recursive(true).mode(0o700).create(parent),
-        None => Ok(()),
+    let Some(directory) = path.parent() else { return Ok(()) };
+    let make = || rustix::fs::mkdir(directory, Mode::RWXU);
+    match make() {
+        Ok(()) => sync_directory(directory),
+        Err(Errno::EXIST) => Ok(()),
+        Err(Errno::NOENT) => {
+            make_directory(directory)?;
+            match make() {
+                Ok(()) => sync_directory(directory),
+                // Somebody else was faster.
+                Err(Errno::EXIST) => Ok(()),
+                Err(errno) => Err(errno.into()),
+            }
+        }
+        Err(errno) => Err(errno.into()),
     }
 }
 
-/// Makes the names in the directory of `path` durable, and its own name in the one above.
+/// Makes the name of `path` durable, and that of its directory.
 pub(super) fn sync_directory(path: &Path) -> std::io::Result<()> {
     for directory in path.ancestors().skip(1).take(2) {
         File::open(directory)?.sync_all()?;

@@ -295,3 +295,88 @@ pub(super) fn beside(database: &Path, suffix: &str) -> PathBuf {
     name.push(suffix);
     name.into()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(60)
+    }
+
+    #[test]
+    fn threads_go_in_the_order_in_which_they_came() {
+        let line = Line::new();
+        let order = Mutex::new(Vec::new());
+        std::thread::scope(|scope| {
+            let first = line.stand(soon()).unwrap();
+            for n in 0..20 {
+                let (line, order) = (&line, &order);
+                scope.spawn(move || {
+                    let _place = line.stand(soon()).unwrap();
+                    lock(order).push(n);
+                });
+                while lock(&line.state).next.len() <= n {
+                    std::thread::yield_now();
+                }
+            }
+            drop(first);
+        });
+        assert_eq!(*lock(&order), (0..20).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn who_leaves_the_line_does_not_stop_it() {
+        let line = Line::new();
+        let first = line.stand(soon()).unwrap();
+        assert!(line.stand(Instant::now()).is_none());
+        drop(first);
+        assert!(line.stand(Instant::now()).is_some());
+    }
+
+    #[test]
+    fn who_gives_the_turn_back_cannot_take_it_before_those_who_wait() {
+        let home = tempfile::tempdir().unwrap();
+        let database = home.path().join("some.db");
+        // Two processes, as far as the locks can tell.
+        let (greedy, patient) = (Queue::new(), Queue::new());
+        for round in 0..50 {
+            let order = Mutex::new(Vec::new());
+            std::thread::scope(|scope| {
+                let turn = greedy.turn(&database, soon()).unwrap();
+                scope.spawn(|| {
+                    let _turn = patient.turn(&database, soon()).unwrap();
+                    lock(&order).push("patient");
+                });
+                wait_until_somebody_is_in_the_door(&database);
+                drop(turn);
+                let _turn = greedy.turn(&database, soon()).unwrap();
+                lock(&order).push("greedy");
+            });
+            assert_eq!(*lock(&order), ["patient", "greedy"], "round {round}");
+        }
+    }
+
+    fn wait_until_somebody_is_in_the_door(database: &Path) {
+        let door = lock_file(beside(database, ".queue")).unwrap();
+        while try_lock(&door).unwrap() {
+            flock(&door, FlockOperation::Unlock).unwrap();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn a_turn_that_comes_too_late_is_given_back() {
+        let home = tempfile::tempdir().unwrap();
+        let database = home.path().join("some.db");
+        let (holder, late, next) = (Queue::new(), Queue::new(), Queue::new());
+        let turn = holder.turn(&database, soon()).unwrap();
+        let refused = late.turn(&database, Instant::now() + Duration::from_millis(10));
+        assert!(matches!(refused, Err(Refused::Late)), "{refused:?}");
+        drop(turn);
+        drop(next.turn(&database, soon()).unwrap());
+        drop(late.turn(&database, soon()).unwrap());
+    }
+}

@@ -1,5 +1,6 @@
 //! SQLite: the handle, the queue of writers, what a commit survives, and what goes wrong.
 
+mod backup;
 mod child;
 mod durable;
 mod handle;

@@ -94,7 +94,7 @@ fn endless(home: &Path, durability: Durability) {
 /// Everything that happens to a log: several threads, a checkpoint that lets it begin anew, and its deletion.
 fn story(home: &Path, durability: Durability) {
     for chapter in 0..3 {
-        let db = numbers(&home.join("new"), durability);
+        let db = numbers(&home.join("new/deeper"), durability);
         several_threads(&db, chapter * 1000);
         let other = rusqlite::Connection::open(db.path()).unwrap();
         let moved: (i64, i64, i64) = other
@@ -103,9 +103,9 @@ fn story(home: &Path, durability: Durability) {
         assert!(moved.0 == 0 && moved.1 > 0 && moved.1 == moved.2, "{moved:?}");
         several_threads(&db, chapter * 1000 + 500);
         drop(db);
-        assert!(home.join("new/numbers.db-wal").exists());
+        assert!(home.join("new/deeper/numbers.db-wal").exists());
         drop(other);
-        assert!(!home.join("new/numbers.db-wal").exists(), "the last one to close deletes the log");
+        assert!(!home.join("new/deeper/numbers.db-wal").exists(), "the last one to close deletes the log");
     }
 }
 

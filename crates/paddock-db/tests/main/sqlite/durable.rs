@@ -58,7 +58,7 @@ fn lost_when_power_fails(part: &str) -> Vec<String> {
         kept.push(n.parse::<i64>().unwrap());
         let found = tempdir().unwrap();
         disk.write_into(found.path());
-        let db = numbers(&found.path().join("new"), Durability::Process);
+        let db = numbers(&found.path().join("new/deeper"), Durability::Process);
         assert_eq!(db.check().unwrap(), Vec::<String>::new(), "whatever is lost, the rest is whole");
         let there = all(&db).unwrap();
         lost.extend(kept.iter().filter(|n| !there.contains(n)).map(|gone| format!("{gone} at {n}")));
