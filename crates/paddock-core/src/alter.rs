@@ -6,7 +6,7 @@
 use crate::call::Call;
 use crate::change::{Act, Change, ChangeSet, Expect, Kept};
 use crate::error::ErrorKind;
-use crate::path::LogicalPath;
+use crate::path::{LogicalPath, RelPathBuf};
 use crate::plan::{Effect, EffectKind, Work};
 use crate::scope::{AccessScope, OpKind};
 use crate::store::{Kind, LastName};
@@ -59,23 +59,38 @@ impl Alter {
     }
 }
 
+/// What one Store is asked to do in one go.
+enum Part {
+    Set(usize, Vec<Change>),
+    /// A directory is judged again on its way, so it goes by itself.
+    MoveDir {
+        workspace: usize,
+        from: (LogicalPath, RelPathBuf),
+        to: (LogicalPath, RelPathBuf),
+    },
+}
+
 impl Vfs {
     pub(crate) fn plan_alterations(
         &self,
         call: &Call<'_>,
         alterations: Vec<Alteration>,
     ) -> Result<(Work, Vec<Effect>), Refused> {
-        let mut parts: Vec<(usize, Vec<Change>)> = Vec::new();
+        let mut parts: Vec<Part> = Vec::new();
         let mut effects = Vec::new();
         for alteration in alterations {
-            let (workspace, change) = self.plan_alteration(call, alteration, &mut effects)?;
-            match parts.last_mut() {
-                Some((last, changes)) if *last == workspace => changes.push(change),
-                _ => parts.push((workspace, vec![change])),
+            match (self.plan_alteration(call, alteration, &mut effects)?, parts.last_mut()) {
+                (Part::Set(workspace, more), Some(Part::Set(last, changes))) if *last == workspace => {
+                    changes.extend(more);
+                }
+                (part, _) => parts.push(part),
             }
         }
-        let parts = parts.into_iter().map(|(workspace, changes)| (workspace, ChangeSet::new(changes))).collect();
-        Ok((Work::Parts(parts), effects))
+        let work = |part| match part {
+            Part::Set(workspace, changes) => Work::Change { workspace, set: ChangeSet::new(changes) },
+            Part::MoveDir { workspace, from, to } => Work::MoveDir { workspace, from, to },
+        };
+        Ok((Work::Parts(parts.into_iter().map(work).collect()), effects))
     }
 
     fn plan_alteration(
@@ -83,7 +98,7 @@ impl Vfs {
         call: &Call<'_>,
         alteration: Alteration,
         effects: &mut Vec<Effect>,
-    ) -> Result<(usize, Change), Refused> {
+    ) -> Result<Part, Refused> {
         let Alteration { path: asked, how, expect } = alteration;
         let settled = self.settle(call, how.op(), &asked, LastName::Keep)?;
         if self.workspaces[settled.workspace].scope == AccessScope::WriteOnly {
@@ -121,10 +136,14 @@ impl Vfs {
                 let dest = self.judge_move(call, &asked, &settled, kind, &to)?;
                 effect(&settled.path, EffectKind::MoveAway, true);
                 effect(&dest.path, EffectKind::MoveHere, false);
+                if kind == Some(Kind::Dir) {
+                    let (from, to) = ((settled.path, settled.rel), (dest.path, dest.rel));
+                    return Ok(Part::MoveDir { workspace: settled.workspace, from, to });
+                }
                 Act::Move { to: dest.rel }
             }
         };
-        Ok((settled.workspace, Change { path: settled.rel, act, expect }))
+        Ok(Part::Set(settled.workspace, vec![Change { path: settled.rel, act, expect }]))
     }
 
     /// Judges both ends of a move within a Workspace, and everything that goes along.

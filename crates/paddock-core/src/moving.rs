@@ -110,6 +110,7 @@ impl Vfs {
         &self,
         call: &Call<'_>,
         asked: &LogicalPath,
+        part: usize,
         workspace: usize,
         from: &(LogicalPath, RelPathBuf),
         to: &(LogicalPath, RelPathBuf),
@@ -122,7 +123,7 @@ impl Vfs {
             .and_then(|held| rename(&aside, &to.1).map(|()| held.len()));
         match arrived {
             Ok(held) => {
-                self.tell_moved(call, asked, workspace, from.1.clone(), to.1.clone())?;
+                self.tell_moved(call, asked, part, workspace, from.1.clone(), to.1.clone())?;
                 Ok(Outcome::Changed { version: None, created: true, replacements: 0, paths: held + 1 })
             }
             Err(refused) => {
@@ -137,6 +138,7 @@ impl Vfs {
         &self,
         call: &Call<'_>,
         asked: &LogicalPath,
+        part: usize,
         workspace: usize,
         from: RelPathBuf,
         to: RelPathBuf,
@@ -145,7 +147,7 @@ impl Vfs {
         let moved = AppliedChange { created: true, before: Before::Absent, ..AppliedChange::default() };
         let applied = Applied { changes: vec![moved] };
         let workspace = &self.workspaces[workspace];
-        let done = PartDone { part: 0, workspace, set: &set, applied: &applied };
+        let done = PartDone { part, workspace, set: &set, applied: &applied };
         self.journal.part_done(call, &done).map_err(|e| refusal(asked, e))
     }
 

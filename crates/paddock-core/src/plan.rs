@@ -237,8 +237,8 @@ pub(crate) enum Work {
         workspace: usize,
         set: ChangeSet,
     },
-    /// Several sets, one after the other, each for one Workspace.
-    Parts(Vec<(usize, ChangeSet)>),
+    /// Several changes and moves of directories, one after the other.
+    Parts(Vec<Work>),
     /// A directory within one Workspace: from one path to another.
     MoveDir {
         workspace: usize,

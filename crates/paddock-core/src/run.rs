@@ -45,29 +45,29 @@ impl Vfs {
     }
 
     fn change(&self, call: &Call<'_>, plan: Plan) -> Result<Outcome, Refused> {
-        let asked = plan.asked;
-        match plan.work {
+        let Work::Parts(parts) = plan.work else { return self.change_part(call, &plan.asked, 0, plan.work) };
+        let mut all = Vec::with_capacity(parts.len());
+        for (part, work) in parts.into_iter().enumerate() {
+            all.push(self.change_part(call, &plan.asked, part, work)?);
+        }
+        Ok(together(all))
+    }
+
+    fn change_part(&self, call: &Call<'_>, asked: &LogicalPath, part: usize, work: Work) -> Result<Outcome, Refused> {
+        match work {
             Work::Change { workspace, set } => {
-                let applied = self.apply(call, 0, workspace, set).map_err(|e| refusal(&asked, e))?;
+                let applied = self.apply(call, part, workspace, set).map_err(|e| refusal(asked, e))?;
                 Ok(summary(&applied))
             }
             Work::Deliver { workspace, set } => {
                 let Some(set) = set else { return Ok(Outcome::Accepted) };
                 // Told or not told would each say something about what was there.
-                let _ = self.apply(call, 0, workspace, set);
+                let _ = self.apply(call, part, workspace, set);
                 Ok(Outcome::Accepted)
             }
-            Work::Parts(parts) => {
-                let mut all = Applied::default();
-                for (part, (workspace, set)) in parts.into_iter().enumerate() {
-                    let applied = self.apply(call, part, workspace, set).map_err(|e| refusal(&asked, e))?;
-                    all.changes.extend(applied.changes);
-                }
-                Ok(summary(&all))
-            }
-            Work::MoveDir { workspace, from, to } => self.move_dir(call, &asked, workspace, &from, &to),
-            Work::Carry { from, to, steps, removals } => self.carry(call, &asked, from, to, &steps, removals),
-            Work::Read { .. } | Work::Browse { .. } | Work::Search(_) => {
+            Work::MoveDir { workspace, from, to } => self.move_dir(call, asked, part, workspace, &from, &to),
+            Work::Carry { from, to, steps, removals } => self.carry(call, asked, from, to, &steps, removals),
+            Work::Read { .. } | Work::Browse { .. } | Work::Search(_) | Work::Parts(_) => {
                 Err(Refused::Gate("a plan that changes holds no change".to_owned()))
             }
         }
@@ -182,6 +182,16 @@ impl Vfs {
             std::ops::ControlFlow::Continue(())
         })
     }
+}
+
+/// What several parts come to; one alone tells what it would have told.
+fn together(mut parts: Vec<Outcome>) -> Outcome {
+    if parts.len() == 1 {
+        return parts.remove(0);
+    }
+    let count = |part: &Outcome| if let Outcome::Changed { paths, .. } = part { *paths } else { 0 };
+    let paths = parts.iter().map(count).sum();
+    Outcome::Changed { version: None, created: false, replacements: 0, paths }
 }
 
 /// What a single change tells of its file; several only tell how many there were.

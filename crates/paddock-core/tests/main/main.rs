@@ -4,6 +4,7 @@
 
 mod against_model;
 mod aliases;
+mod alterations;
 mod common;
 mod delivery;
 mod links;

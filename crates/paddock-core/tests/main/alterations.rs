@@ -1,0 +1,169 @@
+//! Several changes as one, a person's own acts, and Views: the guard holds for each.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use paddock_core::{
+    AccessScope, AgentName, Alter, Alteration, Call, CallId, Cancel, DenyRule, ErrorKind, Expect, Gate, HidePattern,
+    Mount, NameRules, NoJournal, Operation, Origin, Outcome, Passed, Permit, Plan, Refused, RelPathBuf, Request, Risk,
+    Store, Vfs, View, Walk, Workspace,
+};
+use paddock_stores::MemoryStore;
+use paddock_stores::conformance::world::path_of;
+
+struct Open;
+
+impl Gate for Open {
+    fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
+        Ok(Passed::Now(permit.grant()))
+    }
+}
+
+fn with_call<T>(act: impl FnOnce(&Call<'_>) -> T) -> T {
+    let (agent, cancel) = (AgentName::main(), Cancel::default());
+    act(&Call {
+        id: CallId::next(),
+        agent: &agent,
+        cancel: &cancel,
+        deadline: Instant::now() + Duration::from_secs(60),
+    })
+}
+
+fn workspaces() -> Vec<Workspace> {
+    let hide = || vec![HidePattern { text: ".env".to_owned(), origin: Origin::unknown() }];
+    let workspace = |prefix, scope| {
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        Workspace::new(path_of(prefix), scope, Mount::new(store, None))
+            .with_names(NameRules::new(hide(), &[], &[]).unwrap())
+    };
+    vec![
+        workspace("/w", AccessScope::ReadWrite),
+        workspace("/w/nested", AccessScope::ReadOnly),
+        workspace("/r", AccessScope::ReadOnly),
+        workspace("/drop", AccessScope::WriteOnly),
+    ]
+}
+
+fn vfs() -> Vfs {
+    Vfs::new(workspaces(), Arc::new(Open), Arc::new(NoJournal)).unwrap()
+}
+
+fn run(vfs: &Vfs, operation: Operation) -> Result<Outcome, Refused> {
+    with_call(|call| {
+        let plan = vfs.plan(call, operation)?;
+        match vfs.ask(call, &Request { tool: "any", risk: Risk::Low }, &plan)? {
+            Passed::Now(token) => vfs.run(call, plan, token),
+            Passed::Parked(id) => panic!("parked {id}"),
+        }
+    })
+}
+
+fn alter(vfs: &Vfs, changes: &[(&str, Alter)]) -> Result<Outcome, Refused> {
+    let alteration =
+        |(path, how): &(&str, Alter)| Alteration { path: path_of(path), how: how.clone(), expect: Expect::Any };
+    let alterations = changes.iter().map(alteration).collect();
+    run(vfs, Operation::Alter { path: path_of(changes[0].0), alterations })
+}
+
+fn content(text: &str) -> Alter {
+    Alter::Write { content: text.as_bytes().to_vec(), mode: None }
+}
+
+fn text(vfs: &Vfs, path: &str) -> Option<String> {
+    match run(vfs, Operation::Read { path: path_of(path), range: 0..u64::MAX }) {
+        Ok(Outcome::Read { bytes, .. }) => Some(String::from_utf8(bytes).unwrap()),
+        Err(_) => None,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn denied_by(outcome: Result<Outcome, Refused>) -> DenyRule {
+    match outcome {
+        Err(Refused::Denied(denial) | Refused::DeniedInside(denial)) => denial.rule,
+        other => panic!("not denied: {other:?}"),
+    }
+}
+
+#[test]
+fn several_changes_are_made_in_order() {
+    let vfs = vfs();
+    alter(&vfs, &[("/w/old/a", content("x"))]).unwrap();
+    let moved = Alter::Move { to: path_of("/w/b") };
+    let done = alter(
+        &vfs,
+        &[("/w/d", Alter::MakeDir), ("/w/old/a", moved), ("/w/old", Alter::Delete), ("/w/d/c", content("y"))],
+    );
+    assert!(matches!(done, Ok(Outcome::Changed { paths: 4, .. })), "{done:?}");
+    assert_eq!((text(&vfs, "/w/b").as_deref(), text(&vfs, "/w/d/c").as_deref()), (Some("x"), Some("y")));
+}
+
+#[test]
+fn one_denied_path_refuses_the_whole() {
+    for path in ["/w/.env", "/w/.git/hooks/pre-commit", "/w/paddock.toml", "/w/nested/f", "/r/f", "/nowhere"] {
+        let vfs = vfs();
+        let outcome = alter(&vfs, &[("/w/a", content("x")), (path, content("x"))]);
+        assert!(matches!(outcome, Err(Refused::Denied(_))), "{path}: {outcome:?}");
+        assert_eq!(text(&vfs, "/w/a"), None, "{path}");
+    }
+}
+
+#[test]
+fn a_directory_that_moves_is_judged_with_all_it_holds() {
+    let vfs = vfs();
+    alter(&vfs, &[("/w/tools/hooks/pre-commit", content("x"))]).unwrap();
+    let outcome = alter(&vfs, &[("/w/a", content("x")), ("/w/tools", Alter::Move { to: path_of("/w/.git") })]);
+    denied_by(outcome);
+    assert_eq!(text(&vfs, "/w/tools/hooks/pre-commit").as_deref(), Some("x"));
+    alter(&vfs, &[("/w/tools", Alter::Move { to: path_of("/w/other") })]).unwrap();
+    assert_eq!(text(&vfs, "/w/other/hooks/pre-commit").as_deref(), Some("x"));
+}
+
+#[test]
+fn in_a_write_only_workspace_an_agent_has_no_such_changes() {
+    let outcome = alter(&vfs(), &[("/drop/f", content("x"))]);
+    assert!(matches!(outcome, Err(Refused::Misuse { .. })), "{outcome:?}");
+}
+
+#[test]
+fn a_persons_act_is_judged_as_read_write_and_by_every_name_rule() {
+    let agent = vfs();
+    let person = agent.for_person(Arc::new(Open));
+    for path in ["/r/f", "/w/nested/f", "/drop/f"] {
+        alter(&person, &[(path, content("x"))]).unwrap();
+        assert_eq!(text(&person, path).as_deref(), Some("x"), "{path}");
+    }
+    assert_eq!(text(&agent, "/r/f").as_deref(), Some("x"), "it is the same Store");
+    assert_eq!(text(&agent, "/drop/f"), None, "and the agent's scope is as it was");
+    assert_eq!(denied_by(alter(&agent, &[("/r/f", content("y"))])), DenyRule::Scope);
+    for path in ["/r/.env", "/r/.git/hooks/pre-commit", "/r/paddock.toml"] {
+        denied_by(alter(&person, &[(path, content("x"))]));
+    }
+}
+
+#[test]
+fn a_view_shows_what_the_agent_sees_and_no_more() {
+    let all = workspaces();
+    let vfs = Vfs::new(all.clone(), Arc::new(Open), Arc::new(NoJournal)).unwrap();
+    alter(&vfs, &[("/w/a", content("x")), ("/w/sub/b", content("y"))]).unwrap();
+    let bare: Vec<Workspace> = all.iter().map(|w| w.clone().with_names(NameRules::default())).take(1).collect();
+    let behind = Vfs::new(bare, Arc::new(Open), Arc::new(NoJournal)).unwrap();
+    alter(&behind, &[("/w/.env", content("secret")), ("/w/nested/shadowed", content("z"))]).unwrap();
+
+    let view = View::of(&all[0], &all).unwrap();
+    let rel = |path: &str| RelPathBuf::parse(path).unwrap();
+    let mut met = Vec::new();
+    with_call(|call| {
+        view.walk(call, rel("").as_rel(), &Walk::default(), &mut |entry| {
+            met.push(entry.path.to_owned());
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
+        for hidden in [".env", "nested/shadowed", "nested"] {
+            let found = view.stat(call, rel(hidden).as_rel());
+            assert_eq!(found.map_err(|e| e.kind().clone()), Err(ErrorKind::NotFound), "{hidden}");
+        }
+        assert_eq!(view.stat(call, rel("a").as_rel()).unwrap().len, 1);
+    });
+    assert_eq!(met, ["a", "sub", "sub/b"]);
+    assert!(View::of(&all[3], &all).is_none(), "a write-only Workspace has none");
+}
