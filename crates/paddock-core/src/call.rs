@@ -93,6 +93,7 @@ impl fmt::Display for AgentName {
 pub struct Cancel {
     stopped: AtomicBool,
     seen: AtomicU64,
+    cut_short: AtomicU64,
 }
 
 impl Cancel {
@@ -104,6 +105,11 @@ impl Cancel {
     /// How many entries the call has looked at.
     pub fn seen(&self) -> u64 {
         self.seen.load(Ordering::Relaxed)
+    }
+
+    /// How many files the call has searched a part of only.
+    pub fn cut_short(&self) -> u64 {
+        self.cut_short.load(Ordering::Relaxed)
     }
 }
 
@@ -132,6 +138,12 @@ impl Call<'_> {
             return Err(ErrorKind::TimedOut.into());
         }
         Ok(())
+    }
+
+    /// Counts a file whose rest is not searched, because a line in it is too long. Stores call this, so that
+    /// nobody takes what was found for all there is.
+    pub fn cut_short(&self) {
+        self.cancel.cut_short.fetch_add(1, Ordering::Relaxed);
     }
 }
 

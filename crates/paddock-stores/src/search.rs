@@ -144,7 +144,7 @@ pub struct FileSearcher {
 impl FileSearcher {
     /// Adds the lines of one file that match, and their context, to `out`: at most as many matches
     /// as the query asks for. A binary file has none. A line over a mebibyte ends the search of its
-    /// file. Ends early when the call does, and with what the source said when it cannot be read.
+    /// file, and the call counts that. Ends early when the call does, and with what the source said when it cannot be read.
     pub fn search(&mut self, call: &Call<'_>, path: &str, source: impl Read, out: &mut Vec<Hit>) -> Result<()> {
         if self.line_search.limit == 0 {
             return Ok(());
@@ -171,6 +171,7 @@ impl FileSearcher {
         }
         if searched.is_err() {
             // A line that does not fit: give back the memory that looking for its end took.
+            call.cut_short();
             self.searcher = self.line_search.searcher();
         }
         Ok(())
@@ -492,6 +493,7 @@ mod tests {
         reader.search(&call, "long", io::repeat(b'x').take(1 << 24), &mut out).unwrap();
         reader.search(&call, "next", &b"x\n"[..], &mut out).unwrap();
         assert_eq!(out.iter().map(|hit| hit.path.as_str()).collect::<Vec<_>>(), ["next"]);
+        assert_eq!(cancel.cut_short(), 1, "the long one");
     }
 
     #[test]

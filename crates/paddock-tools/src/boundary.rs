@@ -64,6 +64,11 @@ impl Context<'_> {
         }
     }
 
+    /// How many files were searched only in part.
+    pub(crate) fn cut_short(&self) -> u64 {
+        self.call.cancel.cut_short()
+    }
+
     /// Stops a call that was cancelled or is out of time, between two operations of it.
     pub(crate) fn check_time(&self, path: &LogicalPath) -> Result<(), Failure> {
         let stop = |source| Failure::Refused(Refused::Store { path: path.clone(), source });

@@ -109,7 +109,7 @@ static TOOLS: [Tool; 10] = [
         title: "Search in files",
         description: "Search the contents of files for a regular expression. Answers each file with its lines, \
                       \"12: text\" for a match and \"13- text\" for context. What .gitignore names is left out by \
-                      default.",
+                      default. A line over 1 MiB ends the search of its file, and the answer says so.",
         needs: &[OpKind::Search],
         schema: LazyLock::new(schema::of::<arguments::SearchFiles>),
         hints: LOOKS,

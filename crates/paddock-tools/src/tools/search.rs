@@ -38,7 +38,7 @@ pub(crate) fn search_files(cx: &Context<'_>, given: Map<String, Value>) -> Resul
     if !page.more {
         page.everything_after(cx, &path, cursor, &search)?;
     }
-    Ok(page.finish(skip_ignored))
+    Ok(page.finish(skip_ignored, cx.cut_short()))
 }
 
 fn search_of(args: SearchFiles, skip_ignored: bool) -> Result<Search, Failure> {
@@ -206,7 +206,7 @@ impl Page {
         self.in_file += usize::from(hit.matched);
     }
 
-    fn finish(mut self, skip_ignored: bool) -> Answer {
+    fn finish(mut self, skip_ignored: bool, cut_short: u64) -> Answer {
         let cursor = self.cursor();
         if self.matches == 0 {
             self.out.push_str(if skip_ignored {
@@ -226,9 +226,13 @@ impl Page {
             None => {}
         }
         mention_unreachable(&self.unreachable, &mut self.out);
+        mention_cut_short(cut_short, &mut self.out);
         self.out.pop();
-        let answer =
+        let mut answer =
             Answer::done(self.out).with("matches", self.matches).with("files", self.files).with("truncated", self.more);
+        if cut_short > 0 {
+            answer = answer.with("cut_short", cut_short);
+        }
         match cursor {
             Some(cursor) => answer.with("next_after", cursor),
             None => answer,
@@ -245,6 +249,17 @@ impl Page {
         let nameable = LogicalPath::parse(&self.file, &LogicalPath::top()).is_ok();
         (self.more && nameable && !self.is_too_far()).then(|| format!("{}#{}", self.file, self.in_file))
     }
+}
+
+/// Files of which only a part was searched: what was found is not all there is.
+fn mention_cut_short(files: u64, out: &mut String) {
+    let told = match files {
+        0 => return,
+        1 => "1 file was searched only up to a line".to_owned(),
+        files => format!("{files} files were searched only up to a line"),
+    };
+    let _ =
+        writeln!(out, "{told} that is too long: over 1 MiB, or 32 KiB for a costly pattern. read_file shows the rest.");
 }
 
 /// What follows the first `shown` matches, if a match does.

@@ -79,7 +79,7 @@ fn the_tool_list_of_a_project() {
         limit: {description: "The most files to show. Default 1000.", minimum: 1, type: "integer"}
         path: {description: "The directory to look below.", type: "string"}
     search_files "Search in files" (read-only, idempotent)
-      Search the contents of files for a regular expression. Answers each file with its lines, "12: text" for a match and "13- text" for context. What .gitignore names is left out by default. Works in: /project (read-only), /project/workspace (read-write).
+      Search the contents of files for a regular expression. Answers each file with its lines, "12: text" for a match and "13- text" for context. What .gitignore names is left out by default. A line over 1 MiB ends the search of its file, and the answer says so. Works in: /project (read-only), /project/workspace (read-write).
       {additionalProperties: false, required: ["path", "pattern"], type: "object"}
         after: {description: "Go on after this, as the answer before said.", type: "string"}
         context: {description: "Lines to show around each match. Default 0.", maximum: 100, minimum: 0, type: "integer"}

@@ -125,3 +125,20 @@ fn a_pattern_that_is_none_is_told_as_it_was_written() {
     [exit 2]
     "#);
 }
+
+#[test]
+fn a_search_says_where_it_stopped_at_a_line_that_is_too_long() {
+    let world = World::seed();
+    world.write("src/bundle.js", format!("needle 1\n{}\nneedle 3\n", "x".repeat(2 << 20)));
+    let search = ["tool", "search_files", r#"{"path": "src", "pattern": "needle"}"#];
+    insta::assert_snapshot!(world.paddock(&search), @"
+    /project/src/bundle.js
+    1: needle 1
+    1 file was searched only up to a line that is too long: over 1 MiB, or 32 KiB for a costly pattern. read_file shows the rest.
+    [exit 0]
+    ");
+    let facts = world.paddock(&[search[0], search[1], search[2], "--json"]).json();
+    assert!(facts.to_string().contains("\"cut_short\":1"), "{facts}");
+    let other = world.paddock(&["tool", "search_files", r#"{"path": "memoria", "pattern": "Notas", "limit": 1}"#]);
+    assert!(!other.stdout.contains("too long"), "{other}");
+}
