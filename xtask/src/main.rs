@@ -1,4 +1,4 @@
-//! Chores of the repository: `cargo xtask test`, `tidy`, `bench`, `soak`.
+//! Chores of the repository: `cargo xtask test`, `tidy`, `bench`, `soak`, `postgres`.
 //!
 //! Owns how the repository is checked, so that a person, a hook and the continuous integration all run
 //! the same thing. It depends on no crate of Paddock: it must still work while they do not compile.
@@ -10,6 +10,7 @@
 
 mod bench;
 mod clients;
+mod postgres;
 mod process;
 mod repo;
 mod soak;
@@ -49,6 +50,12 @@ const CHORES: &[Chore] = &[
         usage: soak::USAGE,
         run: soak::run,
     },
+    Chore {
+        name: "postgres",
+        about: "run a command with a PostgreSQL server beside it",
+        usage: postgres::USAGE,
+        run: postgres::run,
+    },
 ];
 
 fn main() -> ExitCode {
@@ -75,7 +82,7 @@ fn dispatch(args: &[String]) -> Result<bool> {
     let Some(chore) = CHORES.iter().find(|chore| chore.name == name) else {
         anyhow::bail!("no chore is named \"{name}\"\nhint: `cargo xtask --help` lists them");
     };
-    if rest.iter().any(|arg| is_help(arg)) {
+    if rest.iter().take_while(|arg| *arg != "--").any(|arg| is_help(arg)) {
         print!("{}\n\n{}", chore.about, chore.usage);
         return Ok(true);
     }
@@ -89,7 +96,7 @@ fn is_help(arg: &str) -> bool {
 fn help() -> String {
     let mut text = String::from("Chores of the repository.\n\nUsage: cargo xtask CHORE [OPTIONS]\n\nChores:\n");
     for chore in CHORES {
-        text.push_str(&format!("  {:<6} {}\n", chore.name, chore.about));
+        text.push_str(&format!("  {:<8} {}\n", chore.name, chore.about));
     }
     text.push_str("\n`cargo xtask CHORE --help` says more.\n");
     text

@@ -14,6 +14,8 @@ pub(crate) struct Outcome {
     pub(crate) failures: Vec<String>,
     /// What this machine could not run, with the reason.
     pub(crate) could_not: Vec<String>,
+    /// What of this machine it ran with, by name and version.
+    pub(crate) ran_with: Vec<String>,
 }
 
 impl Outcome {

@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use super::{Outcome, libtest};
 use crate::clients;
+use crate::postgres;
 use crate::process;
 use crate::repo::Repo;
 use crate::tidy;
@@ -53,7 +54,7 @@ pub(crate) const SUITES: &[Suite] = &[
         name: "unit+integration",
         about: "tests beside the code and the integration binaries of every crate",
         budget_minutes: 15,
-        needs: "nothing",
+        needs: "PostgreSQL, PgBouncer, strace",
         runs_tests: true,
         run: unit_and_integration,
     },
@@ -87,7 +88,18 @@ fn unit_and_integration(repo: &Repo) -> Result<Outcome> {
     let mut command = process::cargo(repo.top());
     // Every kind of target but the documentation, which is a suite of its own.
     command.args(["test", "--workspace", "--lib", "--bins", "--tests", "--examples", "--no-fail-fast"]);
-    libtest::run(&mut command)
+    // The server ends with this suite, whatever comes of it.
+    let (programs, server) = match postgres::programs(repo).and_then(|found| Ok((found, postgres::Server::start()?))) {
+        Ok(started) => started,
+        Err(error) => {
+            let mut outcome = libtest::run(command.args(["--", "--skip", "postgres"]))?;
+            outcome.could_not.push(format!("what needs PostgreSQL: {error:#}"));
+            return Ok(outcome);
+        }
+    };
+    let mut outcome = libtest::run(command.env(postgres::VARIABLE, server.url()))?;
+    outcome.ran_with = programs;
+    Ok(outcome)
 }
 
 fn doc(repo: &Repo) -> Result<Outcome> {

@@ -21,6 +21,7 @@ pub(crate) fn render(rows: &[Row]) -> String {
     for row in rows {
         text.push_str(&line(row));
     }
+    text.push_str(&ran_with(rows));
     text.push_str(&could_not_run(rows));
     text.push_str(&closing(rows));
     text
@@ -45,6 +46,11 @@ fn line(row: &Row) -> String {
     };
     let mark = if over { "  ! over budget" } else { "" };
     format!("{:<18}{minutes:>8.1} / {:<8}{counts}{mark}\n", suite.name, suite.budget_minutes)
+}
+
+fn ran_with(rows: &[Row]) -> String {
+    let told = rows.iter().filter(|row| !row.outcome.ran_with.is_empty());
+    told.map(|row| format!("\n{} ran with {}\n", row.suite.name, row.outcome.ran_with.join(", "))).collect()
 }
 
 fn could_not_run(rows: &[Row]) -> String {
@@ -93,6 +99,13 @@ mod tests {
         let text = render(&[row(Outcome::could_not_run("no node here"), 1)]);
         assert!(text.contains("could not run:\n  format: no node here\n"), "{text}");
         assert_eq!(text.lines().last(), Some("0 passed, 0 failed, 1 skipped"));
+    }
+
+    #[test]
+    fn what_a_suite_ran_with_is_named() {
+        let ran_with = vec!["postgres 15.1".to_owned(), "strace 6.1".to_owned()];
+        let text = render(&[row(Outcome { passed: 1, ran_with, ..Outcome::default() }, 1)]);
+        assert!(text.contains("\nformat ran with postgres 15.1, strace 6.1\n"), "{text}");
     }
 
     #[test]

@@ -54,9 +54,11 @@ impl<'a> PgTransaction<'a> {
     ) -> Self {
         let client = connection.client.clone();
         let mut begun: Begun = Box::pin(async move { client.batch_execute(&opening).await });
-        let answered = wait::begin(begun.as_mut());
-        let trouble = answered.and_then(|answer| answer.err()).map(|error| Trouble::of(connector.name(), &error));
-        let begun = trouble.is_none().then_some(begun);
+        let (begun, trouble) = match wait::begin(begun.as_mut()) {
+            None => (Some(begun), None),
+            Some(Ok(())) => (None, None),
+            Some(Err(error)) => (None, Some(Trouble::of(connector.name(), &error))),
+        };
         Self { connection, connector, deadline: until + GRACE, begun, trouble, topics: BTreeSet::new() }
     }
 
