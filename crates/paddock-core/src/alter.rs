@@ -80,7 +80,10 @@ impl Vfs {
         let mut effects = Vec::new();
         for alteration in alterations {
             match (self.plan_alteration(call, alteration, &mut effects)?, parts.last_mut()) {
-                (Part::Set(workspace, more), Some(Part::Set(last, changes))) if *last == workspace => {
+                // Where a set is not made as a whole, each change is recorded as soon as it is made.
+                (Part::Set(workspace, more), Some(Part::Set(last, changes)))
+                    if *last == workspace && self.workspaces[workspace].mount.store.is_atomic() =>
+                {
                     changes.extend(more);
                 }
                 (part, _) => parts.push(part),

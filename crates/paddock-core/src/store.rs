@@ -42,6 +42,11 @@ pub trait Store: Send + Sync {
     /// Makes every change of the set. The only mutation there is.
     fn apply(&self, call: &Call<'_>, set: &ChangeSet) -> Result<Applied>;
 
+    /// Is a set of several changes made as a whole or not at all?
+    fn is_atomic(&self) -> bool {
+        false
+    }
+
     /// What the Store knows of its past, where it keeps any.
     fn versioned(&self) -> Option<&dyn Versioned> {
         None

@@ -19,6 +19,8 @@ use super::memory_base::join;
 
 const NEW_FILE: u32 = 0o644;
 const NEW_DIR: u32 = 0o755;
+/// Where notes of the layer below are kept. No path can lead there: no row has this name, and no agent can write it.
+pub(super) const NOTES: &str = "\u{1}lower";
 /// How much of a file of the layer below is copied at once.
 const STEP: u64 = 8 * 1024 * 1024;
 
@@ -478,10 +480,29 @@ impl Work<'_> {
         version: Option<u64>,
     ) -> Result<Row> {
         let old = self.rows.get(key)?;
+        if old.is_none() {
+            self.remember(key)?;
+        }
         let row = NewRow { kind, len, mode, modified: now(), content, version };
         let put = self.rows.put(key, &row, self.keep)?;
         self.count(old.as_ref(), Some(&put));
         Ok(put)
+    }
+
+    /// Notes what the layer below holds at a key that is covered for the first time. Where that layer can change, the
+    /// note is what a later merge compares with.
+    fn remember(&mut self, key: &str) -> Result<()> {
+        if self.store.lower.is_none() || self.store.lower_is_frozen {
+            return Ok(());
+        }
+        let path = rel(key)?;
+        let Some(meta) = self.layers().lower_at(path.as_rel())?.filter(|meta| meta.kind == Kind::File) else {
+            return Ok(());
+        };
+        let ready = self.copied(path.as_rel(), &[])?;
+        let (kind, mode) = (RowKind::File, meta.mode.unwrap_or(NEW_FILE));
+        let row = NewRow { kind, len: ready.len(), mode, modified: now(), content: ready.content(), version: None };
+        self.rows.put(&join(NOTES, key), &row, false).map(|_| ())
     }
 
     fn take_row(&mut self, key: &str) -> Result<()> {

@@ -14,6 +14,9 @@ mod change;
 mod content;
 mod layers;
 mod memory_base;
+mod rows_sql;
+mod rows_sql_sweep;
+mod sqlite_base;
 mod walk;
 
 use std::ops::Range;
@@ -27,6 +30,7 @@ use paddock_core::{
 use base::{BaseStore, Commit, Moment, Namespace, RowKind};
 use layers::{Found, Layers};
 pub use memory_base::MemoryBase;
+pub use sqlite_base::SqliteBase;
 
 /// A Store on a key-value database; over a View, an Overlay.
 #[derive(Clone)]
@@ -35,6 +39,8 @@ pub struct VirtualStore {
     namespace: Namespace,
     moment: Moment,
     lower: Option<View>,
+    /// The layer below never changes, so nothing of it has to be remembered.
+    lower_is_frozen: bool,
     salt: u64,
 }
 
@@ -50,7 +56,14 @@ impl VirtualStore {
         let hash = blake3::hash(namespace.key().as_bytes());
         let mut salt = [0; 8];
         salt.copy_from_slice(&hash.as_bytes()[..8]);
-        Self { base, namespace, moment: Moment::Now, lower: None, salt: u64::from_le_bytes(salt) }
+        Self {
+            base,
+            namespace,
+            moment: Moment::Now,
+            lower: None,
+            lower_is_frozen: false,
+            salt: u64::from_le_bytes(salt),
+        }
     }
 
     /// An empty one in memory.
@@ -63,6 +76,56 @@ impl VirtualStore {
     pub fn over(mut self, lower: View) -> Self {
         self.lower = Some(lower);
         self
+    }
+
+    /// As [`Self::over`], where the View is of a moment that never changes.
+    #[must_use]
+    pub fn over_frozen(self, lower: View) -> Self {
+        Self { lower_is_frozen: true, ..self.over(lower) }
+    }
+
+    /// Every path that has a row of its own, in tree order: over a View, just what differs from it.
+    pub fn own_rows(&self, call: &Call<'_>) -> Result<Vec<(RelPathBuf, RowKind)>> {
+        let mut found = Vec::new();
+        let mut todo = vec![String::new()];
+        while let Some(dir) = todo.pop() {
+            call.tick(1)?;
+            let mut after: Option<String> = None;
+            loop {
+                let page = self.at(call, |layers| layers.rows.children(&dir, after.as_deref(), 1024))?;
+                for (name, row) in &page {
+                    let path = memory_base::join(&dir, name);
+                    if row.kind.shown() == Some(paddock_core::Kind::Dir) {
+                        todo.push(path.clone());
+                    }
+                    found.push((layers::rel(&path)?, row.kind));
+                }
+                match page.last() {
+                    Some((name, _)) if page.len() == 1024 => after = Some(name.clone()),
+                    _ => break,
+                }
+            }
+        }
+        found.sort_by(|(a, _), (b, _)| paddock_core::tree_order(a.as_str(), b.as_str()));
+        Ok(found)
+    }
+
+    /// What the layer below held when a path was first covered: from the View where it is frozen, else as it was
+    /// noted then. Nothing where it held no file.
+    pub fn covered(&self, call: &Call<'_>, path: RelPath<'_>) -> Result<Option<Vec<u8>>> {
+        self.at(call, |layers| {
+            let mut bytes = Vec::new();
+            if self.lower_is_frozen {
+                let Some(found) = layers.lower_at(path)?.filter(|meta| meta.kind == paddock_core::Kind::File) else {
+                    return Ok(None);
+                };
+                layers.read(path, &Found::Lower(found), 0..u64::MAX, &mut bytes)?;
+                return Ok(Some(bytes));
+            }
+            let Some(row) = layers.rows.get(&memory_base::join(change::NOTES, path.as_str()))? else { return Ok(None) };
+            content::read(layers.rows, &row, 0..row.len, &mut bytes)?;
+            Ok(Some(bytes))
+        })
     }
 
     /// What the namespace held right after a commit, for reading only.
@@ -144,6 +207,10 @@ impl Store for VirtualStore {
             return Err(ErrorKind::Unsupported("changing the past").into());
         }
         change::apply(self, call, set)
+    }
+
+    fn is_atomic(&self) -> bool {
+        true
     }
 
     fn versioned(&self) -> Option<&dyn Versioned> {

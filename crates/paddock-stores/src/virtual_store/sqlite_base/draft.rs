@@ -112,11 +112,6 @@ impl<'a> Draft<'a> {
         &self.sight
     }
 
-    /// Forgets what it knows of pins.
-    pub(super) fn pins_changed(&mut self) {
-        self.pins.take();
-    }
-
     /// Whether a pin falls into a life.
     pub(super) fn is_pinned(&self, born: i64, died: i64) -> Result<bool> {
         let pins = match self.pins.get() {
@@ -145,8 +140,8 @@ impl<'a> Draft<'a> {
         self.last
     }
 
-    /// Takes what lives at a key to the past, or lets its content go; whether there was anything. `stays` is the body
-    /// that the next row shares with it.
+    /// Takes what lives at a key to the past, or lets its content go, unless it `stays` for the next row: that one
+    /// may be about to share what nobody else holds.
     fn bury(&self, dir: &str, name: &str, keep: bool, stays: Option<i64>) -> Result<Buried> {
         let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?));
         let Some((born, body)) = self.sight.one(OLD, (self.ns, dir, name), read)? else { return Ok(Buried::Nothing) };
@@ -170,13 +165,21 @@ impl<'a> Draft<'a> {
             Content::Shared(body) => Some(signed(body.id)),
             _ => None,
         };
-        // Before the old row lets go, which may be the last to hold the same content.
         let buried = self.bury(dir, name, keep, shared)?;
         let body = self.put_content(number, &new.content, &buried)?;
         let version = new.version.unwrap_or(number);
         let params = (
-            self.ns, dir, name, signed(self.head), new.kind.code(), signed(new.len), new.mode, new.modified,
-            signed(version), body.map(|body| signed(body.id)), body.is_some_and(|body| body.chunked),
+            self.ns,
+            dir,
+            name,
+            signed(self.head),
+            new.kind.code(),
+            signed(new.len),
+            new.mode,
+            new.modified,
+            signed(version),
+            body.map(|body| signed(body.id)),
+            body.is_some_and(|body| body.chunked),
         );
         self.sight.execute(PUT, params)?;
         Ok(Row { kind: new.kind, len: new.len, mode: new.mode, modified: new.modified, version, body })
@@ -221,7 +224,11 @@ impl<'a> Draft<'a> {
             Ok::<_, paddock_db::DbError>(())
         });
         counted.map_err(store_error)?;
-        if unsigned(there) == sorted.len() as u64 { Ok(()) } else { Err(damaged("a chunk was collected before it was named")) }
+        if unsigned(there) == sorted.len() as u64 {
+            Ok(())
+        } else {
+            Err(damaged("a chunk was collected before it was named"))
+        }
     }
 
     fn forget_row(&self, key: &str, at: Commit) -> Result<()> {

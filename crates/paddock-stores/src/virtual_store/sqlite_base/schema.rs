@@ -11,7 +11,7 @@ pub(super) const CONTENT: Schema = Schema { owner: "virtual", migrations: &[Migr
 /// A directory is one stretch of `living`, whatever there is of its past. Texts are compared as bytes.
 ///
 /// The namespace 0 is nobody's: its head is the last number given to a version or a body of the whole database. It has
-/// its place there because every commit writes this table anyway.
+/// its place there because every commit writes this table anyway, and a key that no tuple of names has.
 ///
 /// How many rows share a body is beside it: SQLite would write the whole body again for a number within. Who is not in
 /// `share` has one row.
@@ -23,7 +23,7 @@ CREATE TABLE namespace(
     bytes INTEGER NOT NULL DEFAULT 0,
     files INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-INSERT INTO namespace(id, key) VALUES (0, x'00' || 'numbers');
+INSERT INTO namespace(id, key) VALUES (0, '\\numbers');
 
 CREATE TABLE dropped(id INTEGER PRIMARY KEY) STRICT;
 

@@ -29,16 +29,26 @@ macro_rules! row {
 const GET: &str =
     concat!("SELECT ", row!(), " FROM living WHERE ", of_namespace!(), " AND dir = ?3 AND name = ?4 AND born <= ?5");
 const GET_PAST: &str = concat!(
-    "SELECT born, ", row!(), " FROM past WHERE ", of_namespace!(),
+    "SELECT born, ",
+    row!(),
+    " FROM past WHERE ",
+    of_namespace!(),
     " AND dir = ?3 AND name = ?4 AND died > ?5 ORDER BY died LIMIT 1"
 );
 /// The content of what is no small file is not even looked at.
 const GET_SMALL: &str = concat!(
-    "SELECT ", row!(), ", (SELECT substr(data, ?6, ?7) FROM body WHERE id = living.body AND living.kind = 0 AND living.chunked = 0)",
-    " FROM living WHERE ", of_namespace!(), " AND dir = ?3 AND name = ?4 AND born <= ?5"
+    "SELECT ",
+    row!(),
+    ", (SELECT substr(data, ?6, ?7) FROM body WHERE id = living.body AND living.kind = 0 AND living.chunked = 0)",
+    " FROM living WHERE ",
+    of_namespace!(),
+    " AND dir = ?3 AND name = ?4 AND born <= ?5"
 );
 const CHILDREN: &str = concat!(
-    "SELECT name, ", row!(), " FROM living WHERE ", of_namespace!(),
+    "SELECT name, ",
+    row!(),
+    " FROM living WHERE ",
+    of_namespace!(),
     " AND dir = ?3 AND name > ?4 AND born <= ?5 ORDER BY name LIMIT ?6"
 );
 /// One name after the other, and of each the one life that may be meant, however many there were.

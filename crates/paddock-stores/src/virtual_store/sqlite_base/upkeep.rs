@@ -54,13 +54,14 @@ pub(super) fn pin(base: &SqliteBase, call: &Call<'_>, namespace: &Namespace, nam
 
 /// Lets go of what a pin held.
 pub(super) fn unpin(base: &SqliteBase, call: &Call<'_>, namespace: &Namespace, name: &str) -> Result<()> {
-    let mut after = Some((-1, String::new(), String::new()));
+    let first = (-1, String::new(), String::new());
+    // Only now: in a later step the name may be somebody's new pin.
+    let mut after = base.change(call, namespace, |draft| {
+        draft.sight().execute(UNPIN, (draft.ns(), name))?;
+        collect_past(draft, &first)
+    })?;
     while let Some(at) = after {
-        after = base.change(call, namespace, |draft| {
-            draft.sight().execute(UNPIN, (draft.ns(), name))?;
-            draft.pins_changed();
-            collect_past(draft, &at)
-        })?;
+        after = base.change(call, namespace, |draft| collect_past(draft, &at))?;
     }
     Ok(())
 }
@@ -138,9 +139,8 @@ impl Sweepable for Chunks<'_> {
     fn old_chunks(&self, after: u64, limit: usize) -> Result<Vec<u64>> {
         let content = &self.base.content;
         let params = (signed(after), self.staged_before, signed(limit as u64));
-        let found = content.read(|conn| {
-            Ok::<_, Told>(all(content, conn, OLD_CHUNKS, params, |row| row.get::<_, i64>(0))?)
-        });
+        let found =
+            content.read(|conn| Ok::<_, Told>(all(content, conn, OLD_CHUNKS, params, |row| row.get::<_, i64>(0))?));
         Ok(found.map_err(|told| told.0)?.into_iter().map(unsigned).collect())
     }
 
