@@ -288,7 +288,7 @@ impl Inner {
             Err(trouble) if trouble.fault == Fault::Refused => Attempt::Failed(trouble.error.into()),
             Err(trouble) => Attempt::Again(trouble.fault, trouble.error.into()),
         };
-        if !topics.is_empty() && !self.connector.is_pooled() {
+        if !topics.is_empty() {
             transaction::send(&client, &watch::calling(&self.connector.settings.schema));
         }
         attempt

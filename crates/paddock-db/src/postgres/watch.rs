@@ -77,7 +77,7 @@ impl Watch {
         let hub = &database.inner.hub;
         hub.lock().topics.entry(topic.to_owned()).or_default().watches += 1;
         let mut watch = Self { database: database.clone(), topic: topic.to_owned(), seen: 0 };
-        let counts = database.counts(vec![topic.to_owned()], until)?;
+        let counts = database.counts(&[topic.to_owned()], until)?;
         watch.seen = counts.get(topic).copied().unwrap_or_default();
         hub.learn(&counts);
         start(&database.inner);
@@ -119,7 +119,7 @@ impl Drop for Watch {
 
 impl Postgres {
     /// The numbers of topics; those never counted are not in it.
-    fn counts(&self, topics: Vec<String>, until: Instant) -> Result<HashMap<String, i64>> {
+    fn counts(&self, topics: &[String], until: Instant) -> Result<HashMap<String, i64>> {
         self.read(until, |tx| {
             let rows = tx.query(LOOK, &[&topics])?;
             Ok::<_, DbError>(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
@@ -195,7 +195,7 @@ fn look_while_watched(database: &Weak<Inner>) {
         }
         let Some(topics) = inner.hub.due() else { return };
         // A server that is away is asked again at the next look; those who watch have their own deadline.
-        if let Ok(counts) = (Postgres { inner: inner.clone() }).counts(topics, Instant::now() + PATIENCE) {
+        if let Ok(counts) = (Postgres { inner: inner.clone() }).counts(&topics, Instant::now() + PATIENCE) {
             inner.hub.learn(&counts);
         }
     }

@@ -142,7 +142,7 @@ fn a_watch_behind_a_pooler_looks_for_itself() {
     assert!(watch.wait(soon()));
     let mut watch = direct.watch("mine", soon()).unwrap();
     through.notify("mine", soon()).unwrap();
-    assert!(watch.wait(soon()), "who listens is not called from there, and looks now and then");
+    assert!(watch.wait(soon()), "calling works from there, listening does not");
     let listening =
         "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND application_name <> 'paddock'";
     assert_eq!(number(&direct, listening), 0);
