@@ -30,8 +30,34 @@ impl Namespace {
 
     /// One text for the whole tuple; different tuples never give the same.
     pub fn key(&self) -> String {
-        let escape = |name: &String| name.replace('\\', "\\\\").replace('/', "\\s");
+        // An empty name is not the same as none; no database of text takes a NUL.
+        let escape = |name: &String| match name.as_str() {
+            "" => "\\e".to_owned(),
+            name => name.replace('\\', "\\\\").replace('/', "\\s").replace('\0', "\\0"),
+        };
         self.0.iter().map(escape).collect::<Vec<_>>().join("/")
+    }
+}
+
+impl Namespace {
+    /// The tuple that [`Self::key`] was made from.
+    pub fn of_key(key: &str) -> Option<Self> {
+        let unescape = |name: &str| {
+            let mut out = String::with_capacity(name.len());
+            let mut letters = name.chars();
+            while let Some(letter) = letters.next() {
+                out.push(match letter {
+                    '\\' => match letters.next()? {
+                        '\\' => '\\',
+                        's' => '/',
+                        _ => return None,
+                    },
+                    other => other,
+                });
+            }
+            Some(out)
+        };
+        key.split('/').map(unescape).collect::<Option<Vec<String>>>().map(Self)
     }
 }
 

@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod adversaries;
+mod bases;
 mod conformance;
 mod doubles;
 mod planting;

@@ -134,7 +134,7 @@ impl Sight<'_> {
     /// Hands over a range of a body.
     fn slice<T>(&self, body: Body, range: &Range<u64>, take: impl FnOnce(&[u8]) -> T) -> Result<T> {
         let (first, len) = slice_of(range);
-        let read = |row: &rusqlite::Row<'_>| Ok(take(row.get_ref(0)?.as_blob()?));
+        let read = |row: &rusqlite::Row<'_>| Ok(take(bytes(row, 0)?));
         let taken = self.one(SLICE, (signed(body.id), first, len), read)?;
         taken.ok_or_else(|| damaged(format!("no body {}", body.id)))
     }
@@ -172,7 +172,7 @@ impl Rows for Sight<'_> {
         let content = &self.base.content;
         let found = content.read(|conn| {
             let read = |row: &rusqlite::Row<'_>| {
-                out.extend_from_slice(row.get_ref(0)?.as_blob()?);
+                out.extend_from_slice(bytes(row, 0)?);
                 Ok(())
             };
             let mut statement = conn.prepare_cached(CHUNK).map_err(|error| content.error(error))?;
@@ -205,10 +205,10 @@ impl Rows for Sight<'_> {
         let row = match self.one(GET_SMALL, params, read)? {
             Some((columns, came)) => {
                 let row = columns.row()?;
-                if came == is_small_file(&row) {
-                    return Ok(Some(row));
+                if is_small_file(&row) && row.len > 0 && !came {
+                    return Err(damaged(format!("no body of \"{key}\"")));
                 }
-                return Err(damaged(format!("no body of \"{key}\"")));
+                return Ok(Some(row));
             }
             None if self.moment == Moment::Now => return Ok(None),
             None => self.dead_at(key, self.at())?,
@@ -228,6 +228,11 @@ impl Rows for Sight<'_> {
             found => Ok(found),
         }
     }
+}
+
+/// A part of a content; SQLite says that nothing has no parts.
+fn bytes<'r>(row: &'r rusqlite::Row<'_>, at: usize) -> rusqlite::Result<&'r [u8]> {
+    Ok(row.get_ref(at)?.as_blob_or_null()?.unwrap_or_default())
 }
 
 /// The columns of `row!`, from this one on.
