@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 
-use super::open::{make_file, sync_directory};
+use super::open::{make_file, sync_names};
 use super::queue::beside;
 use crate::{DbError, Result};
 
@@ -71,5 +71,5 @@ fn settle(part: &Path, to: &Path, copy_name: &str) -> Result<()> {
         Err(Errno::EXIST) => return Err(DbError::Exists { name: copy_name.to_owned() }),
         other => other.map_err(|errno| of_io(errno.into()))?,
     }
-    sync_directory(to).map_err(of_io)
+    sync_names(to).map_err(of_io)
 }

@@ -4,7 +4,9 @@
 //! process holds on them. So the file is *made* here without being opened, with the mode that SQLite then gives to the
 //! files it makes beside it.
 
-use std::fs::File;
+use std::fs::{DirBuilder, File};
+use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,6 +24,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Statements kept compiled for each connection.
 const STATEMENTS: usize = 64;
+
+/// How many directories above a database may be as new as itself: a Workspace's, the one of all Workspaces, the System Root;
+/// and the one that holds its name.
+const NAMES: usize = 4;
 
 /// Nothing a foreign file could make SQLite run on its own; damage is noticed where it is met.
 const SETTINGS: &str = "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; \
@@ -54,7 +60,7 @@ impl Writer {
 
     /// Makes the names of the files durable, wherever they were made.
     pub(super) fn keep_names(&self) -> std::io::Result<()> {
-        sync_directory(&self.database)
+        sync_names(&self.database)
     }
 }
 
@@ -134,28 +140,21 @@ pub(super) fn make_file(path: &Path) -> std::io::Result<()> {
 
 /// Makes the directory of `path` and those above it, for their owner alone, unless they are there.
 pub(super) fn make_directory(path: &Path) -> std::io::Result<()> {
-    let Some(directory) = path.parent() else { return Ok(()) };
-    let make = || rustix::fs::mkdir(directory, Mode::RWXU);
-    match make() {
-        Ok(()) => sync_directory(directory),
-        Err(Errno::EXIST) => Ok(()),
-        Err(Errno::NOENT) => {
-            make_directory(directory)?;
-            match make() {
-                Ok(()) => sync_directory(directory),
-                // Somebody else was faster.
-                Err(Errno::EXIST) => Ok(()),
-                Err(errno) => Err(errno.into()),
-            }
-        }
-        Err(errno) => Err(errno.into()),
+    match path.parent() {
+        Some(directory) => DirBuilder::new().recursive(true).mode(0o700).create(directory),
+        None => Ok(()),
     }
 }
 
-/// Makes the name of `path` durable, and that of its directory.
-pub(super) fn sync_directory(path: &Path) -> std::io::Result<()> {
-    for directory in path.ancestors().skip(1).take(2) {
-        File::open(directory)?.sync_all()?;
+/// Makes the name of `path` durable, and those of the directories it is in, whoever made them.
+pub(super) fn sync_names(path: &Path) -> std::io::Result<()> {
+    for directory in path.ancestors().skip(1).take(NAMES) {
+        match File::open(directory) {
+            Ok(directory) => directory.sync_all()?,
+            // Somebody else's, who lets us pass only: no name in it is ours.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => break,
+            Err(error) => return Err(error),
+        }
     }
     Ok(())
 }
