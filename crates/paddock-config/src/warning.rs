@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use paddock_core::AgentName;
+use paddock_core::{AgentName, visible};
 
 use crate::config_file::{AgentSpec, ConfigFile};
 use crate::schema::WorkspaceTable;
@@ -47,7 +47,8 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.slip {
             Slip::HidesLess { inner, outer, missing } => {
-                let named: Vec<String> = missing.iter().take(MOST_NAMED).map(|text| format!("\"{text}\"")).collect();
+                let named: Vec<String> =
+                    missing.iter().take(MOST_NAMED).map(|text| format!("\"{}\"", visible(text))).collect();
                 write!(f, "the Workspace \"{inner}\" shows what \"{outer}\" around it hides: {}", named.join(", "))?;
                 match missing.len().saturating_sub(MOST_NAMED) {
                     0 => Ok(()),

@@ -12,7 +12,7 @@ use std::io::{self, Read};
 use grep_matcher::{LineTerminator, Matcher};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
-use paddock_core::{Call, ErrorKind, Hit, Query, Result, SNIFF, StoreError, tree_order};
+use paddock_core::{Call, ErrorKind, Hit, Query, Result, SNIFF, StoreError, tree_order, visible};
 
 /// The longest pattern taken, in bytes.
 const MAX_PATTERN: usize = 8 * 1024;
@@ -126,7 +126,7 @@ fn explain(pattern: &str, error: &grep_regex::Error) -> String {
     let why = why.strip_prefix("error: ").unwrap_or(why);
     let shown = &pattern[..pattern.floor_char_boundary(SHOWN_PATTERN)];
     let cut = if shown.len() < pattern.len() { CUT } else { "" };
-    format!("\"{shown}{cut}\": {why}")
+    format!("\"{}{cut}\": {why}", visible(shown))
 }
 
 fn bad_pattern(why: String) -> StoreError {

@@ -51,6 +51,13 @@ fn many_patterns_are_counted() {
 }
 
 #[test]
+fn a_pattern_cannot_steer_a_terminal() {
+    let outer = hiding("/p", &["a"]).replace("\"a\"", "\"\u{202e}a\"");
+    let told = told(&format!("{outer}{}", workspace("/p/in", "RW", "in")));
+    assert!(told[0].ends_with("\"\\u{202e}a\""), "{told:?}");
+}
+
+#[test]
 fn a_base_outside_every_workspace_is_told_with_its_line() {
     let based = |base: &str| told(&format!("name = \"x\"\nbase = \"{base}\"\n{}", workspace("/team/a", "RO", ".")));
     for fine in ["/team/a", "/team/a/src", "/team", "/"] {
