@@ -4,6 +4,6 @@
 // A test prepares and inspects the host's disk behind the database's back, and starts processes to kill.
 #![allow(clippy::disallowed_methods)]
 
+mod postgres;
 mod power_loss;
 mod sqlite;
-mod postgres;
