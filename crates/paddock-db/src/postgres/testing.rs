@@ -222,6 +222,18 @@ pub fn run(url: &str, sql: &str) {
     wait::until(deadline, connection.client.batch_execute(sql)).expect("an answer").unwrap();
 }
 
+/// The first value that a statement answers, asked outside of any transaction.
+pub fn ask(url: &str, sql: &str) -> Option<String> {
+    let connector = Arc::new(Connector::new(Settings::parse(url).unwrap()));
+    let deadline = Instant::now() + PATIENCE;
+    let connection = connector.open(deadline).unwrap();
+    let answer = wait::until(deadline, connection.client.simple_query(sql)).expect("an answer").unwrap();
+    answer.iter().find_map(|message| match message {
+        tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+        _ => None,
+    })
+}
+
 /// A program, as a user who is not root. The server's are where Debian has them, or on the path.
 pub fn as_other_user(program: &str) -> Command {
     let program = program_path(program);

@@ -89,6 +89,10 @@ fn a_statement_ends_at_the_deadline_and_the_database_stays_usable() {
     let late = db.write(until, |tx| tx.execute("SELECT pg_sleep(600)", &[]));
     assert!(matches!(late, Err(DbError::Busy { .. })), "{late:?}");
     count_up(&db).unwrap();
+    // The server itself has ended it: it would hold its locks for as long as it ran.
+    let running = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+                   AND state = 'active' AND query LIKE 'SELECT pg_sleep%'";
+    assert_eq!(number(&db, running), 0);
 }
 
 #[test]
