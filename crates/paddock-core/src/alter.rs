@@ -2,15 +2,24 @@
 //!
 //! Every path is judged as if it had been asked for alone, with links on the way resolved first. One denied path
 //! refuses the whole. Changes of one Store are one [`ChangeSet`]; where several Stores are touched, each is a part.
+//!
+//! Planning looks at what is there now, and a later change may stand where an earlier one of the same list takes
+//! something away. So what has left is remembered: nothing is looked for below it, no link of it is followed, and a
+//! directory goes only when everything in it has left before. That is known before anything is touched.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
 
 use crate::call::Call;
 use crate::change::{Act, Change, ChangeSet, Expect, Kept};
 use crate::error::ErrorKind;
-use crate::path::{LogicalPath, RelPathBuf};
+use crate::path::{LogicalPath, RelPath, RelPathBuf};
+use crate::place::Place;
 use crate::plan::{Effect, EffectKind, Work};
 use crate::scope::{AccessScope, OpKind};
-use crate::store::{Kind, LastName};
-use crate::vfs::{Refused, Settled, Vfs, store_refusal};
+use crate::store::{Kind, LastName, Walk};
+use crate::vfs::{Refused, Settled, Vfs, refusal, store_refusal};
+use crate::workspace::Workspace;
 
 /// One change of several that belong together, in logical paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +79,17 @@ enum Part {
     },
 }
 
+/// What earlier changes of a list took away.
+#[derive(Default)]
+struct Left(HashSet<LogicalPath>);
+
+impl Left {
+    /// Was something above this path taken away?
+    fn covers(&self, path: &LogicalPath) -> bool {
+        !self.0.is_empty() && std::iter::successors(path.parent(), LogicalPath::parent).any(|dir| self.0.contains(&dir))
+    }
+}
+
 impl Vfs {
     pub(crate) fn plan_alterations(
         &self,
@@ -78,8 +98,9 @@ impl Vfs {
     ) -> Result<(Work, Vec<Effect>), Refused> {
         let mut parts: Vec<Part> = Vec::new();
         let mut effects = Vec::new();
+        let mut left = Left::default();
         for alteration in alterations {
-            match (self.plan_alteration(call, alteration, &mut effects)?, parts.last_mut()) {
+            match (self.plan_alteration(call, alteration, &mut effects, &mut left)?, parts.last_mut()) {
                 // Where a set is not made as a whole, each change is recorded as soon as it is made.
                 (Part::Set(workspace, more), Some(Part::Set(last, changes)))
                     if *last == workspace && self.workspaces[workspace].mount.store.is_atomic() =>
@@ -101,9 +122,14 @@ impl Vfs {
         call: &Call<'_>,
         alteration: Alteration,
         effects: &mut Vec<Effect>,
+        left: &mut Left,
     ) -> Result<Part, Refused> {
         let Alteration { path: asked, how, expect } = alteration;
-        let settled = self.settle(call, how.op(), &asked, LastName::Keep)?;
+        let settled = if left.covers(&asked) {
+            self.settle_unseen(how.op(), &asked)?
+        } else {
+            self.settle(call, how.op(), &asked, LastName::Keep)?
+        };
         if self.workspaces[settled.workspace].scope == AccessScope::WriteOnly {
             let why = "in a write-only Workspace files are only written, appended to and edited";
             return Err(Refused::Misuse { path: asked, why });
@@ -132,13 +158,18 @@ impl Vfs {
             }
             Alter::Delete => {
                 self.refuse_holding_workspaces(OpKind::Delete, &asked, &settled.path)?;
+                if kind == Some(Kind::Dir) {
+                    self.refuse_holding_more(call, &asked, &settled, left)?;
+                }
                 effect(&settled.path, EffectKind::Delete, true);
+                left.0.insert(settled.path);
                 Act::Delete
             }
             Alter::Move { to } => {
                 let dest = self.judge_move(call, &asked, &settled, kind, &to)?;
                 effect(&settled.path, EffectKind::MoveAway, true);
                 effect(&dest.path, EffectKind::MoveHere, false);
+                left.0.insert(settled.path.clone());
                 if kind == Some(Kind::Dir) {
                     let (from, to) = ((settled.path, settled.rel), (dest.path, dest.rel));
                     return Ok(Part::MoveDir { workspace: settled.workspace, from, to });
@@ -147,6 +178,43 @@ impl Vfs {
             }
         };
         Ok(Part::Set(settled.workspace, vec![Change { path: settled.rel, act, expect }]))
+    }
+
+    /// As [`Vfs::settle`], below what an earlier change of the list takes away: nothing is there, and no link leads on.
+    fn settle_unseen(&self, op: OpKind, asked: &LogicalPath) -> Result<Settled, Refused> {
+        let decision = self.judge(op, asked);
+        match self.route(asked).filter(|_| decision.allowed()) {
+            Some((workspace, rel)) => Ok(Settled { workspace, rel: rel.to_buf(), path: asked.clone(), meta: None }),
+            None => Err(Refused::Denied(Box::new(decision.denial(asked)))),
+        }
+    }
+
+    /// A directory goes when all it holds, hidden or not, has left before.
+    fn refuse_holding_more(
+        &self,
+        call: &Call<'_>,
+        asked: &LogicalPath,
+        dir: &Settled,
+        left: &Left,
+    ) -> Result<(), Refused> {
+        let Workspace { prefix, mount, .. } = &self.workspaces[dir.workspace];
+        let mut refused = None;
+        let walk = Walk { depth: Some(1), ..Walk::default() };
+        let walked = mount.store.walk(call, &Place::bare(dir.rel.as_rel()), &walk, &mut |entry| {
+            let path = prefix.join(RelPath(entry.path));
+            if entry.plain && left.0.contains(&path) {
+                return ControlFlow::Continue(());
+            }
+            let decision = self.judge_kind(OpKind::Delete, &path, entry.kind);
+            refused = Some(if decision.allowed() {
+                store_refusal(asked, ErrorKind::NotEmpty)
+            } else {
+                Refused::DeniedInside(Box::new(decision.denial(asked)))
+            });
+            ControlFlow::Break(())
+        });
+        walked.map_err(|e| refusal(asked, e))?;
+        refused.map_or(Ok(()), Err)
     }
 
     /// Judges both ends of a move within a Workspace, and everything that goes along.

@@ -50,6 +50,11 @@ impl View {
         self
     }
 
+    /// Is a path in sight here, whether anything is there or not?
+    pub fn shows(&self, path: RelPath<'_>) -> bool {
+        self.names.hidden(path).is_none() && !self.around.shadow(path)
+    }
+
     /// As [`Store::resolve`].
     pub fn resolve(&self, call: &Call<'_>, path: RelPath<'_>, last: LastName) -> Result<RelPathBuf> {
         self.store.resolve(call, path, last)
@@ -76,7 +81,7 @@ impl View {
     }
 
     fn place<'a>(&'a self, path: RelPath<'a>) -> Result<Place<'a>> {
-        if self.names.hidden(path).is_some() || self.around.shadow(path) {
+        if !self.shows(path) {
             return Err(ErrorKind::NotFound.into());
         }
         Ok(Place::veiled(path, Veil { names: &self.names, around: &self.around }))

@@ -167,3 +167,50 @@ fn a_view_shows_what_the_agent_sees_and_no_more() {
     assert_eq!(met, ["a", "sub", "sub/b"]);
     assert!(View::of(&all[3], &all).is_none(), "a write-only Workspace has none");
 }
+
+#[test]
+fn what_left_is_not_looked_for_below_itself() {
+    let vfs = vfs();
+    alter(&vfs, &[("/w/f", content("x")), ("/w/d/a", content("y"))]).unwrap();
+    let swap = [
+        ("/w/f", Alter::Delete),
+        ("/w/d/a", Alter::Delete),
+        ("/w/d", Alter::Delete),
+        ("/w/d", content("a file now")),
+        ("/w/f", Alter::MakeDir),
+        ("/w/f/deep/b", content("in a directory now")),
+    ];
+    alter(&vfs, &swap).unwrap();
+    assert_eq!(text(&vfs, "/w/d").as_deref(), Some("a file now"));
+    assert_eq!(text(&vfs, "/w/f/deep/b").as_deref(), Some("in a directory now"));
+}
+
+#[test]
+fn nothing_is_judged_less_below_what_left() {
+    let vfs = vfs();
+    alter(&vfs, &[("/w/f", content("x"))]).unwrap();
+    for path in ["/w/f/.env", "/w/f/.git/hooks/pre-commit", "/w/f/paddock.toml"] {
+        let outcome = alter(&vfs, &[("/w/f", Alter::Delete), ("/w/f", Alter::MakeDir), (path, content("x"))]);
+        assert!(matches!(outcome, Err(Refused::Denied(_))), "{path}: {outcome:?}");
+        assert_eq!(text(&vfs, "/w/f").as_deref(), Some("x"), "{path}");
+    }
+}
+
+#[test]
+fn a_directory_that_still_holds_something_goes_nowhere_and_neither_does_the_rest() {
+    let all = workspaces();
+    let vfs = Vfs::new(all.clone(), Arc::new(Open), Arc::new(NoJournal)).unwrap();
+    alter(&vfs, &[("/w/d/a", content("x")), ("/w/d/b", content("y")), ("/w/e/a", content("z"))]).unwrap();
+    let bare: Vec<Workspace> = all.iter().map(|w| w.clone().with_names(NameRules::default())).take(1).collect();
+    let behind = Vfs::new(bare, Arc::new(Open), Arc::new(NoJournal)).unwrap();
+    alter(&behind, &[("/w/e/.env", content("secret"))]).unwrap();
+
+    let outcome = alter(&vfs, &[("/w/d/a", Alter::Delete), ("/w/d", Alter::Delete)]);
+    assert!(
+        matches!(&outcome, Err(Refused::Store { source, .. }) if *source.kind() == ErrorKind::NotEmpty),
+        "{outcome:?}"
+    );
+    assert_eq!(text(&vfs, "/w/d/a").as_deref(), Some("x"));
+    assert_eq!(denied_by(alter(&vfs, &[("/w/e/a", Alter::Delete), ("/w/e", Alter::Delete)])), DenyRule::Hidden);
+    assert_eq!(text(&vfs, "/w/e/a").as_deref(), Some("z"));
+}
