@@ -9,14 +9,18 @@ use std::sync::Arc;
 
 use paddock_core::AccessScope::ReadOnly;
 use paddock_core::{
-    AgentName, AgentPolicy, BuildError, Call, Gate, HidePattern, Journal, LogicalPath, Mount, NameRules, NoJournal,
-    Origin, Passed, Permit, Plan, Refused, Request, Vfs, Workspace,
+    AccessScope, AgentName, AgentPolicy, Audit, BuildError, Call, Gate, HidePattern, Journal, LogicalPath, Mount,
+    NameRules, Origin, Passed, Permit, Plan, Quota, Refused, RelPathBuf, Request, Vfs, View, Workspace,
 };
+use paddock_state::{ForkRecord, Forks, WorkspaceHome};
 use paddock_stores::PhysicalStore;
+use paddock_stores::virtual_store::VirtualStore;
+use paddock_stores::virtual_store::base::{BaseStore, Commit, Namespace};
 
 use crate::config_file::{AgentSpec, ConfigFile};
 use crate::fault::Fault;
 use crate::host::Host;
+use crate::installation::Installation;
 use crate::problem::{ConfigError, Problem};
 use crate::schema::{Durability, HardLinks, MountSpec, WorkspaceTable};
 use crate::source::Located;
@@ -28,6 +32,20 @@ pub struct Ports {
     pub gate: Arc<dyn Gate>,
     /// Records effects.
     pub journal: Arc<dyn Journal>,
+    /// Records calls.
+    pub audit: Arc<dyn Audit>,
+    /// The database of Virtual Stores.
+    pub base: Arc<dyn BaseStore>,
+    /// The project's place in the System Root: its forks and the history of Physical Stores. Nothing where none of
+    /// these is kept.
+    pub home: Option<WorkspaceHome>,
+}
+
+impl Ports {
+    /// For programs that keep nothing beyond their own life, and for tests.
+    pub fn in_memory(gate: Arc<dyn Gate>) -> Self {
+        Installation::in_memory().ports(gate)
+    }
 }
 
 impl std::fmt::Debug for Ports {
@@ -43,7 +61,9 @@ impl std::fmt::Debug for Ports {
 pub fn build(file: &ConfigFile, agent: &AgentName, host: &Host, ports: &Ports) -> Result<AgentPolicy, ConfigError> {
     let spec = file.agent(agent)?;
     let failed = |problems| ConfigError::new(Arc::clone(file.source()), problems);
-    let workspaces = workspaces(file, spec, host).map_err(failed)?;
+    let built = Built { file, host, ports };
+    let mut workspaces = built.workspaces(agent, spec).map_err(failed)?;
+    workspaces.extend(built.forks(agent));
     let vfs = Vfs::new(workspaces, Arc::clone(&ports.gate), Arc::clone(&ports.journal))
         .map_err(|error| failed(vec![contradiction(spec, &error)]))?;
     let base = spec.base.map_or_else(LogicalPath::top, |base| base.0.clone());
@@ -55,7 +75,7 @@ pub fn build(file: &ConfigFile, agent: &AgentName, host: &Host, ports: &Ports) -
 /// # Errors
 /// With every problem of every agent.
 pub fn check(file: &ConfigFile, host: &Host) -> Result<(), ConfigError> {
-    let ports = Ports { gate: Arc::new(Closed), journal: Arc::new(NoJournal) };
+    let ports = Ports::in_memory(Arc::new(Closed));
     let built = file.agents().into_iter().map(|agent| build(file, &agent, host, &ports));
     let problems: Vec<Problem> = built.filter_map(Result::err).flat_map(ConfigError::into_problems).collect();
     if problems.is_empty() { Ok(()) } else { Err(ConfigError::new(Arc::clone(file.source()), problems)) }
@@ -68,41 +88,196 @@ pub(crate) fn nothing(agent: &AgentName, ports: &Ports) -> AgentPolicy {
     AgentPolicy { agent: agent.clone(), base: LogicalPath::top(), vfs }
 }
 
-fn workspaces(file: &ConfigFile, spec: AgentSpec<'_>, host: &Host) -> Result<Vec<Workspace>, Vec<Problem>> {
-    let mut built = Vec::new();
-    let mut problems = Vec::new();
-    for table in spec.workspaces {
-        match workspace(file, table, host) {
-            Ok(workspace) => built.push(workspace),
-            Err(fault) => problems.push(Problem::new(fault, table.mount.span.clone())),
-        }
-    }
-    if problems.is_empty() { Ok(built) } else { Err(problems) }
+/// What Workspaces are built from.
+struct Built<'b> {
+    file: &'b ConfigFile,
+    host: &'b Host,
+    ports: &'b Ports,
 }
 
-fn workspace(file: &ConfigFile, table: &WorkspaceTable, host: &Host) -> Result<Workspace, Fault> {
-    let store = open(table, host)?;
-    let own = host.own_below(store.host());
-    let cite = |line| Origin::new(Arc::clone(file.source().name()), line);
-    let hide = table.hide.iter().flatten();
-    let hide = hide.map(|pattern| HidePattern { text: pattern.0.clone(), origin: cite(pattern.at.line) }).collect();
-    let unguard: Vec<String> = table.unguard.iter().flatten().map(|name| name.0.clone()).collect();
-    // Each rule was checked alone when it was read, so together they can only be too large.
-    let names = NameRules::new(hide, &unguard, &own).map_err(|error| Fault::BadPattern(error.to_string()))?;
-    let territory = store.territory();
-    let mount = Mount::new(Arc::new(store), Some(territory));
-    let scope = &table.scope;
-    Ok(Workspace::new(table.prefix.0.clone(), scope.0, mount).with_names(names).with_origin(cite(scope.at.line)))
+impl Built<'_> {
+    /// Every Workspace of an agent; an overlay after the one that it stands on.
+    fn workspaces(&self, agent: &AgentName, spec: AgentSpec<'_>) -> Result<Vec<Workspace>, Vec<Problem>> {
+        let mut built: Vec<Workspace> = Vec::new();
+        let mut problems = Vec::new();
+        let mut waiting: Vec<&WorkspaceTable> = Vec::new();
+        for table in spec.workspaces {
+            let made = match &table.mount.value {
+                MountSpec::Physical { .. } => self.physical(table),
+                MountSpec::Virtual { name, shared } => {
+                    self.virtual_(agent, table, &name.value, shared.unwrap_or(false))
+                }
+                MountSpec::Overlay { .. } => {
+                    waiting.push(table);
+                    continue;
+                }
+            };
+            match made {
+                Ok(workspace) => built.push(workspace),
+                Err(fault) => problems.push(Problem::new(fault, table.mount.span.clone())),
+            }
+        }
+        // Shadows count too, so those that overlays stand on are looked at with all the plain ones beside them.
+        self.overlays(agent, waiting, &mut built, &mut problems);
+        if problems.is_empty() { Ok(built) } else { Err(problems) }
+    }
+
+    /// Builds each overlay once what it stands on is there. Those that are left stand on each other, or on nothing.
+    fn overlays(
+        &self,
+        agent: &AgentName,
+        mut waiting: Vec<&WorkspaceTable>,
+        built: &mut Vec<Workspace>,
+        problems: &mut Vec<Problem>,
+    ) {
+        loop {
+            let (ready, rest): (Vec<_>, Vec<_>) =
+                waiting.into_iter().partition(|table| lower_of(table, built).is_some());
+            waiting = rest;
+            if ready.is_empty() {
+                break;
+            }
+            for table in ready {
+                match self.overlay(agent, table, built) {
+                    Ok(workspace) => built.push(workspace),
+                    Err(fault) => problems.push(Problem::new(fault, table.mount.span.clone())),
+                }
+            }
+        }
+        let circle: Vec<String> = waiting.iter().map(|table| table.prefix.value.0.to_string()).collect();
+        for table in waiting {
+            let MountSpec::Overlay { overlay } = &table.mount.value else { continue };
+            let below = overlay.value.0.to_string();
+            let fault = if circle.contains(&below) {
+                Fault::OverlayCircle(table.prefix.value.0.to_string())
+            } else {
+                Fault::OverlayOnNothing(below)
+            };
+            problems.push(Problem::new(fault, table.mount.span.clone()));
+        }
+    }
+
+    fn physical(&self, table: &WorkspaceTable) -> Result<Workspace, Fault> {
+        let store = open(table, self.host)?;
+        let own = self.host.own_below(store.host());
+        let territory = store.territory();
+        self.finish(table, Mount::new(Arc::new(store), Some(territory)), self.hidden(table), &own)
+    }
+
+    fn virtual_(
+        &self,
+        agent: &AgentName,
+        table: &WorkspaceTable,
+        name: &str,
+        shared: bool,
+    ) -> Result<Workspace, Fault> {
+        let namespace = if shared {
+            Namespace::new(["shared", name])
+        } else {
+            Namespace::new(["workspaces", agent.as_str(), name])
+        };
+        let store = VirtualStore::new(Arc::clone(&self.ports.base), namespace);
+        let territory = store.territory();
+        self.finish(table, Mount::new(Arc::new(store), Some(territory)), self.hidden(table), &[])
+    }
+
+    fn overlay(&self, agent: &AgentName, table: &WorkspaceTable, built: &[Workspace]) -> Result<Workspace, Fault> {
+        let lower = lower_of(table, built).ok_or_else(|| Fault::OverlayOnNothing(table.prefix.value.0.to_string()))?;
+        let view = View::of(lower, built).ok_or_else(|| Fault::OverlayUnreadable(lower.prefix().to_string()))?;
+        let namespace = Namespace::new(["overlays", agent.as_str(), table.prefix.value.0.as_str()]);
+        let store = VirtualStore::new(Arc::clone(&self.ports.base), namespace).over(view);
+        let territory = store.territory();
+        let mut hide = lower.names().hide_patterns().to_vec();
+        hide.extend(self.hidden(table));
+        self.finish(table, Mount::new(Arc::new(store), Some(territory)), hide, &[])
+    }
+
+    /// The forks that an agent has. One whose source is gone shows nothing, and is told by `paddock fork`.
+    fn forks(&self, agent: &AgentName) -> Vec<Workspace> {
+        let Some(home) = &self.ports.home else { return Vec::new() };
+        let forks = Forks::of(home).list().unwrap_or_default();
+        forks
+            .iter()
+            .filter(|fork| fork.agents.iter().any(|name| name == agent.as_str()))
+            .filter_map(|fork| self.fork(fork))
+            .collect()
+    }
+
+    fn fork(&self, fork: &ForkRecord) -> Option<Workspace> {
+        let from = AgentName::parse(&fork.from).ok()?;
+        let spec = self.file.agent(&from).ok()?;
+        let built = self.workspaces(&from, spec).ok()?;
+        let source = built.iter().find(|workspace| workspace.prefix().as_str() == fork.source)?;
+        let (store, _) = fork_store(&self.ports.base, fork, source, &built)?;
+        let prefix = LogicalPath::parse(&format!("/forks/{}", fork.name), &LogicalPath::top()).ok()?;
+        let territory = store.territory();
+        let workspace = Workspace::new(prefix, AccessScope::ReadWrite, Mount::new(Arc::new(store), Some(territory)));
+        Some(workspace.with_names(source.names().clone()).with_origin(Origin::new(format!("fork {}", fork.name), 0)))
+    }
+
+    fn hidden(&self, table: &WorkspaceTable) -> Vec<HidePattern> {
+        let hide = table.hide.iter().flatten();
+        hide.map(|pattern| HidePattern { text: pattern.0.clone(), origin: self.cite(pattern.at.line) }).collect()
+    }
+
+    fn cite(&self, line: u32) -> Origin {
+        Origin::new(Arc::clone(self.file.source().name()), line)
+    }
+
+    fn finish(
+        &self,
+        table: &WorkspaceTable,
+        mount: Mount,
+        hide: Vec<HidePattern>,
+        own: &[RelPathBuf],
+    ) -> Result<Workspace, Fault> {
+        let unguard: Vec<String> = table.unguard.iter().flatten().map(|name| name.0.clone()).collect();
+        // Each rule was checked alone when it was read, so together they can only be too large.
+        let names = NameRules::new(hide, &unguard, own).map_err(|error| Fault::BadPattern(error.to_string()))?;
+        let quota = table.quota.as_ref().map_or_else(Quota::default, |quota| Quota {
+            bytes: quota.bytes.as_ref().map(|bytes| bytes.0),
+            files: quota.files,
+        });
+        let scope = &table.scope;
+        let workspace = Workspace::new(table.prefix.value.0.clone(), scope.value.0, mount);
+        Ok(workspace.with_names(names).with_origin(self.cite(scope.at.line)).with_quota(quota))
+    }
+}
+
+fn lower_of<'w>(table: &WorkspaceTable, built: &'w [Workspace]) -> Option<&'w Workspace> {
+    let MountSpec::Overlay { overlay } = &table.mount.value else { return None };
+    built.iter().find(|workspace| *workspace.prefix() == overlay.value.0)
+}
+
+/// The Store of a fork and the View that it stands on: frozen where that can be.
+pub fn fork_store(
+    base: &Arc<dyn BaseStore>,
+    fork: &ForkRecord,
+    source: &Workspace,
+    all: &[Workspace],
+) -> Option<(VirtualStore, View)> {
+    let view = View::of(source, all)?;
+    let store = VirtualStore::new(Arc::clone(base), Namespace::new(["forks", fork.id.as_str()]));
+    match (fork.frozen_at, namespace_of(source)) {
+        (Some(at), Some(namespace)) => {
+            let below = VirtualStore::new(Arc::clone(base), namespace).frozen(Commit(at));
+            let view = view.standing_on(Arc::new(below));
+            Some((store.over_frozen(view.clone()), view))
+        }
+        _ => Some((store.over(view.clone()), view)),
+    }
+}
+
+/// The namespace of a Workspace on a plain Virtual Store.
+pub fn namespace_of(workspace: &Workspace) -> Option<Namespace> {
+    VirtualStore::namespace_in(workspace.territory()?)
+        .filter(|namespace| matches!(namespace.names().first().map(String::as_str), Some("workspaces" | "shared")))
 }
 
 /// Opens the Store behind a Workspace, after looking that it is a place that may be one.
 fn open(table: &WorkspaceTable, host: &Host) -> Result<PhysicalStore, Fault> {
     let prefix = || table.prefix.0.to_string();
-    let written = match (&table.mount.value, table.mount.needs()) {
-        (MountSpec::Physical { physical }, _) => physical,
-        (_, Some(feature)) => return Err(Fault::NotBuilt { prefix: prefix(), feature }),
-        (_, None) => return Err(Fault::MountKind("none")),
-    };
+    let MountSpec::Physical { physical: written } = &table.mount.value else { return Err(Fault::MountKind("none")) };
     let store = physical(&host.path_of(written), written, &prefix())?;
     let missing_is_fine = table.scope.0 != ReadOnly;
     look(store.host(), written, &prefix(), missing_is_fine)?;

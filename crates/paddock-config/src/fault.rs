@@ -4,8 +4,6 @@
 
 use paddock_core::{PathError, visible};
 
-use crate::feature::Feature;
-
 /// What is wrong. Displays as the sentence after `error:`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what each field holds")]
@@ -103,9 +101,15 @@ pub enum Fault {
     /// Nothing guarded has this name.
     #[error("\"{}\" is not a guarded name", visible(found))]
     NotGuarded { found: String, nearest: Option<&'static str> },
-    /// What the Workspace needs does not exist in this version.
-    #[error("the Workspace \"{prefix}\" cannot be opened: {feature} are not built yet")]
-    NotBuilt { prefix: String, feature: Feature },
+    /// An overlay stands on itself, by way of others.
+    #[error("the overlay \"{0}\" stands on itself")]
+    OverlayCircle(String),
+    /// There is no Workspace below an overlay.
+    #[error("the agent has no Workspace \"{0}\" for an overlay to stand on")]
+    OverlayOnNothing(String),
+    /// What is below an overlay cannot be read.
+    #[error("an overlay cannot stand on \"{0}\": it is write-only, and what is in it must not come back")]
+    OverlayUnreadable(String),
     /// The directory behind a Workspace is not there.
     #[error("the directory \"{}\" behind \"{prefix}\" does not exist", visible(path))]
     NoDirectory { path: String, prefix: String },
@@ -178,7 +182,9 @@ impl Fault {
                 Some(nearest) => format!("did you mean \"{nearest}\"?"),
                 None => "guarded names are for example \".git/hooks\", \".envrc\" and \".vscode\"".into(),
             },
-            Self::NotBuilt { .. } => "use mount = { physical = \"DIRECTORY\" }, or remove this Workspace".into(),
+            Self::OverlayCircle(_) => "let one of them stand on a physical or virtual Workspace".into(),
+            Self::OverlayOnNothing(_) => "name the prefix of another Workspace of the same agent".into(),
+            Self::OverlayUnreadable(_) => "give that Workspace another Access Scope, or overlay another one".into(),
             Self::NoDirectory { .. } => {
                 "create it, or correct the path; it is relative to the directory of paddock.toml".into()
             }

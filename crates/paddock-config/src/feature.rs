@@ -13,14 +13,6 @@ use crate::source::Position;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Feature {
-    /// Mounts on a database.
-    VirtualStores,
-    /// Copy-on-write Mounts over another Workspace.
-    Overlays,
-    /// Limits on bytes and files.
-    Quotas,
-    /// Where ledger and checkpoints live.
-    StateDatabases,
     /// `execute_command`.
     Commands,
     /// Asking a person.
@@ -41,7 +33,7 @@ impl Feature {
     #[must_use]
     pub fn bounds_agents(self) -> bool {
         match self {
-            Self::VirtualStores | Self::Overlays | Self::Quotas | Self::StateDatabases | Self::Approvals => true,
+            Self::Approvals => true,
             Self::Commands | Self::Models | Self::Runs | Self::Servers | Self::WebSearches => false,
         }
     }
@@ -50,10 +42,6 @@ impl Feature {
 impl fmt::Display for Feature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::VirtualStores => "Virtual Stores",
-            Self::Overlays => "overlays",
-            Self::Quotas => "quotas",
-            Self::StateDatabases => "state databases",
             Self::Commands => "commands",
             Self::Approvals => "approvals",
             Self::Models => "models",

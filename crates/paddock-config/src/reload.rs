@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use paddock_core::{AgentName, AgentPolicy};
-use paddock_state::SystemRoot;
+use paddock_core::{AgentName, AgentPolicy, Audit};
+use paddock_state::{Forks, SystemRoot};
 
 use crate::build::{Ports, build, nothing};
 use crate::config_file::ConfigFile;
@@ -46,6 +46,8 @@ pub struct Reloader {
 struct Held {
     /// The file as it was seen; nothing when the next call has to look again whatever it sees.
     stamp: Option<Stamp>,
+    /// The list of forks as it was seen.
+    forks: Option<Stamp>,
     policy: Arc<AgentPolicy>,
     error: Option<Arc<ConfigError>>,
 }
@@ -56,18 +58,39 @@ impl Reloader {
     /// # Errors
     /// When the file has a problem, or does not have this agent.
     pub fn start(path: &Path, agent: AgentName, system_root: SystemRoot, ports: Ports) -> Result<Self, ConfigError> {
+        Self::start_with(path, agent, system_root, |_, _| Ok::<_, ConfigError>(ports))
+    }
+
+    /// As [`Self::start`], with ports that depend on what the file says.
+    ///
+    /// # Errors
+    /// As [`Self::start`], and what the ports answer.
+    pub fn start_with<E: From<ConfigError>>(
+        path: &Path,
+        agent: AgentName,
+        system_root: SystemRoot,
+        ports: impl FnOnce(&Host, Option<&ConfigFile>) -> Result<Ports, E>,
+    ) -> Result<Self, E> {
         let host = Host::new(path, system_root.clone()).map_err(|error| unreadable(path, &error))?;
         let named = std::path::absolute(path).map_err(|error| unreadable(path, &error))?;
         let path = host.project_root().join(path.file_name().unwrap_or(CONFIG_FILE.as_ref()));
         let (stamp, content) = quiet::read(&path, Patience::START).map_err(|fault| of_file(&path, fault))?;
-        let (policy, not_built) = match content {
-            Content::Nothing => (nothing(&agent, &ports), Vec::new()),
+        let (ports, policy, not_built, forks) = match content {
+            Content::Nothing => {
+                let ports = ports(&host, None)?;
+                let policy = nothing(&agent, &ports);
+                (ports, policy, Vec::new(), None)
+            }
             Content::Text(text) => {
                 let file = ConfigFile::parse(&name_of(&path), &text)?;
-                (build(&file, &agent, &host, &ports)?, file.not_built().to_vec())
+                let ports = ports(&host, Some(&file))?;
+                // Looked at before they are read: a fork made meanwhile is noticed at the next call.
+                let forks = forks_stamp(&ports);
+                let policy = build(&file, &agent, &host, &ports)?;
+                (ports, policy, file.not_built().to_vec(), forks)
             }
         };
-        let held = Held { stamp: Some(stamp), policy: Arc::new(policy), error: None };
+        let held = Held { stamp: Some(stamp), forks, policy: Arc::new(policy), error: None };
         Ok(Self {
             path,
             named,
@@ -114,6 +137,11 @@ impl Reloader {
         &self.not_built
     }
 
+    /// Where every call is recorded.
+    pub fn audit(&self) -> &dyn Audit {
+        &*self.ports.audit
+    }
+
     /// The file that is watched.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -126,12 +154,14 @@ impl Reloader {
 
     fn unchanged(&self) -> Option<Arc<AgentPolicy>> {
         let now = quiet::stamp(&self.path).ok()?;
+        let forks = forks_stamp(&self.ports);
         let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
-        (held.stamp == Some(now)).then(|| Arc::clone(&held.policy))
+        (held.stamp == Some(now) && held.forks == forks).then(|| Arc::clone(&held.policy))
     }
 
     fn reload(&self) -> Arc<AgentPolicy> {
         let old = self.held();
+        self.held.write().unwrap_or_else(PoisonError::into_inner).forks = forks_stamp(&self.ports);
         match quiet::read(&self.path, Patience::CHANGE) {
             Ok((stamp, Content::Nothing)) => self.hold(Some(stamp), Some(self.nothing()), None),
             Ok((stamp, Content::Text(text))) => match self.build(&text) {
@@ -174,6 +204,12 @@ impl Reloader {
         held.error = error;
         Arc::clone(&held.policy)
     }
+}
+
+/// The list of forks as it is now; a change of it changes what an agent has.
+fn forks_stamp(ports: &Ports) -> Option<Stamp> {
+    let forks = Forks::of(ports.home.as_ref()?);
+    quiet::stamp(forks.path()).ok()
 }
 
 fn name_of(path: &Path) -> String {

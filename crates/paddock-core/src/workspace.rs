@@ -63,6 +63,11 @@ impl Territory {
         Self { realm: realm.into(), names: names.into_iter().map(Into::into).collect() }
     }
 
+    /// The realm: the host's disk, or one namespace of a database.
+    pub fn realm(&self) -> &str {
+        &self.realm
+    }
+
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }

@@ -104,6 +104,14 @@ pub enum StateError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A file of Paddock's own is not what Paddock wrote.
+    #[error("\"{}\" is damaged: {reason}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// Even the id with the hash is another project's.
     #[error("\"{}\" already belongs to {owner}", path.display())]
     Taken {
@@ -125,6 +133,9 @@ impl StateError {
                 "restore its origin.json from a backup, or move \"{}\" away to begin anew",
                 if path.ends_with("origin.json") { path.parent().unwrap_or(path) } else { path }.display()
             ),
+            Self::Damaged { path, .. } => {
+                format!("put back a copy of \"{}\" from a backup, or move it away", path.display())
+            }
             Self::Taken { .. } => "give the project another name in paddock.toml".into(),
         }
     }

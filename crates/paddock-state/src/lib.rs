@@ -10,12 +10,14 @@
 #![allow(clippy::disallowed_methods, reason = "the System Root is on the host's disk and this crate owns it")]
 
 mod error;
+mod forks;
 mod origin;
 mod system_root;
 mod workspace_home;
 mod workspace_id;
 
 pub use error::{HomeError, StateError};
+pub use forks::{ForkRecord, Forks};
 pub use origin::Origin;
 pub use system_root::{HomeSources, SystemRoot};
 pub use workspace_home::WorkspaceHome;

@@ -6,9 +6,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
 
 use paddock_core::{
-    AgentPolicy, Call, CallId, LogicalPath, Operation, Outcome, Passed, Refused, Request, Risk, visible,
+    AgentPolicy, Audit, Call, CallId, CallRecord, LogicalPath, OpKind, Operation, Outcome, Passed, Refused, Request,
+    Risk, Workspace, visible,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -29,6 +31,10 @@ pub(crate) struct Context<'a> {
     call: Call<'a>,
     tool: &'static Tool,
     risk: Cell<Option<Risk>>,
+    /// How many bytes of content went in or came out.
+    bytes: Cell<u64>,
+    /// Was a change tried?
+    effect: Cell<bool>,
     /// The first path of the call, for the log.
     path: RefCell<String>,
 }
@@ -55,11 +61,19 @@ impl Context<'_> {
     /// Plans, weighs, asks, runs.
     pub(crate) fn perform(&self, operation: Operation) -> Result<Outcome, Failure> {
         let vfs = &self.policy.vfs;
+        self.count(content_of(&operation));
         let plan = vfs.plan(&self.call, operation)?;
         let risk = (self.tool.risk)(plan.effects());
         self.risk.set(Some(risk));
         match vfs.ask(&self.call, &Request { tool: self.tool.name, risk }, &plan)? {
-            Passed::Now(token) => Ok(vfs.run(&self.call, plan, token)?),
+            Passed::Now(token) => {
+                self.effect.set(self.effect.get() || plan.kind().changes());
+                let outcome = vfs.run(&self.call, plan, token)?;
+                if let Outcome::Read { bytes, .. } = &outcome {
+                    self.count(bytes.len());
+                }
+                Ok(outcome)
+            }
             Passed::Parked(id) => Err(Failure::Parked(id)),
         }
     }
@@ -69,6 +83,10 @@ impl Context<'_> {
         self.call.cancel.cut_short()
     }
 
+    fn count(&self, bytes: usize) {
+        self.bytes.set(self.bytes.get() + bytes as u64);
+    }
+
     /// Stops a call that was cancelled or is out of time, between two operations of it.
     pub(crate) fn check_time(&self, path: &LogicalPath) -> Result<(), Failure> {
         let stop = |source| Failure::Refused(Refused::Store { path: path.clone(), source });
@@ -76,20 +94,75 @@ impl Context<'_> {
     }
 }
 
-/// Runs one call under one policy. Always answers.
-pub(crate) fn call(policy: &AgentPolicy, name: &str, given: Map<String, Value>, control: &Control) -> Answer {
+/// Runs one call under one policy. Always answers, and never without a record.
+pub(crate) fn call(
+    policy: &AgentPolicy,
+    audit: &dyn Audit,
+    name: &str,
+    given: Map<String, Value>,
+    control: &Control,
+) -> Answer {
+    let began = Instant::now();
     let Some(tool) = catalogue::find(name) else {
-        return refuse_unknown(policy, name);
+        return refuse_unknown(policy, audit, name, began);
     };
     let call = Call { id: CallId::next(), agent: &policy.agent, cancel: &control.cancel, deadline: control.deadline };
-    let context = Context { policy, call, tool, risk: Cell::new(None), path: RefCell::default() };
+    let context = Context {
+        policy,
+        call,
+        tool,
+        risk: Cell::new(None),
+        bytes: Cell::new(0),
+        effect: Cell::new(false),
+        path: RefCell::default(),
+    };
     let ran = catch_unwind(AssertUnwindSafe(|| run(&context, given))).unwrap_or(Err(Failure::Defect));
     let (answer, reason) = match ran {
         Ok(answer) => (answer, ""),
         Err(failure) => (messages::answer_to(&failure), failure.reason()),
     };
     log(&context, &answer, reason);
-    answer
+    record(audit, &context, answer, reason, began)
+}
+
+/// Records a call. One that had an effect is not acknowledged without its record.
+fn record(audit: &dyn Audit, context: &Context<'_>, answer: Answer, reason: &str, began: Instant) -> Answer {
+    let path = context.path.borrow();
+    let asked = context.policy.path(&path).ok();
+    let decision = asked.as_ref().map(|asked| context.policy.vfs.judge(OpKind::Read, asked));
+    let record = CallRecord {
+        call: context.call.id,
+        agent: context.call.agent,
+        tool: context.tool.name,
+        path: &path,
+        workspace: decision.as_ref().and_then(|decision| decision.workspace()).map(Workspace::prefix),
+        outcome: answer.verdict.name(),
+        reason,
+        risk: context.risk.get(),
+        bytes: context.bytes.get(),
+        took: began.elapsed(),
+        effect: context.effect.get(),
+    };
+    match audit.record(&record) {
+        Err(error) if context.effect.get() => {
+            tracing::error!(call = %context.call.id, error = %error, "the call could not be recorded");
+            messages::answer_to(&Failure::NotRecorded)
+        }
+        Err(error) => {
+            tracing::warn!(call = %context.call.id, error = %error, "the call could not be recorded");
+            answer
+        }
+        Ok(()) => answer,
+    }
+}
+
+/// How much content an operation brings in.
+fn content_of(operation: &Operation) -> usize {
+    match operation {
+        Operation::Write { content, .. } | Operation::Append { content, .. } => content.len(),
+        Operation::Edit { edits, .. } => edits.iter().map(|edit| edit.new.len()).sum(),
+        _ => 0,
+    }
 }
 
 fn run(context: &Context<'_>, given: Map<String, Value>) -> Result<Answer, Failure> {
@@ -101,19 +174,35 @@ fn run(context: &Context<'_>, given: Map<String, Value>) -> Result<Answer, Failu
     (context.tool.run)(context, given)
 }
 
-fn refuse_unknown(policy: &AgentPolicy, name: &str) -> Answer {
+fn refuse_unknown(policy: &AgentPolicy, audit: &dyn Audit, name: &str, began: Instant) -> Answer {
     let mut given = visible(&name[..name.floor_char_boundary(SHOWN)]);
     if name.len() > SHOWN {
         given.push('…');
     }
     tracing::info!(tool = given, agent = policy.agent.as_str(), verdict = "invalid", "call of an unknown tool");
+    let record = CallRecord {
+        call: CallId::next(),
+        agent: &policy.agent,
+        tool: &given,
+        path: "",
+        workspace: None,
+        outcome: "invalid",
+        reason: "tool",
+        risk: None,
+        bytes: 0,
+        took: began.elapsed(),
+        effect: false,
+    };
+    if let Err(error) = audit.record(&record) {
+        tracing::warn!(error = %error, "the call could not be recorded");
+    }
     let nearest = catalogue::nearest_tool(name, &policy.vfs);
     messages::answer_to(&Failure::NoTool { given, nearest })
 }
 
 fn log(context: &Context<'_>, answer: &Answer, reason: &str) {
     tracing::info!(
-        call = context.call.id.0,
+        call = %context.call.id,
         tool = context.tool.name,
         agent = context.policy.agent.as_str(),
         path = context.path.borrow().as_str(),
@@ -181,7 +270,7 @@ mod tests {
         let policy = policy();
         let control = Control::for_at_most(Duration::from_secs(60));
         let ask = |tool: &str, arguments: Value| {
-            call(&policy, tool, arguments.as_object().cloned().unwrap_or_default(), &control);
+            call(&policy, &paddock_core::NoAudit, tool, arguments.as_object().cloned().unwrap_or_default(), &control);
         };
         let log = logged(|| {
             ask("write_file", json!({"path": "/w/f", "content": "private words"}));

@@ -21,6 +21,8 @@ pub(crate) enum Failure {
     Parked(String),
     /// The file changed every time it was read.
     Restless(LogicalPath),
+    /// It had an effect that could not be recorded.
+    NotRecorded,
     /// A defect of Paddock or of a Store; nothing of it is for the agent.
     Defect,
 }
@@ -46,6 +48,7 @@ impl Failure {
             Self::Refused(Refused::Gate(_)) => "gate",
             Self::Parked(_) => "parked",
             Self::Restless(_) => "changing",
+            Self::NotRecorded => "not recorded",
             Self::Defect => "defect",
         }
     }

@@ -37,6 +37,12 @@ pub(crate) fn answer_to(failure: &Failure) -> Answer {
             "stale",
             format!("\"{path}\" keeps changing while it is read. Read it again when whoever writes it is done."),
         ),
+        Failure::NotRecorded => error(
+            Verdict::Failed,
+            "not_recorded",
+            "What became of this call could not be recorded, so it does not count as done, whatever it changed. A \
+             person has to look at Paddock's database; until then only reading works.",
+        ),
         Failure::Defect => error(
             Verdict::Failed,
             "defect",

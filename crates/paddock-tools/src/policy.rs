@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use paddock_config::Reloader;
-use paddock_core::AgentPolicy;
+use paddock_core::{AgentPolicy, Audit, NoAudit};
 
 /// The source of one agent's policy.
 pub trait PolicySource: Send + Sync {
@@ -18,11 +18,42 @@ pub trait PolicySource: Send + Sync {
 
     /// Something that the person who looks after the configuration has to know. Never for the agent.
     fn notice(&self) -> Option<String>;
+
+    /// Where every call is recorded.
+    fn audit(&self) -> &dyn Audit {
+        &NoAudit
+    }
 }
 
 /// A policy that never changes: for programs that build their own, and for tests.
 #[derive(Debug, Clone)]
 pub struct Fixed(pub Arc<AgentPolicy>);
+
+/// As [`Fixed`], with an audit.
+pub struct Audited {
+    /// The policy.
+    pub policy: Arc<AgentPolicy>,
+    /// Where calls are recorded.
+    pub audit: Arc<dyn Audit>,
+}
+
+impl PolicySource for Audited {
+    fn current(&self) -> Arc<AgentPolicy> {
+        Arc::clone(&self.policy)
+    }
+
+    fn generation(&self) -> u64 {
+        1
+    }
+
+    fn notice(&self) -> Option<String> {
+        None
+    }
+
+    fn audit(&self) -> &dyn Audit {
+        &*self.audit
+    }
+}
 
 impl PolicySource for Fixed {
     fn current(&self) -> Arc<AgentPolicy> {
@@ -50,5 +81,9 @@ impl PolicySource for Reloader {
 
     fn notice(&self) -> Option<String> {
         Reloader::notice(self)
+    }
+
+    fn audit(&self) -> &dyn Audit {
+        Reloader::audit(self)
     }
 }

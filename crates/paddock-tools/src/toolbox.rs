@@ -58,7 +58,7 @@ impl Toolbox {
         // A source that panics must not take the process along either.
         let current = catch_unwind(AssertUnwindSafe(|| self.policy.current()));
         match current {
-            Ok(policy) => boundary::call(&policy, name, arguments, control),
+            Ok(policy) => boundary::call(&policy, self.policy.audit(), name, arguments, control),
             Err(_) => messages::answer_to(&Failure::Defect),
         }
     }

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use paddock_config::{ConfigError, ConfigFile, Host, Ports, Reloader};
-use paddock_core::NoJournal;
+use paddock_config::{ConfigError, ConfigFile, Host, Installation, InstallationError, Ports, Reloader, Settings};
+use paddock_core::Gate;
 use paddock_state::{HomeSources, SystemRoot};
 use paddock_tools::{PolicySource, RecordingGate, Toolbox};
 
@@ -76,21 +76,67 @@ impl Project {
         })
     }
 
-    /// The policy of the agent, current at every call.
+    /// The policy of the agent, current at every call, for looking at it. Makes nothing on disk.
     pub(crate) fn policy(&self, global: &Global) -> anyhow::Result<Reloader> {
-        let reloader = Reloader::start(&self.config, global.agent(), self.system_root.clone(), ports());
-        reloader.map_err(config_problem)
+        self.start(global, Installation::look).map(|(reloader, _)| reloader)
+    }
+
+    /// The policy of the agent and the project's installation, for calls that are recorded and may change something.
+    pub(crate) fn working(&self, global: &Global) -> anyhow::Result<(Reloader, Installation)> {
+        self.start(global, Installation::claim)
+    }
+
+    /// The project's installation as far as there is one. Makes nothing on disk.
+    pub(crate) fn installation(&self) -> anyhow::Result<Installation> {
+        let settings = Settings::of(self.host()?.project_root().to_owned(), Some(&self.config_file()?));
+        Installation::look(&self.system_root, &settings).map_err(installation_problem)
+    }
+
+    fn start(&self, global: &Global, take: Taking) -> anyhow::Result<(Reloader, Installation)> {
+        let mut taken = Installation::in_memory();
+        let mut ports = |host: &Host, file: Option<&ConfigFile>| -> anyhow::Result<Ports> {
+            // Without a configuration there is no project, and nothing to keep anything of.
+            if file.is_some() {
+                let settings = Settings::of(host.project_root().to_owned(), file);
+                taken = take(&self.system_root, &settings).map_err(installation_problem)?;
+            }
+            Ok(taken.ports(gate()))
+        };
+        let started = Reloader::start_with(&self.config, global.agent(), self.system_root.clone(), |host, file| {
+            ports(host, file).map_err(Stopped::Told)
+        });
+        match started {
+            Ok(reloader) => Ok((reloader, taken)),
+            Err(Stopped::Config(error)) => Err(config_problem(error)),
+            Err(Stopped::Told(error)) => Err(error),
+        }
     }
 }
 
-/// The policy of the agent that the options name.
+/// How an installation is taken: as it is, or made where there is none.
+type Taking = fn(&SystemRoot, &Settings) -> Result<Installation, InstallationError>;
+
+/// Why a policy cannot start.
+enum Stopped {
+    Config(ConfigError),
+    Told(anyhow::Error),
+}
+
+impl From<ConfigError> for Stopped {
+    fn from(error: ConfigError) -> Self {
+        Self::Config(error)
+    }
+}
+
+/// The policy of the agent that the options name, for looking at it.
 pub(crate) fn policy(global: &Global) -> anyhow::Result<Arc<dyn PolicySource>> {
     Ok(Arc::new(Project::find(global)?.policy(global)?))
 }
 
-/// The tools of the agent that the options name.
+/// The tools of the agent that the options name, for calling them.
 pub(crate) fn toolbox(global: &Global) -> anyhow::Result<Toolbox> {
-    Ok(Toolbox::new(policy(global)?))
+    let (reloader, _) = Project::find(global)?.working(global)?;
+    Ok(Toolbox::new(Arc::new(reloader)))
 }
 
 /// The System Root that the options name.
@@ -99,9 +145,20 @@ pub(crate) fn system_root(global: &Global, project_root: Option<&Path>) -> anyho
     SystemRoot::resolve(&sources, project_root).map_err(|error| Failure::misused(&error, error.hint()))
 }
 
-/// What every agent's guard is given. Nobody is asked yet: file tools pass, and their risk is recorded.
-pub(crate) fn ports() -> Ports {
-    Ports { gate: Arc::new(RecordingGate::new()), journal: Arc::new(NoJournal) }
+/// Nobody is asked yet: file tools pass, and their risk is recorded.
+pub(crate) fn gate() -> Arc<dyn Gate> {
+    Arc::new(RecordingGate::new())
+}
+
+/// What a guard is given that nobody calls through.
+pub(crate) fn looking() -> Ports {
+    Ports::in_memory(gate())
+}
+
+/// An installation that cannot be used, as it is told.
+#[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
+pub(crate) fn installation_problem(error: InstallationError) -> anyhow::Error {
+    Failure::misused(&error, error.hint())
 }
 
 /// A configuration with problems, as it is told: the text holds its hints already.

@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use super::values::{ByteSize, GuardedText, HideList, Prefix, Scope, named};
 use crate::fault::Fault;
-use crate::feature::Feature;
 use crate::read::{FromToml, Reading, Value};
 use crate::source::Located;
 use crate::table::{choice, table};
@@ -29,7 +28,7 @@ table! {
             /// Names that are invisible in every operation, at any depth, as in a .gitignore file.
             hide: HideList,
             /// How much it may hold.
-            quota: Quota => later Quotas,
+            quota: Quota,
             /// Guarded names, such as ".git/hooks", that may be written here after all.
             unguard: Vec<Located<GuardedText>>,
             /// Whether files with several hard links may be read. Default "read".
@@ -111,25 +110,13 @@ pub enum MountSpec {
     },
 }
 
-impl MountSpec {
-    /// The feature that it needs and that is not built yet.
-    #[must_use]
-    pub fn needs(&self) -> Option<Feature> {
-        match self {
-            Self::Physical { .. } => None,
-            Self::Virtual { .. } => Some(Feature::VirtualStores),
-            Self::Overlay { .. } => Some(Feature::Overlays),
-        }
-    }
-}
-
 impl FromToml for MountSpec {
     fn from_toml(value: &Value<'_>, reading: &mut Reading<'_>) -> Option<Self> {
         const KEYS: &[&str] = &["physical", "virtual", "shared", "overlay"];
         let fields = reading.fields(value, "in mount", KEYS)?;
         let physical = reading.optional::<Located<String>>(&fields, "physical", None);
-        let name = reading.optional::<Located<String>>(&fields, "virtual", Some(Feature::VirtualStores));
-        let overlay = reading.optional(&fields, "overlay", Some(Feature::Overlays));
+        let name = reading.optional::<Located<String>>(&fields, "virtual", None);
+        let overlay = reading.optional(&fields, "overlay", None);
         let shared = reading.optional(&fields, "shared", None);
         let (physical, name, overlay, shared) = (physical?, name?, overlay?, shared?);
         if shared.is_some() && name.is_none() {

@@ -38,9 +38,9 @@ table! {
             /// Further agents by name. Workspaces are never inherited.
             agents: Agents,
             /// Where Virtual Stores keep their contents.
-            virtual_ as "virtual": Virtual => later VirtualStores,
+            virtual_ as "virtual": Virtual,
             /// Where the ledger and checkpoints are kept.
-            state: State => later StateDatabases,
+            state: State,
             /// Commands that agents may run in a sandbox. Absent: no execute_command.
             commands: Commands => later Commands,
             /// When a person is asked. Absent: above = "medium".

@@ -21,7 +21,7 @@ impl Gate for Open {
 }
 
 pub(crate) fn ports() -> Ports {
-    Ports { gate: Arc::new(Open), journal: Arc::new(NoJournal) }
+    Ports::in_memory(Arc::new(Open))
 }
 
 pub(crate) struct Project {

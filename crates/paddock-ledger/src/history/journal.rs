@@ -130,9 +130,13 @@ impl History {
 const INSERT_CALL: &str = "INSERT INTO history_call (home, call, agent, op, path, began, deadline, state, undoes) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8) ON CONFLICT DO NOTHING";
 
-/// A directory that was there already did not change.
+/// A directory that was there already did not change, and neither did what moved to where it is.
 fn happened(change: &Change, applied: &AppliedChange) -> bool {
-    *change.act() != Act::MakeDir || applied.created
+    match change.act() {
+        Act::MakeDir => applied.created,
+        Act::Move { to } => to.as_rel() != change.path(),
+        _ => true,
+    }
 }
 
 fn number(n: usize) -> Value {

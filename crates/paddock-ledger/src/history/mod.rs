@@ -14,6 +14,7 @@ mod error;
 mod journal;
 mod log;
 mod place;
+mod postgres;
 mod retention;
 mod row;
 pub mod schema;
@@ -27,7 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use paddock_core::{Call, CallId, Plan};
-use paddock_db::Sqlite;
+use paddock_db::{Postgres, Sqlite};
 
 pub use self::content::{Content, Moment, Restoration};
 pub use self::error::{Conflict, HistoryError};
@@ -69,6 +70,11 @@ impl History {
     /// In a SQLite database that was given [`schema::SQLITE`].
     pub fn on_sqlite(database: Sqlite) -> Self {
         Self::on(Arc::new(database), "")
+    }
+
+    /// In a PostgreSQL database that was given [`schema::POSTGRES`]; `home` tells our rows from those of other installations.
+    pub fn on_postgres(database: Postgres, home: &str) -> Self {
+        Self::on(Arc::new(database), home)
     }
 
     fn on(storage: Arc<dyn Storage>, home: &str) -> Self {

@@ -32,13 +32,30 @@ impl History {
         row: &ChangeRow,
         below: bool,
     ) -> Result<Since, DbError> {
-        let window = Window { after: row.seq, below, ..Window::default() };
-        let mut rows = self.touching(session, place, &window)?;
-        rows.retain(|newer| newer.call != row.call);
+        let (mut here, mut before) = (place.clone(), i64::MAX);
+        let (mut rows, mut version) = (Vec::new(), None);
+        'renamed: loop {
+            let window = Window { after: row.seq, before, below, ..Window::default() };
+            for newer in self.touching(session, &here, &window)? {
+                if newer.call == row.call {
+                    continue;
+                }
+                if version.is_none() && newer.result_place() == here {
+                    version = newer.version;
+                }
+                let came = newer.to_place().and_then(|to| here.moved(&to, &newer.place()));
+                let seq = newer.seq;
+                rows.push(newer);
+                if let Some(then) = came {
+                    // Before that it had another name, under which things happened to it too.
+                    (here, before) = (then, seq);
+                    continue 'renamed;
+                }
+            }
+            break;
+        }
         let standing = self.standing(session, &rows)?;
-        let newest = rows.iter().find(|newer| newer.result_place() == *place);
-        let version = newest.filter(|_| standing.is_empty()).and_then(|newest| newest.version);
-        Ok(Since { standing, version })
+        Ok(Since { version: version.filter(|_| standing.is_empty()), standing })
     }
 
     /// Was a place, or one above it, moved after a row, and stays so?

@@ -140,7 +140,7 @@ impl Today<'_> {
         let (path, _) = find(self.vfs, &step.now, &step.row)?;
         let now = version_now(self.vfs, self.call, &path)?;
         let fit = match step.left {
-            Left::Nothing => self.look_at_nothing(step, now)?,
+            Left::Nothing => self.look_at_nothing(step, now, &path, earlier)?,
             Left::Dir => self.look_at_directory(step, now, earlier)?,
             Left::File(version) => self.look_at_file(step, version, now)?,
         };
@@ -156,12 +156,19 @@ impl Today<'_> {
         Ok(Sight::Conflict(Box::new(self.conflict(step, path, now)?)))
     }
 
-    fn look_at_nothing(&mut self, step: &Step, now: Now) -> Result<bool> {
-        // A directory that is there again is what is wanted, whoever made it.
-        if step.back == Back::MakeDir && matches!(now, Now::There(_)) {
-            return Ok(true);
+    fn look_at_nothing(&mut self, step: &Step, now: Now, path: &LogicalPath, earlier: &[Step]) -> Result<bool> {
+        if self.is_moved_above(step)? {
+            return Ok(false);
         }
-        Ok(now == Now::Nothing && !self.is_moved_above(step)?)
+        Ok(match now {
+            Now::Nothing => true,
+            // What stands above it goes first.
+            Now::Blocked => {
+                earlier.iter().any(|before| before.back == Back::Remove && step.place.is_within(&before.place))
+            }
+            // A directory that is there again is what is wanted, whoever made it.
+            Now::There(_) => step.back == Back::MakeDir && self.is_directory(path),
+        })
     }
 
     fn look_at_directory(&self, step: &Step, now: Now, earlier: &[Step]) -> Result<bool> {
@@ -196,7 +203,8 @@ impl Today<'_> {
     /// Does the directory hold nothing but what the earlier steps take away?
     fn empties(&self, step: &Step, earlier: &[Step]) -> Result<bool> {
         let Some((path, _)) = logical(self.vfs, &step.place, &step.row.spot.territory) else { return Ok(false) };
-        let Some(held) = self.held(&path) else { return Ok(false) };
+        // A file that stands there by now is not ours to remove.
+        let Some(held) = self.held(&path).filter(|_| self.is_directory(&path)) else { return Ok(false) };
         let goes = |held: &LogicalPath| {
             let Some(rest) = held.below(&path) else { return false };
             let place = step.place.join(rest.as_str());
@@ -207,6 +215,11 @@ impl Today<'_> {
             })
         };
         Ok(held.iter().filter(|held| **held != path).all(goes))
+    }
+
+    /// Is a directory there? Asked of something that is there: only then a directory can be made that is no other.
+    fn is_directory(&self, path: &LogicalPath) -> bool {
+        self.vfs.plan(self.call, Operation::MakeDir { path: path.clone() }).is_ok()
     }
 
     /// The directory and everything below it; nothing where not all of it can be seen.

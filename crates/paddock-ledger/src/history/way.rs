@@ -95,7 +95,7 @@ impl Way {
     pub(crate) fn take_back(&mut self, row: &ChangeRow, place: Place, to: Option<Place>) {
         let before = row.before.clone();
         match (row.what, to) {
-            (What::Move, Some(to)) => self.move_back(row, &place, to),
+            (What::Move, Some(to)) => self.move_back(row, &place, &to),
             (What::Move, None) => self.push(row, place, Back::Lost, Left::Dir),
             (What::MakeDir, _) => {
                 self.push(row, place.clone(), Back::RemoveDir, Left::Dir);
@@ -130,13 +130,40 @@ impl Way {
         steps.partition(|step| step.back != Back::Lost)
     }
 
-    fn move_back(&mut self, row: &ChangeRow, from: &Place, to: Place) {
-        let left = if row.version.is_some() { Left::File(row.version) } else { Left::Dir };
-        self.push(row, to.clone(), Back::MoveTo(from.clone()), left);
-        self.about.clear();
-        self.touched.insert(from.clone());
-        self.moves.push((to.clone(), from.clone()));
-        self.remove_parents(row, &to);
+    fn move_back(&mut self, row: &ChangeRow, from: &Place, to: &Place) {
+        if let Some(made) = self.made_by_steps(to) {
+            // It comes back where it began, and never was where it went.
+            for step in made {
+                let place = step.place.moved(to, from).unwrap_or_else(|| step.place.clone());
+                self.push(&step.row, place, step.back, step.left);
+            }
+        } else {
+            let left = if row.version.is_some() { Left::File(row.version) } else { Left::Dir };
+            self.push(row, to.clone(), Back::MoveTo(from.clone()), left);
+            self.about.clear();
+            self.touched.insert(from.clone());
+            self.moves.push((to.clone(), from.clone()));
+        }
+        self.remove_parents(row, to);
+    }
+
+    /// Takes out the steps that make what is at a place, with everything below it, where earlier steps do.
+    fn made_by_steps(&mut self, place: &Place) -> Option<Vec<Step>> {
+        let makes = |step: &Step| {
+            step.place == *place && step.left == Left::Nothing && matches!(step.back, Back::Restore(_) | Back::MakeDir)
+        };
+        let since = self.steps.iter().rposition(|step| matches!(step, Some(Step { back: Back::MoveTo(_), .. })));
+        let from = since.map_or(0, |at| at + 1);
+        let first = from + self.steps[from..].iter().rposition(|step| step.as_ref().is_some_and(makes))?;
+        let mut made = Vec::new();
+        for slot in &mut self.steps[first..] {
+            made.extend(slot.take_if(|step| step.place.is_within(place)));
+        }
+        self.about.retain(|about, _| !about.is_within(place));
+        for step in made.iter().filter(|step| step.first) {
+            self.touched.remove(&step.place);
+        }
+        Some(made)
     }
 
     fn remove_parents(&mut self, row: &ChangeRow, place: &Place) {

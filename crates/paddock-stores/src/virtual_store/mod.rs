@@ -32,6 +32,9 @@ use layers::{Found, Layers};
 pub use memory_base::MemoryBase;
 pub use sqlite_base::SqliteBase;
 
+/// What the realms of Virtual Stores begin with.
+const REALM: &str = "virtual ";
+
 /// A Store on a key-value database; over a View, an Overlay.
 #[derive(Clone)]
 pub struct VirtualStore {
@@ -147,7 +150,12 @@ impl VirtualStore {
 
     /// The place this Store reaches: a namespace overlaps with itself alone.
     pub fn territory(&self) -> Territory {
-        Territory::new(format!("virtual {}", self.namespace), Vec::<String>::new())
+        Territory::new(format!("{REALM}{}", self.namespace), Vec::<String>::new())
+    }
+
+    /// The namespace that a territory of a Virtual Store stands for.
+    pub fn namespace_in(territory: &Territory) -> Option<Namespace> {
+        Namespace::of_key(territory.realm().strip_prefix(REALM)?)
     }
 
     /// Looks at the layers at one moment.

@@ -25,7 +25,7 @@ fn a_changed_file_takes_effect_at_the_next_call_and_a_broken_one_changes_nothing
     configure("READ_ONLY");
     let system_root =
         SystemRoot::resolve(&HomeSources::from_environment(Some(home.path().join("home"))), None).unwrap();
-    let ports = Ports { gate: Arc::new(RecordingGate::new()), journal: Arc::new(NoJournal) };
+    let ports = Ports::in_memory(Arc::new(RecordingGate::new()));
     let source = Arc::new(Reloader::start(&file, AgentName::main(), system_root, ports).unwrap());
     let toolbox = Toolbox::new(Arc::clone(&source) as Arc<dyn PolicySource>);
     let write = || call(&toolbox, "write_file", json!({"path": "/p/a", "content": "x"})).verdict;

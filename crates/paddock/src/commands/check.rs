@@ -36,7 +36,7 @@ pub(crate) fn run(global: &Global, options: &Check, printer: &Printer) -> anyhow
 /// Every agent, or the one that was asked for, built as it would be for a call.
 fn agents(file: &ConfigFile, project: &Project, global: &Global) -> Result<Vec<AgentPolicy>, ConfigError> {
     let Ok(host) = project.host() else { return Ok(Vec::new()) };
-    let ports = project::ports();
+    let ports = project::looking();
     let build = |agent| paddock_config::build(file, agent, &host, &ports);
     if let Some(agent) = &global.agent {
         return Ok(vec![build(agent)?]);

@@ -110,7 +110,7 @@ fn configuration(project: &Project, global: &Global) -> (Option<ConfigFile>, Row
     };
     let checked = project.host().and_then(|host| {
         let built = match &global.agent {
-            Some(agent) => paddock_config::build(&file, agent, &host, &project::ports()).map(drop),
+            Some(agent) => paddock_config::build(&file, agent, &host, &project::looking()).map(drop),
             None => paddock_config::check(&file, &host),
         };
         built.map_err(project::config_problem)

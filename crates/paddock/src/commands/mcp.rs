@@ -3,8 +3,8 @@
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 
-use paddock_config::{AdhocDir, Host, NotBuilt};
-use paddock_tools::{Fixed, PolicySource};
+use paddock_config::{AdhocDir, Host, Installation, NotBuilt, Settings};
+use paddock_tools::{Audited, PolicySource};
 
 use crate::cli::{Global, Mcp};
 use crate::failure::{Ended, Failure};
@@ -30,7 +30,7 @@ fn configured(global: &Global) -> anyhow::Result<Arc<dyn PolicySource>> {
     if !host::is_file(&project.config) {
         tracing::warn!("there is no paddock.toml here or above, so there are no tools; run `paddock init`");
     }
-    let policy = project.policy(global)?;
+    let (policy, _) = project.working(global)?;
     if global.log >= tracing::Level::WARN {
         tell_what_does_not_hold(policy.not_built());
     }
@@ -53,8 +53,13 @@ fn tell_what_does_not_hold(keys: &[NotBuilt]) {
 fn of_directories(global: &Global, dirs: &[String]) -> anyhow::Result<Arc<dyn PolicySource>> {
     let dirs: Vec<AdhocDir> = dirs.iter().map(|dir| AdhocDir::parse(dir)).collect();
     let system_root = project::system_root(global, None)?;
-    let host = Host::without_config(system_root)?;
-    let policy = paddock_config::adhoc(&dirs, &host, &project::ports());
-    let policy = policy.map_err(|error| Failure::misused(&error, error.hint()))?;
-    Ok(Arc::new(Fixed(Arc::new(policy))))
+    let host = Host::without_config(system_root.clone())?;
+    // Looked at with nothing behind them first: what cannot be served leaves nothing on disk.
+    let misused = |error: paddock_config::AdhocError| Failure::misused(&error, error.hint());
+    paddock_config::adhoc(&dirs, &host, &project::looking()).map_err(misused)?;
+    let first = dirs.first().map_or_else(|| host.project_root().to_owned(), |dir| host.project_root().join(&dir.path));
+    let settings = Settings::of(host::real(&first)?, None);
+    let installation = Installation::claim(&system_root, &settings).map_err(project::installation_problem)?;
+    let policy = paddock_config::adhoc(&dirs, &host, &installation.ports(project::gate())).map_err(misused)?;
+    Ok(Arc::new(Audited { policy: Arc::new(policy), audit: installation.audit() }))
 }

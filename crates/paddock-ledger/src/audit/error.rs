@@ -1,0 +1,72 @@
+//! What the audit can answer instead of a result, with the way out.
+
+use std::io;
+use std::path::PathBuf;
+
+use paddock_core::{ErrorKind, StoreError};
+use paddock_db::DbError;
+use thiserror::Error;
+
+/// What went wrong.
+#[derive(Debug, Error)]
+pub enum AuditError {
+    /// The database.
+    #[error(transparent)]
+    Db(#[from] DbError),
+    /// The key, or the head outside the database, cannot be read or written.
+    #[error("the audit cannot use \"{}\": {why}", path.display())]
+    File {
+        /// Which file.
+        path: PathBuf,
+        /// What the host said.
+        why: io::Error,
+    },
+    /// The file of the key holds something else.
+    #[error("\"{}\" is no key for the audit: {why}", path.display())]
+    BadKey {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The rows in the database were signed with another key.
+    #[error("the audit in the database was signed with another key")]
+    OtherKey,
+    /// The register of chains does not fit its signature.
+    #[error("the register of the audit was changed by somebody without the key")]
+    Tampered,
+    /// What was asked for cannot be written out.
+    #[error("the audit cannot be written out: {0}")]
+    Output(io::Error),
+    /// Rows could not be kept, because the database failed for too long.
+    #[error("{0} rows of the audit could not be kept: the database failed for too long")]
+    Lost(u64),
+}
+
+impl AuditError {
+    /// The one thing to do next.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Db(error) => error.hint(),
+            Self::File { .. } => "look who owns the file and its directory, and whether the disk is full",
+            Self::BadKey { .. } => "put back the key from a copy; only without rows may it be deleted to get a new one",
+            Self::OtherKey => "put back the key that was used before",
+            Self::Tampered => "run `paddock audit verify`; put back a copy that `paddock backup` made",
+            Self::Output(_) => "look at where the output goes",
+            Self::Lost(_) => "look at the database with `paddock doctor`",
+        }
+    }
+}
+
+/// For the ports: what an agent reads is made from the kind alone.
+impl From<AuditError> for StoreError {
+    fn from(error: AuditError) -> Self {
+        let kind = match &error {
+            AuditError::Db(DbError::Full { .. }) => ErrorKind::Full,
+            AuditError::Db(DbError::Busy { .. }) => ErrorKind::Busy,
+            AuditError::File { why, .. } if why.kind() == io::ErrorKind::StorageFull => ErrorKind::Full,
+            _ => ErrorKind::Io,
+        };
+        Self::caused_by(kind, io::Error::other(error))
+    }
+}

@@ -1,0 +1,71 @@
+//! The key that signs the audit.
+//!
+//! Held in memory and never printed. Where it is kept is the caller's choice; it must be where no agent can read it.
+
+use std::fmt;
+use std::path::Path;
+
+use super::error::AuditError;
+use super::host;
+
+/// 32 random bytes.
+#[derive(Clone)]
+pub struct AuditKey([u8; 32]);
+
+impl AuditKey {
+    /// A key that the caller keeps.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// The key in the file at `path`, which only its owner may read; made when there is none. Of several processes that make it
+    /// at once, all get the same.
+    pub fn load_or_create(path: &Path) -> Result<Self, AuditError> {
+        let failed = |why| AuditError::File { path: path.to_owned(), why };
+        if let Some(found) = host::read_private(path).map_err(failed)? {
+            return Self::parse(path, &found);
+        }
+        let fresh = random().map_err(failed)?;
+        host::create_private(path, &fresh).map_err(failed)?;
+        let found = host::read_private(path).map_err(failed)?;
+        Self::parse(path, &found.unwrap_or_default())
+    }
+
+    fn parse(path: &Path, found: &host::Private) -> Result<Self, AuditError> {
+        let bad = |why| AuditError::BadKey { path: path.to_owned(), why };
+        if found.readable_by_others {
+            return Err(bad("others than its owner may read it; it has to have the mode 0600"));
+        }
+        let bytes: [u8; 32] = found.content.as_slice().try_into().map_err(|_| bad("it has to hold 32 bytes"))?;
+        Ok(Self(bytes))
+    }
+
+    /// Signs a text of one purpose.
+    pub(super) fn sign(&self, text: &[u8]) -> [u8; 32] {
+        *blake3::keyed_hash(&self.0, text).as_bytes()
+    }
+
+    /// Tells keys apart without telling anything of them.
+    pub(super) fn id(&self) -> [u8; 8] {
+        let mut id = [0; 8];
+        id.copy_from_slice(&self.sign(b"paddock audit key id")[..8]);
+        id
+    }
+}
+
+impl fmt::Debug for AuditKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AuditKey(…)")
+    }
+}
+
+/// 32 bytes that nobody can guess.
+pub(super) fn random() -> std::io::Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    let mut filled = 0;
+    while filled < bytes.len() {
+        let flags = rustix::rand::GetRandomFlags::empty();
+        filled += rustix::rand::getrandom(&mut bytes[filled..], flags)?;
+    }
+    Ok(bytes)
+}

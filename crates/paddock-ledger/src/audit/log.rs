@@ -1,0 +1,382 @@
+//! The audit as the rest of the program has it: rows go in, and can be looked at.
+//!
+//! A row of an effect is in the database when its call returns. All others wait in a queue, so that the caller pays for copying a few
+//! texts, and a thread of its own writes them: after a tenth of a second, or when there are many. When the queue is
+//! full the caller writes. If even that fails the row is counted, and the count becomes a row once the database is back.
+
+use std::fmt;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use paddock_core::{AgentName, Audit, CallId, CallRecord, LogicalPath, StoreError};
+use paddock_db::{Durability, Postgres, Sqlite};
+
+use super::error::AuditError;
+use super::key::AuditKey;
+use super::outside::{Look, Outside, Seen};
+use super::query::{self, Filter, Follow, Page};
+use super::queue::{Queue, Waiting};
+use super::row::{Kind, Row};
+use super::storage::{Result, Storage};
+use super::verify::{self, Report};
+use super::writer::{self, Book, Writer};
+
+/// How long rows wait for others to be written with them.
+const GATHERED: Duration = Duration::from_millis(100);
+
+/// So many do not wait any longer.
+const MANY: usize = 256;
+
+/// How long to leave a database alone that has just failed, and the least time between two outside heads.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// How long a writer waits for its turn.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The audit of this process. Making one touches nothing; dropping it writes what waits and closes the chain.
+pub struct AuditLog {
+    inner: Arc<Inner>,
+    flusher: Mutex<Option<JoinHandle<()>>>,
+}
+
+struct Inner {
+    book: Book,
+    front: Mutex<Front>,
+    bell: Condvar,
+    writer: Mutex<Writer>,
+}
+
+/// What callers touch, and only for a moment.
+#[derive(Default)]
+struct Front {
+    queue: Queue,
+    /// How many rows ever waited, and how many of them are in the database.
+    pushed: u64,
+    kept: u64,
+    /// Rows that could not be kept.
+    lost: u64,
+    failed: Option<Instant>,
+    outside_due: bool,
+    started: bool,
+    asleep: bool,
+    stop: bool,
+}
+
+impl AuditLog {
+    /// The audit in a SQLite database that has [`super::SQLITE_SCHEMA`] among its schemas.
+    ///
+    /// `outside` is the file of the outside head: one for each database, beside the key. `durability` is the database's own.
+    pub fn sqlite(db: Sqlite, durability: Durability, key: AuditKey, outside: PathBuf) -> Self {
+        Self::new(Box::new(db), durability, key, outside)
+    }
+
+    /// The audit in a PostgreSQL database that has [`super::POSTGRES_SCHEMA`] among its schemas. Every machine has the same key, and an
+    /// outside head of its own.
+    pub fn postgres(db: Postgres, key: AuditKey, outside: PathBuf) -> Self {
+        Self::new(Box::new(db), Durability::Disk, key, outside)
+    }
+
+    fn new(storage: Box<dyn Storage>, durability: Durability, key: AuditKey, outside: PathBuf) -> Self {
+        let outside = Outside { path: outside, sync: durability == Durability::Disk };
+        let inner = Inner {
+            book: Book { storage, key, outside },
+            front: Mutex::default(),
+            bell: Condvar::new(),
+            writer: Mutex::default(),
+        };
+        Self { inner: Arc::new(inner), flusher: Mutex::new(None) }
+    }
+
+    /// Keeps that an effect is about to be tried; as durable as the database promises when it returns.
+    pub fn intent(
+        &self,
+        call: CallId,
+        agent: &AgentName,
+        op: &str,
+        path: &str,
+        workspace: Option<&LogicalPath>,
+        at: SystemTime,
+    ) -> Result<()> {
+        let row = Waiting {
+            at: millis(at),
+            kind: Kind::Intent,
+            call,
+            agent: agent.as_str(),
+            tool: op,
+            workspace: workspace.map(LogicalPath::as_str),
+            path,
+            outcome: "",
+            reason: "",
+            risk: None,
+            bytes: 0,
+            took_us: 0,
+        };
+        self.keep(&row, true)
+    }
+
+    /// Writes everything that waits.
+    pub fn flush(&self) -> Result<()> {
+        let pushed = lock(&self.inner.front).pushed;
+        self.inner.write_upto(pushed)
+    }
+
+    /// Checks every signature, in one snapshot and in constant memory. What was found wrong is in the report.
+    pub fn verify(&self) -> Result<Report> {
+        // Before the snapshot: what the outside head has seen is then in it.
+        let seen = self.inner.book.outside.look(&self.inner.book.key)?;
+        self.flush()?;
+        verify::verify(&self.inner.book, &seen)
+    }
+
+    /// Rows by filter, the oldest first.
+    pub fn query(&self, filter: &Filter) -> Result<Page> {
+        query::query(&*self.inner.book.storage, filter)
+    }
+
+    /// The last `n` rows that fit the filter, the oldest first; its `after` and `limit` are not looked at.
+    pub fn tail(&self, filter: &Filter, n: usize) -> Result<Vec<Row>> {
+        query::tail(&*self.inner.book.storage, filter, n)
+    }
+
+    /// Begins to follow the rows that come from now on.
+    pub fn follow(&self) -> Result<Follow> {
+        Follow::from_now(&*self.inner.book.storage)
+    }
+
+    /// The rows that came since the last time.
+    pub fn poll(&self, follow: &mut Follow) -> Result<Vec<Row>> {
+        follow.poll(&*self.inner.book.storage)
+    }
+
+    /// Writes every row as one line of JSON, chain by chain; gives how many.
+    pub fn export(&self, out: &mut dyn Write) -> Result<u64> {
+        query::export(&*self.inner.book.storage, out)
+    }
+
+    /// Takes the database as it is, although the outside head says that it was rolled back or is itself gone: for a person who
+    /// put back a copy. That it was done stays in the register. What else is wrong in the database stays wrong.
+    pub fn accept(&self) -> Result<()> {
+        let book = &self.inner.book;
+        let mut writer = lock(&self.inner.writer);
+        let _lock = book.outside.lock()?;
+        let said = match book.outside.look(&book.key)? {
+            Look::Found(seen) => seen,
+            Look::Missing | Look::Forged => Seen::nothing(),
+        };
+        let seen = writer::accept(book, &said, now(), Instant::now() + PATIENCE)?;
+        writer.forget();
+        book.outside.replace(&book.key, &seen)
+    }
+
+    /// How many rows could not be kept so far and are not told of in a row either.
+    pub fn lost(&self) -> u64 {
+        lock(&self.inner.front).lost
+    }
+
+    /// Writes everything that waits and closes the chain; what drop does, with an answer.
+    pub fn close(self) -> Result<()> {
+        self.finish()
+    }
+
+    fn finish(&self) -> Result<()> {
+        lock(&self.inner.front).stop = true;
+        self.inner.bell.notify_all();
+        if let Some(flusher) = lock(&self.flusher).take() {
+            let _ = flusher.join();
+        }
+        self.flush()?;
+        let mut writer = lock(&self.inner.writer);
+        if writer.mark().is_none() {
+            return Ok(());
+        }
+        writer.close(&self.inner.book, now(), Instant::now() + PATIENCE)?;
+        drop(writer);
+        self.inner.move_outside()
+    }
+
+    fn keep(&self, row: &Waiting<'_>, at_once: bool) -> Result<()> {
+        let mut front = lock(&self.inner.front);
+        if front.queue.is_full() {
+            front = self.inner.make_room(front);
+            if front.queue.is_full() {
+                front.lost += 1;
+                return if at_once { Err(AuditError::Lost(front.lost)) } else { Ok(()) };
+            }
+        }
+        front.queue.push(row);
+        front.pushed += 1;
+        let ticket = front.pushed;
+        if at_once {
+            drop(front);
+            self.inner.write_upto(ticket)?;
+            front = lock(&self.inner.front);
+        }
+        self.wake(&mut front);
+        Ok(())
+    }
+
+    /// Sees to it that the flusher comes. It is woken when it sleeps and when there are many rows, not for each.
+    fn wake(&self, front: &mut Front) {
+        if !front.started {
+            front.started = true;
+            self.start();
+        } else if front.asleep || front.queue.len() == MANY {
+            front.asleep = false;
+            self.inner.bell.notify_one();
+        }
+    }
+
+    /// Without a thread the queue fills up, and then callers write.
+    fn start(&self) {
+        let inner = Arc::clone(&self.inner);
+        let thread = std::thread::Builder::new().name("audit".to_owned()).spawn(move || inner.run());
+        *lock(&self.flusher) = thread.ok();
+    }
+}
+
+impl Drop for AuditLog {
+    fn drop(&mut self) {
+        let _ = self.finish();
+    }
+}
+
+impl fmt::Debug for AuditLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AuditLog").field("outside", &self.inner.book.outside.path()).finish_non_exhaustive()
+    }
+}
+
+impl Audit for AuditLog {
+    fn record(&self, record: &CallRecord<'_>) -> Result<(), StoreError> {
+        let row = Waiting {
+            at: now(),
+            kind: Kind::Outcome,
+            call: record.call,
+            agent: record.agent.as_str(),
+            tool: record.tool,
+            workspace: record.workspace.map(LogicalPath::as_str),
+            path: record.path,
+            outcome: record.outcome,
+            reason: record.reason,
+            risk: record.risk,
+            bytes: record.bytes,
+            took_us: u64::try_from(record.took.as_micros()).unwrap_or(u64::MAX),
+        };
+        Ok(self.keep(&row, record.effect)?)
+    }
+}
+
+impl Inner {
+    /// Returns when the first `ticket` rows that ever waited are in the database. Who comes while others write finds its rows
+    /// written with theirs.
+    fn write_upto(&self, ticket: u64) -> Result<()> {
+        let mut writer = lock(&self.writer);
+        while writer.kept() < ticket {
+            if writer.is_done() {
+                let mut front = lock(&self.front);
+                tell_lost(&mut front);
+                let pushed = front.pushed;
+                writer.take(&mut front.queue, pushed);
+            }
+            let outcome = writer.write_some(&self.book, now(), Instant::now() + PATIENCE);
+            let mut front = lock(&self.front);
+            front.failed = outcome.is_err().then(Instant::now);
+            front.kept = writer.kept();
+            outcome?;
+            front.outside_due = true;
+        }
+        Ok(())
+    }
+
+    /// The queue is full: the caller writes, unless that has just failed.
+    fn make_room<'a>(&'a self, front: MutexGuard<'a, Front>) -> MutexGuard<'a, Front> {
+        if front.failed.is_some_and(|when| when.elapsed() < PAUSE) {
+            return front;
+        }
+        let pushed = front.pushed;
+        drop(front);
+        // What comes of it shows in the queue.
+        let _ = self.write_upto(pushed);
+        lock(&self.front)
+    }
+
+    fn move_outside(&self) -> Result<()> {
+        let own = lock(&self.writer).mark();
+        self.book.outside.advance(&self.book.key, &*self.book.storage, own)
+    }
+
+    /// The flusher: sleeps, gathers, writes.
+    fn run(&self) {
+        let mut moved = Instant::now();
+        while let Some(pushed) = self.gather() {
+            let written = self.write_upto(pushed);
+            if written.is_ok() && moved.elapsed() >= PAUSE {
+                moved = Instant::now();
+                lock(&self.front).outside_due = false;
+                // It is tried again with the next rows and at the end; until then what it would show is not shown.
+                let _ = self.move_outside();
+            }
+        }
+    }
+
+    /// Waits until something is to be done; nothing when it is time to stop.
+    fn gather(&self) -> Option<u64> {
+        let mut front = lock(&self.front);
+        while !front.stop && front.pushed == front.kept && !front.outside_due {
+            front.asleep = true;
+            front = self.bell.wait(front).unwrap_or_else(PoisonError::into_inner);
+        }
+        front.asleep = false;
+        let (pause, many) = if front.failed.is_some() { (PAUSE, usize::MAX) } else { (GATHERED, MANY) };
+        let until = Instant::now() + pause;
+        while !front.stop && front.queue.len() < many {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            front = match self.bell.wait_timeout(front, left) {
+                Ok((front, _)) => front,
+                Err(poisoned) => poisoned.into_inner().0,
+            };
+        }
+        (!front.stop).then_some(front.pushed)
+    }
+}
+
+/// Says in a row how many could not be kept.
+fn tell_lost(front: &mut Front) {
+    if front.lost == 0 {
+        return;
+    }
+    let (bytes, at) = (std::mem::take(&mut front.lost), now());
+    front.queue.push(&Waiting {
+        at,
+        kind: Kind::Gap,
+        call: CallId(0),
+        agent: "",
+        tool: "",
+        workspace: None,
+        path: "",
+        outcome: "lost",
+        reason: "database",
+        risk: None,
+        bytes,
+        took_us: 0,
+    });
+}
+
+fn now() -> i64 {
+    millis(SystemTime::now())
+}
+
+fn millis(at: SystemTime) -> i64 {
+    at.duration_since(UNIX_EPOCH).ok().and_then(|since| i64::try_from(since.as_millis()).ok()).unwrap_or(0)
+}
+
+/// Locks; what a panicking thread left behind is whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

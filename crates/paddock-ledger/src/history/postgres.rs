@@ -1,0 +1,69 @@
+//! The history on PostgreSQL: the same statements, with its way of writing parameters.
+
+use std::error::Error;
+use std::time::Instant;
+
+use paddock_db::pg_types::private::BytesMut;
+use paddock_db::pg_types::{IsNull, ToSql, Type, to_sql_checked};
+use paddock_db::{DbError, PgRow, PgTransaction, Postgres};
+
+use super::PATIENCE;
+use super::storage::{Row, Session, Storage, Value, Work};
+
+impl Storage for Postgres {
+    fn read(&self, work: Work<'_>) -> Result<(), DbError> {
+        Self::read(self, Instant::now() + PATIENCE, |tx| work(&mut PgSession { tx }))
+    }
+
+    fn write(&self, until: Instant, work: Work<'_>) -> Result<(), DbError> {
+        Self::write(self, until, |tx| work(&mut PgSession { tx }))
+    }
+}
+
+struct PgSession<'a, 't> {
+    tx: &'a mut PgTransaction<'t>,
+}
+
+impl Session for PgSession<'_, '_> {
+    fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError> {
+        Ok(self.tx.query(&dollars(sql), &borrowed(params))?.iter().map(read).collect())
+    }
+
+    fn execute(&mut self, sql: &str, params: &[Value]) -> Result<u64, DbError> {
+        self.tx.execute(&dollars(sql), &borrowed(params))
+    }
+}
+
+/// No statement of the history holds a question mark that is not a parameter.
+fn dollars(sql: &str) -> String {
+    sql.replace('?', "$")
+}
+
+fn borrowed(params: &[Value]) -> Vec<&(dyn ToSql + Sync)> {
+    params.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
+}
+
+fn read(row: &PgRow) -> Row {
+    let value = |(at, column): (usize, &Type)| match *column {
+        Type::INT8 => row.try_get::<_, Option<i64>>(at).ok().flatten().into(),
+        Type::INT4 => row.try_get::<_, Option<i32>>(at).ok().flatten().map(i64::from).into(),
+        _ => row.try_get::<_, Option<String>>(at).ok().flatten().into(),
+    };
+    row.columns().iter().map(|column| column.type_()).enumerate().map(value).collect()
+}
+
+impl ToSql for Value {
+    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match self {
+            Self::Null => Ok(IsNull::Yes),
+            Self::Int(n) => n.to_sql_checked(ty, out),
+            Self::Text(text) => text.to_sql_checked(ty, out),
+        }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}

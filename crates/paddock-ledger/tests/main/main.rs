@@ -1,0 +1,6 @@
+//! The integration tests of this crate, in one binary.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+// A test prepares and inspects the host's disk behind the ledger's back, and starts processes to kill.
+#![allow(clippy::disallowed_methods)]
+
+mod audit;

@@ -1,0 +1,114 @@
+//! A person's own acts on an agent's Workspaces: undo, restore, the applying of a fork.
+//!
+//! They go the same way as an agent's calls: planned, judged, passed, run, recorded. They are judged as if the scope
+//! were READ_WRITE and count as approved; hidden, guarded and Paddock's own names still hold.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use paddock_core::{
+    AgentPolicy, Audit, Call, CallId, CallRecord, Cancel, Gate, Operation, Outcome, Passed, Permit, Plan, Refused,
+    Request, Risk, Vfs,
+};
+
+/// How long one act may take.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// The person at the terminal or in the console, acting on one agent's Workspaces.
+pub struct Person<'a> {
+    policy: &'a AgentPolicy,
+    audit: &'a dyn Audit,
+    vfs: Vfs,
+    cancel: Cancel,
+}
+
+/// What became of an act.
+#[derive(Debug)]
+pub struct Acted {
+    /// The call it was; `undo` takes it.
+    pub call: CallId,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// Whoever acts is the one who would be asked.
+struct Approved;
+
+impl Gate for Approved {
+    fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
+        Ok(Passed::Now(permit.grant()))
+    }
+}
+
+impl std::fmt::Debug for Person<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Person").field("agent", &self.policy.agent).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Person<'a> {
+    /// A person who acts on what this agent has.
+    pub fn on(policy: &'a AgentPolicy, audit: &'a dyn Audit) -> Self {
+        Self { policy, audit, vfs: policy.vfs.for_person(Arc::new(Approved)), cancel: Cancel::default() }
+    }
+
+    /// The Workspaces as the person has them.
+    pub fn vfs(&self) -> &Vfs {
+        &self.vfs
+    }
+
+    /// A call of this person's, for looking.
+    pub fn call(&self) -> Call<'_> {
+        let deadline = Instant::now() + LONGEST;
+        Call { id: CallId::next(), agent: &self.policy.agent, cancel: &self.cancel, deadline }
+    }
+
+    /// Looks at something; looking is not recorded.
+    ///
+    /// # Errors
+    /// When it is denied or fails.
+    pub fn look(&self, operation: Operation) -> Result<Outcome, Refused> {
+        self.run(&self.call(), operation)
+    }
+
+    /// Does something, and has it recorded under the name of the command.
+    ///
+    /// # Errors
+    /// When it is denied or fails; or when it cannot be recorded.
+    pub fn act(&self, command: &str, call: &Call<'_>, operation: Operation) -> Result<Acted, Refused> {
+        let began = Instant::now();
+        let path = operation.path().clone();
+        let done = self.run(call, operation);
+        let decision = self.vfs.judge(paddock_core::OpKind::Read, &path);
+        let (outcome, reason) = match &done {
+            Ok(_) => ("done", ""),
+            Err(Refused::Denied(_) | Refused::DeniedInside(_)) => ("denied", "person"),
+            Err(_) => ("failed", "person"),
+        };
+        let record = CallRecord {
+            call: call.id,
+            agent: &self.policy.agent,
+            tool: command,
+            path: path.as_str(),
+            workspace: decision.workspace().map(paddock_core::Workspace::prefix),
+            outcome,
+            reason,
+            risk: Some(Risk::Low),
+            bytes: 0,
+            took: began.elapsed(),
+            effect: true,
+        };
+        let recorded = self.audit.record(&record);
+        let outcome = done?;
+        recorded.map_err(|source| Refused::Store { path, source })?;
+        Ok(Acted { call: call.id, outcome })
+    }
+
+    fn run(&self, call: &Call<'_>, operation: Operation) -> Result<Outcome, Refused> {
+        let plan = self.vfs.plan(call, operation)?;
+        match self.vfs.ask(call, &Request { tool: "person", risk: Risk::Low }, &plan)? {
+            Passed::Now(token) => self.vfs.run(call, plan, token),
+            Passed::Parked(id) => Err(Refused::Gate(format!("it waits as {id}"))),
+        }
+    }
+}
