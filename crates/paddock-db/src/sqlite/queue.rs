@@ -192,31 +192,58 @@ impl Gate {
 
     /// Called by one thread at a time: who stands first in the process's own line.
     fn pass(self: Arc<Self>, until: Instant) -> Result<Pass, Refused> {
-        if !lock(&self.errand).waiting && self.try_pass().map_err(broken)? {
-            return Ok(Pass(self));
+        if lock(&self.errand).waiting {
+            return self.wait(until);
         }
-        self.wait(until)
+        if !try_lock(&self.door).map_err(broken)? {
+            self.send_errand(false).map_err(Refused::Broken)?;
+            return self.wait(until);
+        }
+        match try_lock(&self.turn) {
+            Ok(true) => {
+                self.leave_door();
+                Ok(Pass(self))
+            }
+            // Next, and never out of the door again before it has the turn.
+            Ok(false) => {
+                self.send_errand(true).map_err(Refused::Broken)?;
+                self.wait(until)
+            }
+            Err(errno) => {
+                self.leave_door();
+                Err(broken(errno))
+            }
+        }
     }
 
-    fn try_pass(&self) -> Result<bool, Errno> {
-        if !try_lock(&self.door)? {
-            return Ok(false);
+    fn leave_door(&self) {
+        // Fails only for a descriptor that is no file.
+        let _ = flock(&self.door, FlockOperation::Unlock);
+    }
+
+    fn send_errand(self: &Arc<Self>, in_door: bool) -> std::io::Result<()> {
+        let mut errand = lock(&self.errand);
+        let gate = self.clone();
+        let started =
+            std::thread::Builder::new().name("paddock-db-queue".to_owned()).spawn(move || gate.run_errand(in_door));
+        match started {
+            Ok(_) => errand.waiting = true,
+            Err(_) if in_door => self.leave_door(),
+            Err(_) => {}
         }
-        let turn = try_lock(&self.turn);
-        let door = flock(&self.door, FlockOperation::Unlock);
-        turn.and_then(|got| door.map(|()| got))
+        // Before the thread can look: it needs the lock that is held here.
+        errand.wanted = errand.waiting;
+        started.map(drop)
     }
 
     fn wait(self: Arc<Self>, until: Instant) -> Result<Pass, Refused> {
         let mut errand = lock(&self.errand);
-        errand.wanted = true;
-        if !errand.waiting {
-            let gate = self.clone();
-            let started =
-                std::thread::Builder::new().name("paddock-db-queue".to_owned()).spawn(move || gate.run_errand());
-            started.map_err(Refused::Broken)?;
-            errand.waiting = true;
+        if errand.brought.is_none() && !errand.waiting {
+            // The thread of an earlier, refused wish came to its end in this very moment.
+            drop(errand);
+            return self.pass(until);
         }
+        errand.wanted = errand.waiting;
         loop {
             if let Some(brought) = errand.brought.take() {
                 drop(errand);
@@ -234,8 +261,8 @@ impl Gate {
         }
     }
 
-    fn run_errand(&self) {
-        let got = self.wait_for_locks();
+    fn run_errand(&self, in_door: bool) {
+        let got = self.wait_for_locks(in_door);
         let mut errand = lock(&self.errand);
         errand.waiting = false;
         if std::mem::take(&mut errand.wanted) {
@@ -246,10 +273,12 @@ impl Gate {
         }
     }
 
-    fn wait_for_locks(&self) -> Result<(), Errno> {
-        wait_lock(&self.door)?;
+    fn wait_for_locks(&self, in_door: bool) -> Result<(), Errno> {
+        if !in_door {
+            wait_lock(&self.door)?;
+        }
         let turn = wait_lock(&self.turn);
-        let _ = flock(&self.door, FlockOperation::Unlock);
+        self.leave_door();
         turn
     }
 }
