@@ -43,6 +43,9 @@ impl Namespace {
     /// The tuple that [`Self::key`] was made from.
     pub fn of_key(key: &str) -> Option<Self> {
         let unescape = |name: &str| {
+            if name == "\\e" {
+                return Some(String::new());
+            }
             let mut out = String::with_capacity(name.len());
             let mut letters = name.chars();
             while let Some(letter) = letters.next() {
@@ -50,6 +53,7 @@ impl Namespace {
                     '\\' => match letters.next()? {
                         '\\' => '\\',
                         's' => '/',
+                        '0' => '\0',
                         _ => return None,
                     },
                     other => other,
@@ -57,6 +61,9 @@ impl Namespace {
             }
             Some(out)
         };
+        if key.is_empty() {
+            return Some(Self(Vec::new()));
+        }
         key.split('/').map(unescape).collect::<Option<Vec<String>>>().map(Self)
     }
 }
@@ -273,4 +280,21 @@ pub trait BaseStore: Send + Sync {
 
     /// Removes chunks that no row names and that were staged before `older_than` milliseconds ago. Answers how many.
     fn collect_chunks(&self, call: &Call<'_>, older_than: u64) -> Result<u64>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_of_one_tuple_alone() {
+        let tuples: [&[&str]; 10] =
+            [&[], &[""], &["", ""], &["a", "b"], &["a/b"], &["a\\sb"], &["\\e"], &["a\0b"], &["a\\0b"], &["\\", "s"]];
+        let spaces: Vec<Namespace> = tuples.iter().map(|tuple| Namespace::new(tuple.iter().copied())).collect();
+        for space in &spaces {
+            assert_eq!(Namespace::of_key(&space.key()).as_ref(), Some(space));
+            assert_eq!(spaces.iter().filter(|other| other.key() == space.key()).count(), 1, "{space}");
+        }
+        assert_eq!(Namespace::of_key("a\\x"), None);
+    }
 }

@@ -14,6 +14,7 @@ mod change;
 mod content;
 mod layers;
 mod memory_base;
+mod postgres_base;
 mod rows_sql;
 mod rows_sql_sweep;
 mod sqlite_base;
@@ -30,6 +31,7 @@ use paddock_core::{
 use base::{BaseStore, Commit, Moment, Namespace, RowKind};
 use layers::{Found, Layers};
 pub use memory_base::MemoryBase;
+pub use postgres_base::PostgresBase;
 pub use sqlite_base::SqliteBase;
 
 /// What the realms of Virtual Stores begin with.

@@ -15,6 +15,9 @@ use super::base::{Body, Row, RowKind};
 /// At most so many bytes are put in by one transaction, so that nobody waits for long.
 const TRANSACTION: usize = 8 << 20;
 
+/// No body and no chunk has as many bytes.
+const LARGEST: i32 = 1 << 30;
+
 /// An error of a closure inside a transaction: the Store's own, or that of the database.
 #[derive(Debug)]
 pub(super) struct Told(pub(super) StoreError);
@@ -65,9 +68,9 @@ pub(super) fn unsigned(number: i64) -> u64 {
 
 /// A range of bytes, as the first position counted from 1 and a length.
 pub(super) fn slice_of(range: &Range<u64>) -> (i32, i32) {
-    let cut = |number: u64| i32::try_from(number).unwrap_or(i32::MAX);
-    let first = cut(range.start.saturating_add(1));
-    (first, cut(range.end.saturating_sub(range.start)))
+    // The sum of both still fits, and no body or chunk is as large.
+    let cut = |number: u64| i32::try_from(number).map_or(LARGEST, |number| number.min(LARGEST));
+    (cut(range.start.saturating_add(1)), cut(range.end.saturating_sub(range.start)))
 }
 
 /// The columns of a row, as every table has them.
@@ -144,8 +147,8 @@ mod tests {
 
     #[test]
     fn ranges_past_every_end_are_cut_off() {
-        assert_eq!(slice_of(&(0..u64::MAX)), (1, i32::MAX));
-        assert_eq!(slice_of(&(u64::MAX..u64::MAX)), (i32::MAX, 0));
+        assert_eq!(slice_of(&(0..u64::MAX)), (1, LARGEST));
+        assert_eq!(slice_of(&(u64::MAX..u64::MAX)), (LARGEST, 0));
         assert_eq!(slice_of(&Range { start: 9, end: 3 }), (10, 0));
         assert_eq!(list_range(&(1..u64::MAX)), 8..u64::MAX);
     }

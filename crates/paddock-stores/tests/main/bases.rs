@@ -6,6 +6,7 @@ mod alike;
 mod chunks;
 mod history;
 mod namespaces;
+mod on_postgres;
 mod on_sqlite;
 mod rows;
 
@@ -13,11 +14,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use paddock_core::{AgentName, Call, CallId, Cancel, ErrorKind, Result};
+use paddock_db::postgres_testing::Database;
 use paddock_db::{Durability, Sqlite};
 use paddock_stores::virtual_store::base::{
     BaseStore, Body, Commit, Content, Moment, Namespace, NewRow, Row, RowKind, Rows, RowsMut,
 };
-use paddock_stores::virtual_store::{MemoryBase, SqliteBase};
+use paddock_stores::virtual_store::{MemoryBase, PostgresBase, SqliteBase};
 use tempfile::TempDir;
 
 /// A fresh database, gone when dropped.
@@ -62,6 +64,20 @@ impl Fresh for OnSqlite {
     }
 }
 
+struct OnPostgres(Database);
+
+impl OnPostgres {
+    fn new() -> Self {
+        Self(Database::fresh())
+    }
+}
+
+impl Fresh for OnPostgres {
+    fn handle(&self) -> Arc<dyn BaseStore> {
+        Arc::new(PostgresBase::new(self.0.open(&[PostgresBase::SCHEMA])))
+    }
+}
+
 /// Every law, against one database.
 macro_rules! base_suite {
     ($name:ident, $fresh:expr => $($module:ident :: $law:ident),* $(,)?) => {
@@ -82,6 +98,7 @@ macro_rules! laws {
     ($($law:tt)*) => {
         base_suite! { in_memory, InMemory::new() => $($law)* }
         base_suite! { with_sqlite, OnSqlite::new() => $($law)* }
+        base_suite! { with_postgres, OnPostgres::new() => $($law)* }
     };
 }
 

@@ -85,7 +85,9 @@ fn act_on(base: &dyn BaseStore, act: &Act) -> String {
             });
             format!("{head:?} {:?}", changed.map_err(|error| error.kind().clone()))
         }
-        Act::Pin { space, pin } => format!("{:?}", base.pin(call, &Namespace::new([SPACES[*space]]), PINS[*pin]).unwrap()),
+        Act::Pin { space, pin } => {
+            format!("{:?}", base.pin(call, &Namespace::new([SPACES[*space]]), PINS[*pin]).unwrap())
+        }
         Act::Unpin { space, pin } => {
             base.unpin(call, &Namespace::new([SPACES[*space]]), PINS[*pin]).unwrap();
             String::new()
@@ -182,4 +184,24 @@ fn compare(cases: u32, fresh: impl Fn() -> Box<dyn Fresh>) {
 #[test]
 fn sqlite_is_like_memory() {
     compare(64, || Box::new(OnSqlite::new()));
+}
+
+#[test]
+fn postgres_is_like_memory() {
+    // A database for each would take longer than what is done in it.
+    let fresh = std::rc::Rc::new(OnPostgres::new());
+    compare(24, move || {
+        let base = fresh.handle();
+        for space in SPACES {
+            with_call(|call| base.drop_namespace(call, &Namespace::new([space]))).unwrap();
+        }
+        with_call(|call| base.collect_chunks(call, 0)).unwrap();
+        Box::new(std::rc::Rc::clone(&fresh))
+    });
+}
+
+impl<T: Fresh> Fresh for std::rc::Rc<T> {
+    fn handle(&self) -> Arc<dyn BaseStore> {
+        (**self).handle()
+    }
 }

@@ -50,7 +50,9 @@ fn dropping_that_was_cut_off_is_finished_by_the_next() {
     // As the first step leaves it.
     let state = fresh.state();
     let cut = |conn: &Connection| {
-        conn.execute_batch("INSERT INTO dropped SELECT id FROM namespace WHERE id > 0; DELETE FROM namespace WHERE id > 0")
+        conn.execute_batch(
+            "INSERT INTO dropped SELECT id FROM namespace WHERE id > 0; DELETE FROM namespace WHERE id > 0",
+        )
     };
     let soon = Instant::now() + Duration::from_secs(60);
     state.write(soon, |tx| cut(tx).map_err(|error| state.error(error))).unwrap();
@@ -168,7 +170,9 @@ fn collecting_beside_writers_and_readers_takes_nothing_that_is_named() {
             (start..120).step_by(2).for_each(|number| round(&*base, number));
         };
         let writers = [0, 1].map(|start| scope.spawn(move || write(start)));
-        writers.map(|writer| writer.join().unwrap());
+        for writer in writers {
+            writer.join().unwrap();
+        }
         done.store(true, Ordering::Relaxed);
         collector.join().unwrap();
         reader.join().unwrap();

@@ -48,9 +48,15 @@ pub(super) fn ranges_past_the_end_are_cut_off(fresh: &dyn Fresh) {
     let base = fresh.handle();
     let (_, row) = put(&*base, &space(), "f", "0123456789", false);
     let body = row.body.unwrap();
-    for (range, expected) in
-        [(0..10, "0123456789"), (3..5, "34"), (8..99, "89"), (10..12, ""), (50..60, ""), (4..4, ""), (2..u64::MAX, "23456789")]
-    {
+    for (range, expected) in [
+        (0..10, "0123456789"),
+        (3..5, "34"),
+        (8..99, "89"),
+        (10..12, ""),
+        (50..60, ""),
+        (4..4, ""),
+        (2..u64::MAX, "23456789"),
+    ] {
         let (mut whole, mut part) = (b"before".to_vec(), b"before".to_vec());
         look(&*base, &space(), Moment::Now, |rows| {
             rows.get_small("f", range.clone(), &mut whole)?;

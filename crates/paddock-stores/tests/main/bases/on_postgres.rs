@@ -1,0 +1,91 @@
+//! What is of PostgreSQL alone: namespaces that change beside each other.
+
+use super::*;
+
+/// Rows of all tables, and the references that bodies count.
+fn left(fresh: &OnPostgres) -> (i64, i64) {
+    let db = fresh.0.open(&[PostgresBase::SCHEMA]);
+    let soon = Instant::now() + Duration::from_secs(60);
+    let counted = db.read(soon, |tx| {
+        let row = tx.query_one(
+            "SELECT (SELECT count(*) FROM living) + (SELECT count(*) FROM past) + (SELECT count(*) FROM pin) \
+             + (SELECT count(*) FROM dropped), (SELECT coalesce(sum(refs), 0)::bigint FROM body)",
+            &[],
+        )?;
+        Ok::<_, paddock_db::DbError>((row.get(0), row.get(1)))
+    });
+    counted.unwrap()
+}
+
+#[test]
+fn nothing_is_left_in_the_tables_of_what_is_gone() {
+    let fresh = OnPostgres::new();
+    let base = fresh.handle();
+    let (at, row) = put(&*base, &space(), "f", "one", true);
+    commit(&*base, &space(), |rows| {
+        rows.put("g", &sharing(&row), true)?;
+        rows.put("f", &file(b"two"), true).map(drop)
+    });
+    assert_eq!(left(&fresh), (3, 3));
+    with_call(|call| base.pin(call, &space(), "fork")).unwrap();
+    commit(&*base, &space(), |rows| {
+        rows.remove("f", false)?;
+        rows.remove("g", false)?;
+        rows.forget("f", at)
+    });
+    with_call(|call| base.unpin(call, &space(), "fork")).unwrap();
+    assert_eq!(left(&fresh), (0, 0));
+}
+
+#[test]
+fn a_chunk_that_was_collected_cannot_be_named() {
+    let fresh = OnPostgres::new();
+    let base = fresh.handle();
+    let ids = with_call(|call| base.stage(call, &[b"a", b"b", b"c"])).unwrap();
+    with_call(|call| base.collect_chunks(call, 0)).unwrap();
+    let next = with_call(|call| base.stage(call, &[b"d"])).unwrap();
+    for list in [&ids[..], &[ids[1], next[0]], &[next[0], next[0] + 1]] {
+        let refused =
+            with_call(|call| base.write(call, &space(), &mut |rows| rows.put("f", &chunked(list, 3), true).map(drop)));
+        assert_eq!(refused.unwrap_err().kind(), &ErrorKind::Io, "{list:?}");
+    }
+    assert_eq!(now(&*base, "f"), None);
+}
+
+/// Several namespaces share one content, take it and let it go at once: it is counted right in the end, and nobody
+/// ever finds it gone who still names it.
+#[test]
+fn a_content_that_namespaces_share_is_counted_right() {
+    let fresh = OnPostgres::new();
+    let base = fresh.handle();
+    let (_, row) = put(&*base, &space(), "f", "shared", false);
+    let spaces: Vec<Namespace> =
+        (0..4).map(|number| Namespace::new(["sharer".to_owned(), number.to_string()])).collect();
+    std::thread::scope(|scope| {
+        for namespace in &spaces {
+            scope.spawn(|| {
+                let base = fresh.handle();
+                for _ in 0..20 {
+                    commit(&*base, namespace, |rows| rows.put("f", &sharing(&row), false).map(drop));
+                    assert_eq!(text(&*base, namespace, Moment::Now, "f").as_deref(), Some("shared"));
+                    commit(&*base, namespace, |rows| rows.remove("f", false));
+                }
+            });
+        }
+    });
+    assert_eq!(left(&fresh), (1, 1));
+    // The one who held it lets go together with those who share it.
+    for namespace in &spaces {
+        commit(&*base, namespace, |rows| rows.put("f", &sharing(&row), false).map(drop));
+    }
+    std::thread::scope(|scope| {
+        for namespace in spaces.iter().chain([&space()]) {
+            let namespace = namespace.clone();
+            scope.spawn(|| {
+                let namespace = namespace;
+                commit(&*fresh.handle(), &namespace, |rows| rows.remove("f", false));
+            });
+        }
+    });
+    assert_eq!(left(&fresh), (0, 0));
+}
