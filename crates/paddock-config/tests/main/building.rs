@@ -4,9 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use paddock_config::{ConfigFile, Host, build, template};
-use paddock_core::{AccessScope, AgentName, OpKind, Operation};
+use paddock_core::{AccessScope, AgentName, AgentPolicy, OpKind, Operation};
 
-use crate::parsing::FULL;
 use crate::support::{Project, act, allowed, may_read, may_write, ports, read, system_root, workspace, write};
 
 #[test]
@@ -132,27 +131,79 @@ fn a_directory_that_holds_the_configuration_cannot_be_moved_or_deleted() {
 fn every_workspace_is_built_or_none() {
     let project = Project::new();
     let text = "[[workspace]]\nprefix = \"/a\"\nscope = \"RW\"\nmount = { physical = \".\" }\n\
-                [[workspace]]\nprefix = \"/a/secret\"\nscope = \"WO\"\nmount = { virtual = \"notes\" }\n\
-                [[workspace]]\nprefix = \"/a/try\"\nscope = \"RW\"\nmount = { overlay = \"/a\" }\n";
+                [[workspace]]\nprefix = \"/drop\"\nscope = \"WO\"\nmount = { virtual = \"notes\" }\n\
+                [[workspace]]\nprefix = \"/over\"\nscope = \"RW\"\nmount = { overlay = \"/drop\" }\n\
+                [[workspace]]\nprefix = \"/one\"\nscope = \"RW\"\nmount = { overlay = \"/two\" }\n\
+                [[workspace]]\nprefix = \"/two\"\nscope = \"RW\"\nmount = { overlay = \"/one\" }\n\
+                [[workspace]]\nprefix = \"/three\"\nscope = \"RW\"\nmount = { overlay = \"/nowhere\" }\n";
     let error = project.build(text).unwrap_err();
+    let told: Vec<String> = error.problems().iter().map(|problem| problem.fault().to_string()).collect();
     assert_eq!(
-        error.to_string(),
-        r#"error: the Workspace "/a/secret" cannot be opened: Virtual Stores are not built yet
- --> paddock.toml:8:9
-  |
-8 | mount = { virtual = "notes" }
-  |         ^^^^^^^^^^^^^^^^^^^^^
-hint: use mount = { physical = "DIRECTORY" }, or remove this Workspace
-
-error: the Workspace "/a/try" cannot be opened: overlays are not built yet
- --> paddock.toml:12:9
-   |
-12 | mount = { overlay = "/a" }
-   |         ^^^^^^^^^^^^^^^^^^
-hint: use mount = { physical = "DIRECTORY" }, or remove this Workspace"#
+        told,
+        [
+            "an overlay cannot stand on \"/drop\": it is write-only, and what is in it must not come back",
+            "the overlay \"/one\" stands on itself",
+            "the overlay \"/two\" stands on itself",
+            "the agent has no Workspace \"/nowhere\" for an overlay to stand on",
+        ]
     );
-    assert!(project.build(FULL).is_err(), "the full sample needs what is not built");
-    assert!(project.build_agent(FULL, "reviewer").is_ok(), "an agent that does not need it is built");
+}
+
+fn held(policy: &AgentPolicy, path: &str) -> Option<String> {
+    read(policy, path).ok().map(|bytes| String::from_utf8(bytes).unwrap())
+}
+
+#[test]
+fn virtual_workspaces_are_private_to_an_agent_unless_they_are_shared() {
+    let project = Project::new();
+    let text = "[[workspace]]\nprefix = \"/notes\"\nscope = \"RW\"\nmount = { virtual = \"notes\" }\n\
+                [[workspace]]\nprefix = \"/all\"\nscope = \"RW\"\nmount = { virtual = \"docs\", shared = true }\n\
+                [[agents.other.workspace]]\nprefix = \"/notes\"\nscope = \"RW\"\nmount = { virtual = \"notes\" }\n\
+                [[agents.other.workspace]]\nprefix = \"/all\"\nscope = \"RO\"\nmount = { virtual = \"docs\", shared = true }\n";
+    let ports = ports();
+    let file = paddock_config::ConfigFile::parse("paddock.toml", text).unwrap();
+    let build = |agent| build(&file, &AgentName::parse(agent).unwrap(), &project.host(), &ports).unwrap();
+    let (main, other) = (build("main"), build("other"));
+    write(&main, "/notes/a", "mine").unwrap();
+    write(&main, "/all/b", "everybody's").unwrap();
+    assert_eq!(held(&main, "/notes/a").as_deref(), Some("mine"));
+    assert_eq!(held(&other, "/notes/a"), None, "another agent's notes are its own");
+    assert_eq!(held(&other, "/all/b").as_deref(), Some("everybody's"));
+    assert!(write(&other, "/all/b", "changed").is_err(), "and its scope there is its own too");
+}
+
+#[test]
+fn an_overlay_shows_and_covers_what_it_stands_on_and_hides_what_that_hides() {
+    let project = Project::new();
+    fs::write(project.root.join("a"), "below").unwrap();
+    fs::write(project.root.join(".env"), "secret").unwrap();
+    let text = "[[workspace]]\nprefix = \"/two\"\nscope = \"RW\"\nmount = { overlay = \"/one\" }\n\
+                [[workspace]]\nprefix = \"/one\"\nscope = \"RW\"\nmount = { overlay = \"/p\" }\n\
+                [[workspace]]\nprefix = \"/p\"\nscope = \"RO\"\nmount = { physical = \".\" }\nhide = [\".env\"]\n";
+    let policy = project.build(text).unwrap();
+    assert_eq!(held(&policy, "/two/a").as_deref(), Some("below"), "through both");
+    write(&policy, "/one/a", "middle").unwrap();
+    assert_eq!(held(&policy, "/two/a").as_deref(), Some("middle"));
+    write(&policy, "/two/a", "above").unwrap();
+    assert_eq!(held(&policy, "/one/a").as_deref(), Some("middle"));
+    assert_eq!(fs::read_to_string(project.root.join("a")).unwrap(), "below");
+    for path in ["/one/.env", "/two/.env"] {
+        assert_eq!(held(&policy, path), None, "{path}");
+        assert!(write(&policy, path, "x").is_err(), "{path}");
+    }
+}
+
+#[test]
+fn a_quota_bounds_growth_and_nothing_else() {
+    let project = Project::new();
+    let text = "[[workspace]]\nprefix = \"/n\"\nscope = \"RW\"\nmount = { virtual = \"n\" }\nquota = { bytes = \"10 B\", files = 2 }\n";
+    let policy = project.build(text).unwrap();
+    write(&policy, "/n/a", "12345").unwrap();
+    write(&policy, "/n/b", "12345").unwrap();
+    assert!(write(&policy, "/n/b", "123456").is_err(), "one byte too many");
+    assert!(write(&policy, "/n/c", "").is_err(), "one file too many");
+    write(&policy, "/n/b", "1").unwrap();
+    assert_eq!(held(&policy, "/n/b").as_deref(), Some("1"));
 }
 
 #[test]

@@ -62,12 +62,6 @@ fn what_has_no_effect_yet_is_listed_in_order() {
     assert_eq!(
         listed,
         [
-            ("workspace[1].quota", Feature::Quotas),
-            ("workspace[2].mount.virtual", Feature::VirtualStores),
-            ("workspace[3].mount.virtual", Feature::VirtualStores),
-            ("workspace[4].mount.overlay", Feature::Overlays),
-            ("virtual", Feature::VirtualStores),
-            ("state", Feature::StateDatabases),
             ("commands", Feature::Commands),
             ("approvals", Feature::Approvals),
             ("model", Feature::Models),
@@ -76,9 +70,9 @@ fn what_has_no_effect_yet_is_listed_in_order() {
             ("web_search", Feature::WebSearches),
         ]
     );
-    let quota = &file.not_built()[0];
-    assert_eq!(quota.to_string(), "\"workspace[1].quota\" has no effect yet: quotas are not built");
-    assert!(FULL.lines().nth(quota.at.line as usize - 1).unwrap().starts_with("quota ="));
+    let commands = &file.not_built()[0];
+    assert_eq!(commands.to_string(), "\"commands\" has no effect yet: commands are not built");
+    assert!(FULL.lines().nth(commands.at.line as usize - 1).unwrap().starts_with("[commands]"));
     let built = "name = \"x\"\nbase = \"/\"\n[[workspace]]\nprefix = \"/a\"\nscope = \"RW\"\nmount = { physical = \".\" }\n\
                  hide = [\"x\"]\nunguard = [\".envrc\"]\nhard_links = \"deny\"\ndurability = \"disk\"\n[agents.b]\nbase = \"/\"\n";
     assert_eq!(parse(built).not_built(), []);

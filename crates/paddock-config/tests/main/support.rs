@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use paddock_config::{ConfigError, ConfigFile, Host, Ports, Reloader, build, check};
 use paddock_core::{
-    AgentName, AgentPolicy, Call, CallId, Cancel, Expect, Gate, LogicalPath, NoJournal, OpKind, Operation, Outcome,
-    Passed, Permit, Plan, Refused, Request, Risk,
+    AgentName, AgentPolicy, Call, CallId, Cancel, Expect, Gate, LogicalPath, OpKind, Operation, Outcome, Passed,
+    Permit, Plan, Refused, Request, Risk,
 };
 use paddock_state::{HomeSources, SystemRoot};
 
