@@ -7,8 +7,8 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use paddock_core::{
-    Act, Applied, AppliedChange, Before, Call, Change, ChangeSet, EditError, ErrorKind, Expect, Kept, Kind, MAX_EDITED,
-    RelPath, RelPathBuf, Replacement, Result, SNIFF, TextKind, Usage, edit, suited_to,
+    Act, Applied, AppliedChange, Before, Call, Change, ChangeSet, EditError, ErrorKind, Expect, Kept, Kind, LastName,
+    MAX_EDITED, RelPath, RelPathBuf, Replacement, Result, SNIFF, TextKind, Usage, Version, edit, suited_to,
 };
 
 use super::VirtualStore;
@@ -16,6 +16,7 @@ use super::base::{BaseStore, Commit, Content, NewRow, Row, RowKind, RowsMut};
 use super::content::{self, Like, Ready};
 use super::layers::{Found, Layers, rel};
 use super::memory_base::join;
+use super::overlay;
 
 const NEW_FILE: u32 = 0o644;
 const NEW_DIR: u32 = 0o755;
@@ -436,14 +437,16 @@ impl Work<'_> {
         }
     }
 
-    /// What is at a path goes; where the layer below has something there, that is covered.
+    /// What is at a path goes; where the layer below has something there, that is covered. A row that is there makes
+    /// way only then, so that the note of what it covered stays.
     fn take_away(&mut self, path: RelPath<'_>) -> Result<()> {
-        self.take_row(path.as_str())?;
         if self.layers().lower_at(path)?.is_some() {
             self.make_parents(path)?;
             self.put(path.as_str(), RowKind::Whiteout, 0, 0, Content::None, None)?;
+            return Ok(());
         }
-        Ok(())
+        self.take_row(path.as_str())?;
+        if self.layers().below_of(path)?.is_some() { self.forget_notes(path) } else { Ok(()) }
     }
 
     fn restore(&mut self, path: RelPath<'_>, there: Option<&Found>, kept: &Kept) -> Result<AppliedChange> {
@@ -454,20 +457,40 @@ impl Work<'_> {
         let created = there.is_none();
         let row = self.rows.past(key.as_str(), commit)?.filter(|row| row.kind != RowKind::Whiteout);
         let Some(row) = row else {
-            // It was in the layer below: what covers it goes.
-            if key.as_rel() != path || self.layers().lower_at(path)?.is_none() {
-                return Err(ErrorKind::NotKept.into());
-            }
-            self.take_row(path.as_str())?;
-            let found = self.layers().find(path)?;
-            let version = Some(self.layers().meta(&found).version);
-            return Ok(AppliedChange { version, created, ..AppliedChange::default() });
+            let version = self.restore_from_below(path, key.as_rel())?;
+            return Ok(AppliedChange { version: Some(version), created, ..AppliedChange::default() });
         };
         let parents = self.make_parents(path)?;
         let content = row.body.map_or(Content::None, Content::Shared);
         let put = self.put(path.as_str(), row.kind, row.len, row.mode, content, None)?;
         let version = Some(self.layers().version(put.version));
         Ok(AppliedChange { version, created, parents, ..AppliedChange::default() })
+    }
+
+    /// It was in the layer below: what covers it goes. Where that layer does not show through any more, since a
+    /// directory above was deleted and made again, it is copied.
+    fn restore_from_below(&mut self, path: RelPath<'_>, key: RelPath<'_>) -> Result<Version> {
+        if key == path && self.layers().lower_at(path)?.is_some() {
+            self.take_row(path.as_str())?;
+            self.forget_notes(path)?;
+            let found = self.layers().find(path)?;
+            return Ok(self.layers().meta(&found).version);
+        }
+        let put = match overlay::kept_below(&self.layers(), self.store.lower_is_frozen, key)? {
+            Some(Found::Own(row)) => {
+                self.make_parents(path)?;
+                let content = row.body.map_or(Content::None, Content::Shared);
+                self.put(path.as_str(), RowKind::File, row.len, row.mode, content, None)?
+            }
+            Some(Found::Lower(meta)) if meta.kind == Kind::File => {
+                let ready = self.copied(key, &[])?;
+                self.make_parents(path)?;
+                let mode = meta.mode.unwrap_or(NEW_FILE);
+                self.put(path.as_str(), RowKind::File, ready.len(), mode, ready.content(), None)?
+            }
+            _ => return Err(ErrorKind::NotKept.into()),
+        };
+        Ok(self.layers().version(put.version))
     }
 
     fn put(
@@ -490,19 +513,40 @@ impl Work<'_> {
     }
 
     /// Notes what the layer below holds at a key that is covered for the first time. Where that layer can change, the
-    /// note is what a later merge compares with.
+    /// note is what a later merge compares with. Where it does not show through, what was noted before holds.
     fn remember(&mut self, key: &str) -> Result<()> {
         if self.store.lower.is_none() || self.store.lower_is_frozen {
             return Ok(());
         }
         let path = rel(key)?;
-        let Some(meta) = self.layers().lower_at(path.as_rel())?.filter(|meta| meta.kind == Kind::File) else {
+        let path = path.as_rel();
+        if self.layers().below_of(path)?.is_none() {
             return Ok(());
+        }
+        let Some(meta) = self.layers().lower_at(path)? else { return self.forget_notes(path) };
+        let (kind, ready) = match meta.kind {
+            Kind::File => (RowKind::File, self.copied(path, &[])?),
+            Kind::Dir => (RowKind::Dir, Ready::Inline(Vec::new())),
+            // Where it leads is what can be told of a link.
+            Kind::Link | Kind::Special => {
+                let lower = self.store.lower.as_ref().ok_or(ErrorKind::NotFound)?;
+                let place =
+                    lower.resolve(self.call, path, LastName::Follow).map(|place| format!("/{}", place.as_str()));
+                (RowKind::Link, Ready::Inline(place.unwrap_or_default().into_bytes()))
+            }
         };
-        let ready = self.copied(path.as_rel(), &[])?;
-        let (kind, mode) = (RowKind::File, meta.mode.unwrap_or(NEW_FILE));
-        let row = NewRow { kind, len: ready.len(), mode, modified: now(), content: ready.content(), version: None };
+        let mode = meta.mode.unwrap_or(NEW_FILE);
+        let content = if kind == RowKind::Dir { Content::None } else { ready.content() };
+        let row = NewRow { kind, len: ready.len(), mode, modified: now(), content, version: None };
         self.rows.put(&join(NOTES, key), &row, false).map(|_| ())
+    }
+
+    /// A path that is not covered any more has nothing to be compared with.
+    fn forget_notes(&mut self, path: RelPath<'_>) -> Result<()> {
+        if self.store.lower.is_none() || self.store.lower_is_frozen {
+            return Ok(());
+        }
+        overlay::remove_notes(self.rows, &join(NOTES, path.as_str()))
     }
 
     fn take_row(&mut self, key: &str) -> Result<()> {

@@ -4,6 +4,7 @@
 //! - [`base`]: what the database has to do, as a trait; `memory_base` and its siblings do it;
 //! - `content`: contents whole and in chunks;
 //! - `layers`: what a path means, with a layer below or without;
+//! - `overlay`: what an Overlay itself holds, and what it stood on;
 //! - `change`: making the changes of a set, in one transaction;
 //! - `walk`: going through the tree, and searching it.
 //!
@@ -14,6 +15,7 @@ mod change;
 mod content;
 mod layers;
 mod memory_base;
+mod overlay;
 mod postgres_base;
 mod rows_sql;
 mod rows_sql_sweep;
@@ -31,6 +33,7 @@ use paddock_core::{
 use base::{BaseStore, Commit, Moment, Namespace, RowKind};
 use layers::{Found, Layers};
 pub use memory_base::MemoryBase;
+pub(crate) use overlay::{Overlaid, OwnRow, Thing};
 pub use postgres_base::PostgresBase;
 pub use sqlite_base::SqliteBase;
 
@@ -87,50 +90,6 @@ impl VirtualStore {
     #[must_use]
     pub fn over_frozen(self, lower: View) -> Self {
         Self { lower_is_frozen: true, ..self.over(lower) }
-    }
-
-    /// Every path that has a row of its own, in tree order: over a View, just what differs from it.
-    pub fn own_rows(&self, call: &Call<'_>) -> Result<Vec<(RelPathBuf, RowKind)>> {
-        let mut found = Vec::new();
-        let mut todo = vec![String::new()];
-        while let Some(dir) = todo.pop() {
-            call.tick(1)?;
-            let mut after: Option<String> = None;
-            loop {
-                let page = self.at(call, |layers| layers.rows.children(&dir, after.as_deref(), 1024))?;
-                for (name, row) in &page {
-                    let path = memory_base::join(&dir, name);
-                    if row.kind.shown() == Some(paddock_core::Kind::Dir) {
-                        todo.push(path.clone());
-                    }
-                    found.push((layers::rel(&path)?, row.kind));
-                }
-                match page.last() {
-                    Some((name, _)) if page.len() == 1024 => after = Some(name.clone()),
-                    _ => break,
-                }
-            }
-        }
-        found.sort_by(|(a, _), (b, _)| paddock_core::tree_order(a.as_str(), b.as_str()));
-        Ok(found)
-    }
-
-    /// What the layer below held when a path was first covered: from the View where it is frozen, else as it was
-    /// noted then. Nothing where it held no file.
-    pub fn covered(&self, call: &Call<'_>, path: RelPath<'_>) -> Result<Option<Vec<u8>>> {
-        self.at(call, |layers| {
-            let mut bytes = Vec::new();
-            if self.lower_is_frozen {
-                let Some(found) = layers.lower_at(path)?.filter(|meta| meta.kind == paddock_core::Kind::File) else {
-                    return Ok(None);
-                };
-                layers.read(path, &Found::Lower(found), 0..u64::MAX, &mut bytes)?;
-                return Ok(Some(bytes));
-            }
-            let Some(row) = layers.rows.get(&memory_base::join(change::NOTES, path.as_str()))? else { return Ok(None) };
-            content::read(layers.rows, &row, 0..row.len, &mut bytes)?;
-            Ok(Some(bytes))
-        })
     }
 
     /// What the namespace held right after a commit, for reading only.
@@ -244,7 +203,12 @@ impl Versioned for VirtualStore {
             let found = match layers.rows.past(key.as_str(), commit)? {
                 Some(row) if row.kind != RowKind::Whiteout => Found::Own(row),
                 // It was in the layer below.
-                _ => Found::Lower(layers.lower_at(key.as_rel())?.ok_or(ErrorKind::NotKept)?),
+                _ => match layers.lower_at(key.as_rel())? {
+                    Some(meta) => Found::Lower(meta),
+                    None => {
+                        overlay::kept_below(layers, self.lower_is_frozen, key.as_rel())?.ok_or(ErrorKind::NotKept)?
+                    }
+                },
             };
             let path = if key.as_rel() == at.rel() { at.rel() } else { key.as_rel() };
             layers.read(path, &found, range.clone(), out)

@@ -8,4 +8,5 @@ mod adversaries;
 mod bases;
 mod conformance;
 mod doubles;
+mod forks;
 mod planting;

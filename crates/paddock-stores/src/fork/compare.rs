@@ -1,0 +1,275 @@
+//! The three states of each path that an Overlay has a say in, and what follows from them.
+//!
+//! A path where the Overlay holds what is below, or what was below when it was covered, is settled: nothing of the
+//! Overlay's own is there. What only the Overlay changed is taken. What both changed is merged where all three are
+//! texts, and is a clash otherwise. Kinds come before contents, and a clash at a directory covers what is in it.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+use paddock_core::{Call, Kind, RelPath, RelPathBuf, Result, View, Walk, tree_order};
+
+use super::merge::{ConflictKind, Lines};
+use super::text::{self, MAX_MERGED, Merged};
+use crate::virtual_store::base::RowKind;
+use crate::virtual_store::{Overlaid, OwnRow, Thing};
+
+/// How much of two files is compared at once.
+const STEP: u64 = 1024 * 1024;
+
+/// One path that differs.
+pub(super) struct Finding<'a> {
+    pub(super) path: RelPathBuf,
+    pub(super) ours: Thing<'a>,
+    pub(super) theirs: Thing<'a>,
+    pub(super) verdict: Verdict,
+}
+
+/// What follows from the three states.
+pub(super) enum Verdict {
+    /// It becomes what the Overlay holds.
+    Take,
+    /// Both changed it, and this holds both changes.
+    Merged(Vec<u8>),
+    /// Nobody but a person can tell.
+    Clash(ConflictKind, Vec<Lines>),
+}
+
+/// Everything that differs, in tree order, and what the layer below keeps out of sight.
+#[derive(Default)]
+pub(super) struct Compared<'a> {
+    pub(super) findings: Vec<Finding<'a>>,
+    pub(super) left_out: Vec<RelPathBuf>,
+}
+
+/// Compares an Overlay with the layer below as it is now.
+pub(super) struct Compare<'a> {
+    pub(super) call: &'a Call<'a>,
+    pub(super) seen: &'a Overlaid<'a>,
+    pub(super) below: &'a View,
+}
+
+impl<'a> Compare<'a> {
+    pub(super) fn run(&self, rows: &[OwnRow]) -> Result<Compared<'a>> {
+        let mut run = Run { compare: self, own: HashSet::new(), done: Compared::default(), made_way: Vec::new() };
+        let mut asked = Vec::with_capacity(rows.len());
+        for own in rows {
+            let path = own.path()?;
+            run.own.insert(path.clone());
+            asked.push((path, Overlaid::ours(own), own.row.kind));
+        }
+        asked.extend(self.seen.let_go()?.into_iter().map(|(path, ours)| (path, ours, RowKind::Whiteout)));
+        asked.sort_by(|(a, ..), (b, ..)| tree_order(a.as_str(), b.as_str()));
+        for (path, ours, kind) in asked {
+            self.call.tick(1)?;
+            if self.below.shows(path.as_rel()) {
+                run.judge(path, ours, kind == RowKind::OpaqueDir)?;
+            } else if kind != RowKind::Whiteout {
+                run.leave_out(path);
+            }
+        }
+        let mut done = run.done;
+        done.findings.sort_by(|a, b| tree_order(a.path.as_str(), b.path.as_str()));
+        Ok(done)
+    }
+
+    /// The whole content of a file.
+    pub(super) fn content(&self, path: RelPath<'_>, thing: &Thing<'_>) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.seen.read(path, thing, 0..u64::MAX, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn same(&self, path: RelPath<'_>, a: &Thing<'_>, b: &Thing<'_>) -> Result<bool> {
+        if a.kind() != b.kind() {
+            return Ok(false);
+        }
+        match a.kind() {
+            Some(Kind::File) => Ok(a.is_surely(b) || (a.len() == b.len() && self.same_bytes(path, a, b)?)),
+            Some(Kind::Link) => Ok(a.is_surely(b) || self.seen.leads_to(path, a)? == self.seen.leads_to(path, b)?),
+            None | Some(Kind::Dir | Kind::Special) => Ok(true),
+        }
+    }
+
+    fn same_bytes(&self, path: RelPath<'_>, a: &Thing<'_>, b: &Thing<'_>) -> Result<bool> {
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        let mut at = 0;
+        while at < a.len() {
+            self.call.tick(1)?;
+            left.clear();
+            right.clear();
+            self.seen.read(path, a, at..at + STEP, &mut left)?;
+            self.seen.read(path, b, at..at + STEP, &mut right)?;
+            if left != right {
+                return Ok(false);
+            }
+            at += STEP;
+        }
+        Ok(true)
+    }
+
+    /// What both changed, each in its own way.
+    fn both(&self, path: RelPath<'_>, base: &Thing<'_>, ours: &Thing<'_>, theirs: &Thing<'_>) -> Result<Verdict> {
+        let kind = match (base.kind(), ours.kind(), theirs.kind()) {
+            (Some(Kind::File), Some(Kind::File), Some(Kind::File)) => return self.merge(path, base, ours, theirs),
+            (_, None, Some(_)) => ConflictKind::DeletedHereChangedBelow,
+            (_, Some(_), None) => ConflictKind::DeletedBelowChangedHere,
+            (_, here, below) if here != below => ConflictKind::KindClash,
+            (None, ..) => ConflictKind::AddedOnBothSides,
+            _ => ConflictKind::BothChanged,
+        };
+        Ok(Verdict::Clash(kind, Vec::new()))
+    }
+
+    fn merge(&self, path: RelPath<'_>, base: &Thing<'_>, ours: &Thing<'_>, theirs: &Thing<'_>) -> Result<Verdict> {
+        if [base, ours, theirs].iter().any(|thing| thing.len() > MAX_MERGED) {
+            return Ok(Verdict::Clash(ConflictKind::BothChanged, Vec::new()));
+        }
+        let [base, ours, theirs] = [base, ours, theirs].map(|thing| self.content(path, thing));
+        Ok(match text::merge(&base?, &ours?, &theirs?) {
+            Merged::Clean(bytes) => Verdict::Merged(bytes),
+            Merged::Clash(lines) => Verdict::Clash(ConflictKind::BothChanged, lines),
+            Merged::NoText => Verdict::Clash(ConflictKind::BothChangedBinary, Vec::new()),
+        })
+    }
+
+    /// What the layer below shows in a directory, by path and kind of name.
+    fn entries(&self, dir: RelPath<'_>, depth: Option<u32>) -> Result<Vec<(String, bool)>> {
+        let mut entries = Vec::new();
+        let walk = Walk { depth, ..Walk::default() };
+        self.below.walk(self.call, dir, &walk, &mut |entry| {
+            entries.push((entry.path.to_owned(), entry.plain));
+            ControlFlow::Continue(())
+        })?;
+        Ok(entries)
+    }
+}
+
+/// A comparison while it goes on.
+struct Run<'c, 'a> {
+    compare: &'c Compare<'a>,
+    /// Paths with a row of their own.
+    own: HashSet<RelPathBuf>,
+    done: Compared<'a>,
+    /// Where something that is no directory below makes way for one.
+    made_way: Vec<RelPathBuf>,
+}
+
+impl<'a> Run<'_, 'a> {
+    fn judge(&mut self, path: RelPathBuf, ours: Thing<'a>, opaque: bool) -> Result<()> {
+        let compare = self.compare;
+        let at = path.as_rel();
+        if self.in_a_clash(at) {
+            return Ok(());
+        }
+        let theirs = Thing::seen(compare.call, compare.below, at)?;
+        if compare.same(at, &ours, &theirs)? {
+            return if opaque { self.judge_covered(at) } else { Ok(()) };
+        }
+        let base = compare.seen.ancestor(at)?;
+        if compare.same(at, &ours, &base)? {
+            return Ok(());
+        }
+        let verdict = if compare.same(at, &base, &theirs)? {
+            self.take(at, &ours, &theirs)?
+        } else {
+            compare.both(at, &base, &ours, &theirs)?
+        };
+        // Both sides had come to the same before, and only the layer below went on.
+        if let Verdict::Merged(bytes) = &verdict
+            && bytes.len() as u64 == theirs.len()
+            && *bytes == compare.content(at, &theirs)?
+        {
+            return Ok(());
+        }
+        self.done.findings.push(Finding { path, ours, theirs, verdict });
+        Ok(())
+    }
+
+    /// Only the Overlay changed it.
+    fn take(&mut self, at: RelPath<'_>, ours: &Thing<'a>, theirs: &Thing<'a>) -> Result<Verdict> {
+        match (ours.kind(), theirs.kind()) {
+            (Some(Kind::Link | Kind::Special), _) => return Ok(clash(ConflictKind::CannotBeApplied)),
+            (Some(_), None) if !self.way_is_free(at)? => return Ok(clash(ConflictKind::KindClash)),
+            (Some(Kind::Dir), Some(_)) => self.made_way.push(at.to_buf()),
+            (_, Some(Kind::Dir)) => self.judge_removed(at)?,
+            _ => {}
+        }
+        Ok(Verdict::Take)
+    }
+
+    /// Is there nothing but directories on the way to a path below, or what makes way?
+    fn way_is_free(&self, at: RelPath<'_>) -> Result<bool> {
+        for above in at.ancestors().skip(1) {
+            if self.made_way.iter().any(|made| made.as_rel() == above) {
+                return Ok(true);
+            }
+            match Thing::seen(self.compare.call, self.compare.below, above)?.kind() {
+                None => {}
+                Some(Kind::Dir) => return Ok(true),
+                Some(_) => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Everything below a directory that goes: it goes too, unless it is not what it was.
+    fn judge_removed(&mut self, dir: RelPath<'_>) -> Result<()> {
+        let compare = self.compare;
+        for (name, plain) in compare.entries(dir, None)? {
+            compare.call.tick(1)?;
+            let Some(path) = RelPathBuf::parse(&name).ok().filter(|_| plain) else {
+                // No change can name it, so the directory cannot go.
+                let path = dir.to_buf();
+                let (ours, theirs) = (Thing::Absent, Thing::seen(compare.call, compare.below, dir)?);
+                let verdict = clash(ConflictKind::CannotBeApplied);
+                self.done.findings.push(Finding { path, ours, theirs, verdict });
+                continue;
+            };
+            if self.in_a_clash(path.as_rel()) {
+                continue;
+            }
+            let theirs = Thing::seen(compare.call, compare.below, path.as_rel())?;
+            let base = compare.seen.ancestor(path.as_rel())?;
+            let verdict = if theirs.kind().is_none() {
+                continue;
+            } else if base.kind().is_none() {
+                clash(ConflictKind::AddedInDeletedDirectory)
+            } else if compare.same(path.as_rel(), &base, &theirs)? {
+                Verdict::Take
+            } else {
+                clash(ConflictKind::DeletedHereChangedBelow)
+            };
+            self.done.findings.push(Finding { path, ours: Thing::Absent, theirs, verdict });
+        }
+        Ok(())
+    }
+
+    /// What a directory of the Overlay's own keeps from showing through: what was there when it was covered was
+    /// removed; what came later is none of the Overlay's doing.
+    fn judge_covered(&mut self, dir: RelPath<'_>) -> Result<()> {
+        for (name, plain) in self.compare.entries(dir, Some(1))? {
+            let Some(path) = RelPathBuf::parse(&name).ok().filter(|_| plain) else { continue };
+            if !self.own.contains(&path) && self.compare.seen.ancestor(path.as_rel())?.kind().is_some() {
+                self.judge(path, Thing::Absent, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn in_a_clash(&self, at: RelPath<'_>) -> bool {
+        let clashes = |finding: &Finding<'_>| matches!(finding.verdict, Verdict::Clash(..));
+        self.done.findings.iter().any(|finding| clashes(finding) && at.is_within(finding.path.as_rel()))
+    }
+
+    fn leave_out(&mut self, path: RelPathBuf) {
+        let within = |last: &RelPathBuf| path.as_rel().is_within(last.as_rel());
+        if !self.done.left_out.last().is_some_and(within) {
+            self.done.left_out.push(path);
+        }
+    }
+}
+
+fn clash(kind: ConflictKind) -> Verdict {
+    Verdict::Clash(kind, Vec::new())
+}

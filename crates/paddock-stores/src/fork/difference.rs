@@ -1,0 +1,299 @@
+//! What applying an Overlay would do to the layer below, for people and for programs.
+//!
+//! A path where both sides changed a text shows what the merged text would change; one in conflict shows what the
+//! Overlay holds against what is below, and says so. Contents of binary and very large files are not shown.
+
+use std::fmt::{self, Write as _};
+
+use paddock_core::{Call, Kind, RelPathBuf, Result, View, visible};
+use serde::Serialize;
+
+use super::compare::{Compare, Finding, Verdict};
+use super::merge::as_text;
+use super::text;
+use crate::virtual_store::{Thing, VirtualStore};
+
+/// The largest file whose lines are shown.
+const MAX_SHOWN: u64 = 4 * 1024 * 1024;
+
+/// One path that an Overlay changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// Where, relative to the Workspace.
+    #[serde(serialize_with = "as_text")]
+    pub path: RelPathBuf,
+    /// How.
+    pub change: DifferenceKind,
+    /// What is below now.
+    pub before: Option<Shape>,
+    /// What it becomes.
+    pub after: Option<Shape>,
+    /// What can be shown of it.
+    pub detail: Detail,
+    /// Does it contradict a change that was made below?
+    pub conflict: bool,
+}
+
+/// How a path changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DifferenceKind {
+    /// It is new.
+    Added,
+    /// Its content changes.
+    Changed,
+    /// It goes.
+    Removed,
+    /// It becomes something else: a directory instead of a file.
+    KindChanged,
+}
+
+/// What kind of thing it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// A file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A pipe, a device or a socket.
+    Special,
+}
+
+impl Shape {
+    fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::File => Self::File,
+            Kind::Dir => Self::Directory,
+            Kind::Link => Self::Link,
+            Kind::Special => Self::Special,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Directory => "directory",
+            Self::Link => "link",
+            Self::Special => "special file",
+        }
+    }
+}
+
+/// What can be shown of a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Detail {
+    /// There is no content: directories.
+    Nothing,
+    /// Lines.
+    Text {
+        /// How many are new.
+        added: u64,
+        /// How many go.
+        removed: u64,
+        /// The hunks of a unified diff, without its header.
+        hunks: String,
+    },
+    /// No text.
+    Binary {
+        /// Bytes before.
+        before: u64,
+        /// Bytes after.
+        after: u64,
+    },
+    /// Too large for being compared line by line.
+    Large {
+        /// Bytes before.
+        before: u64,
+        /// Bytes after.
+        after: u64,
+    },
+    /// Where a link leads, relative to the Workspace; nothing for what is no link or leads out of it.
+    Link {
+        /// Before.
+        before: String,
+        /// After.
+        after: String,
+    },
+}
+
+/// What an Overlay changes of the layer below, in tree order.
+pub fn differences(call: &Call<'_>, upper: &VirtualStore, below: &View) -> Result<Vec<Difference>> {
+    upper.overlaid(call, |seen| {
+        let compare = Compare { call, seen, below };
+        let compared = compare.run(&seen.own_rows()?)?;
+        compared.findings.iter().map(|finding| difference(&compare, finding)).collect()
+    })
+}
+
+fn difference(compare: &Compare<'_>, finding: &Finding<'_>) -> Result<Difference> {
+    let Finding { path, ours, theirs, verdict } = finding;
+    let change = match (theirs.kind(), ours.kind()) {
+        (None, _) => DifferenceKind::Added,
+        (_, None) => DifferenceKind::Removed,
+        (before, after) if before == after => DifferenceKind::Changed,
+        _ => DifferenceKind::KindChanged,
+    };
+    Ok(Difference {
+        path: path.clone(),
+        change,
+        before: theirs.kind().map(Shape::of),
+        after: ours.kind().map(Shape::of),
+        detail: detail(compare, finding)?,
+        conflict: matches!(verdict, Verdict::Clash(..)),
+    })
+}
+
+fn detail(compare: &Compare<'_>, finding: &Finding<'_>) -> Result<Detail> {
+    let Finding { path, ours, theirs, verdict } = finding;
+    let at = path.as_rel();
+    let kinds = [theirs.kind(), ours.kind()];
+    if kinds.contains(&Some(Kind::Link)) {
+        let target = |thing: &Thing<'_>| match thing.kind() {
+            Some(Kind::Link) => compare.seen.leads_to(at, thing),
+            _ => Ok(String::new()),
+        };
+        return Ok(Detail::Link { before: target(theirs)?, after: target(ours)? });
+    }
+    if !kinds.contains(&Some(Kind::File)) {
+        return Ok(Detail::Nothing);
+    }
+    let len = |thing: &Thing<'_>| if thing.kind() == Some(Kind::File) { thing.len() } else { 0 };
+    let merged = match verdict {
+        Verdict::Merged(bytes) => Some(bytes),
+        _ => None,
+    };
+    let (before, after) = (len(theirs), merged.map_or(len(ours), |bytes| bytes.len() as u64));
+    if before.max(after) > MAX_SHOWN {
+        return Ok(Detail::Large { before, after });
+    }
+    let content = |thing: &Thing<'_>| match thing.kind() {
+        Some(Kind::File) => compare.content(at, thing),
+        _ => Ok(Vec::new()),
+    };
+    let old = content(theirs)?;
+    let shown = match merged {
+        Some(bytes) => text::show(&old, bytes),
+        None => text::show(&old, &content(ours)?),
+    };
+    Ok(match shown {
+        Some(shown) => Detail::Text { added: shown.added, removed: shown.removed, hunks: shown.hunks },
+        None => Detail::Binary { before, after },
+    })
+}
+
+/// All of them as one unified diff. Names are escaped; what has no lines is told in a line of its own.
+pub fn unified(differences: &[Difference]) -> String {
+    let mut out = String::new();
+    for difference in differences {
+        // Writing into a text cannot fail.
+        let _ = write_unified(&mut out, difference);
+    }
+    out
+}
+
+fn write_unified(out: &mut String, difference: &Difference) -> fmt::Result {
+    let path = visible(difference.path.as_str());
+    if difference.conflict {
+        writeln!(out, "conflict {path}")?;
+    }
+    let what = match (difference.change, difference.before, difference.after) {
+        (DifferenceKind::KindChanged, Some(before), Some(after)) => {
+            format!("{} {path} becomes a {}", before.name(), after.name())
+        }
+        (DifferenceKind::Removed, Some(shape), _) => format!("removed {} {path}", shape.name()),
+        (DifferenceKind::Added, _, Some(shape)) => format!("added {} {path}", shape.name()),
+        _ => format!("changed {path}"),
+    };
+    match &difference.detail {
+        Detail::Text { hunks, .. } if !hunks.is_empty() => {
+            if difference.change == DifferenceKind::KindChanged {
+                writeln!(out, "{what}")?;
+            }
+            let side = |shape, letter: &str| match shape {
+                Some(Shape::File) => format!("{letter}/{path}"),
+                _ => "/dev/null".to_owned(),
+            };
+            writeln!(out, "--- {}\n+++ {}", side(difference.before, "a"), side(difference.after, "b"))?;
+            out.push_str(hunks);
+            if !hunks.ends_with('\n') {
+                out.push('\n');
+            }
+            Ok(())
+        }
+        Detail::Text { .. } | Detail::Nothing => writeln!(out, "{what}"),
+        Detail::Binary { before, after } => writeln!(out, "{what} (binary, {before} to {after} bytes)"),
+        Detail::Large { before, after } => writeln!(out, "{what} (too large to show, {before} to {after} bytes)"),
+        Detail::Link { before, after } => writeln!(out, "{what} ({} to {})", leads(before), leads(after)),
+    }
+}
+
+fn leads(place: &str) -> String {
+    if place.is_empty() { "nothing".to_owned() } else { visible(place) }
+}
+
+/// The numbers of a diff.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Stat {
+    /// One for each path.
+    pub rows: Vec<StatRow>,
+    /// Lines that are new.
+    pub added: u64,
+    /// Lines that go.
+    pub removed: u64,
+}
+
+/// The numbers of one path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StatRow {
+    /// Where, relative to the Workspace.
+    pub path: String,
+    /// How it changes.
+    pub change: DifferenceKind,
+    /// Lines that are new; nothing where lines are not counted.
+    pub added: Option<u64>,
+    /// Lines that go; nothing where lines are not counted.
+    pub removed: Option<u64>,
+    /// Does it contradict a change that was made below?
+    pub conflict: bool,
+}
+
+/// Counts a diff.
+pub fn stat(differences: &[Difference]) -> Stat {
+    let mut stat = Stat::default();
+    for difference in differences {
+        let (added, removed) = match difference.detail {
+            Detail::Text { added, removed, .. } => (Some(added), Some(removed)),
+            _ => (None, None),
+        };
+        stat.added += added.unwrap_or(0);
+        stat.removed += removed.unwrap_or(0);
+        let (path, change, conflict) = (difference.path.as_str().to_owned(), difference.change, difference.conflict);
+        stat.rows.push(StatRow { path, change, added, removed, conflict });
+    }
+    stat
+}
+
+impl fmt::Display for Stat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for row in &self.rows {
+            let sign = match row.change {
+                DifferenceKind::Added => 'A',
+                DifferenceKind::Changed => 'M',
+                DifferenceKind::Removed => 'D',
+                DifferenceKind::KindChanged => 'T',
+            };
+            write!(f, "{sign} {}", visible(&row.path))?;
+            if let (Some(added), Some(removed)) = (row.added, row.removed) {
+                write!(f, " | +{added} -{removed}")?;
+            }
+            writeln!(f, "{}", if row.conflict { " (conflict)" } else { "" })?;
+        }
+        let paths = self.rows.len();
+        let s = if paths == 1 { "" } else { "s" };
+        writeln!(f, "{paths} path{s} changed, {} lines added, {} removed", self.added, self.removed)
+    }
+}

@@ -1,0 +1,215 @@
+//! Texts, line by line: three merged into one, and two shown side by side.
+//!
+//! Merging works on bytes, so that every encoding in which a line feed is one byte keeps each byte, line endings
+//! included. UTF-16 goes through text and back, which is exact. Texts of different encodings are never mixed.
+
+use similar::{ChangeTag, DiffableStr, TextDiff, TextMerge};
+
+use paddock_core::TextKind;
+
+use super::merge::Lines;
+
+/// The largest file that is merged line by line.
+pub(super) const MAX_MERGED: u64 = 16 * 1024 * 1024;
+
+/// What came of merging three contents.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Merged {
+    Clean(Vec<u8>),
+    /// Where they contradict each other.
+    Clash(Vec<Lines>),
+    /// They are no texts, or not in one encoding.
+    NoText,
+}
+
+/// Merges what two sides made of a text.
+pub(super) fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Merged {
+    let sides = [base, ours, theirs];
+    let Some(kind) = common_kind(&sides) else { return Merged::NoText };
+    if kind.unit() == 1 {
+        return merge_lines(base, ours, theirs);
+    }
+    let [Some(base), Some(ours), Some(theirs)] = sides.map(Utf16::decode) else { return Merged::NoText };
+    match merge_lines(base.text.as_str(), ours.text.as_str(), theirs.text.as_str()) {
+        Merged::Clean(bytes) => {
+            String::from_utf8(bytes).map_or(Merged::NoText, |text| Merged::Clean(ours.encode(&text)))
+        }
+        other => other,
+    }
+}
+
+/// The one encoding of several contents. Plain ASCII goes with any in which a character is a byte.
+fn common_kind(sides: &[&[u8]]) -> Option<TextKind> {
+    let mut common = None;
+    for side in sides {
+        let kind = TextKind::of(side);
+        if kind == TextKind::Binary {
+            return None;
+        }
+        if kind == TextKind::Utf8 && side.is_ascii() {
+            continue;
+        }
+        if common.is_some_and(|common| common != kind) {
+            return None;
+        }
+        common = Some(kind);
+    }
+    let kind = common.unwrap_or(TextKind::Utf8);
+    let wide = |side: &&[u8]| TextKind::of(side).unit() == kind.unit();
+    sides.iter().all(wide).then_some(kind)
+}
+
+fn merge_lines<T: DiffableStr + ?Sized>(base: &T, ours: &T, theirs: &T) -> Merged {
+    let merge = TextMerge::configure().merge_lines::<_, _, _, T>(base, ours, theirs);
+    let lines = |region: &similar::MergeRegion| Lines {
+        base: region.base_range(),
+        here: region.ours_range(),
+        below: region.theirs_range(),
+    };
+    if merge.is_conflicted() {
+        return Merged::Clash(merge.conflicts().map(lines).collect());
+    }
+    let mut out: Vec<u8> = Vec::new();
+    for region in merge.regions() {
+        let theirs_only = region.resolution() == similar::MergeResolution::Theirs;
+        let range = if theirs_only { region.theirs_range() } else { region.ours_range() };
+        for index in range {
+            let line = if theirs_only { merge.theirs_line(index) } else { merge.ours_line(index) };
+            let Some(line) = line else { return Merged::NoText };
+            // The last line of one side, without an end, is not the last of both: glued together they would be another.
+            if !out.is_empty() && !matches!(out.last(), Some(b'\n' | b'\r')) {
+                return Merged::Clash(vec![lines(region)]);
+            }
+            out.extend_from_slice(line.as_bytes());
+        }
+    }
+    Merged::Clean(out)
+}
+
+/// UTF-16 with its byte order mark.
+struct Utf16 {
+    text: String,
+    big: bool,
+}
+
+impl Utf16 {
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let big = bytes.starts_with(b"\xfe\xff");
+        let pairs = bytes.chunks_exact(2);
+        if !pairs.remainder().is_empty() {
+            return None;
+        }
+        let unit = |pair: &[u8]| {
+            let pair = [pair[0], pair[1]];
+            if big { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) }
+        };
+        let text = char::decode_utf16(pairs.map(unit)).collect::<Result<String, _>>().ok()?;
+        Some(Self { text, big })
+    }
+
+    fn encode(&self, text: &str) -> Vec<u8> {
+        let units = text.encode_utf16();
+        if self.big { units.flat_map(u16::to_be_bytes).collect() } else { units.flat_map(u16::to_le_bytes).collect() }
+    }
+}
+
+/// Two texts side by side.
+pub(super) struct Shown {
+    pub(super) added: u64,
+    pub(super) removed: u64,
+    /// The hunks, without a header.
+    pub(super) hunks: String,
+}
+
+/// Shows what became of a text; nothing where one side is none, or where the difference cannot be shown as text.
+pub(super) fn show(before: &[u8], after: &[u8]) -> Option<Shown> {
+    let [before, after] = [before, after].map(|bytes| TextKind::of(bytes).decode(bytes));
+    let (before, after) = (before?, after?);
+    if before == after && !before.is_empty() {
+        return None;
+    }
+    let diff = TextDiff::from_lines(before.as_str(), after.as_str());
+    let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count() as u64;
+    let (added, removed) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
+    Some(Shown { added, removed, hunks: diff.unified_diff().to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clean(base: &[u8], ours: &[u8], theirs: &[u8]) -> Vec<u8> {
+        match merge(base, ours, theirs) {
+            Merged::Clean(bytes) => bytes,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn changes_in_different_places_meet() {
+        let base = b"one\ntwo\nthree\nfour\nfive\n";
+        let merged = clean(base, b"ONE\ntwo\nthree\nfour\nfive\n", b"one\ntwo\nthree\nfour\nFIVE\n");
+        assert_eq!(merged, b"ONE\ntwo\nthree\nfour\nFIVE\n");
+        assert_eq!(clean(base, base, b"x\n"), b"x\n");
+        assert_eq!(clean(base, b"x\n", b"x\n"), b"x\n");
+    }
+
+    #[test]
+    fn every_byte_of_line_endings_and_encodings_stays() {
+        let base = b"one\r\ntwo\r\nthree\nfour\r\n";
+        let merged = clean(base, b"ONE\r\ntwo\r\nthree\nfour\r\n", b"one\r\ntwo\r\nthree\nFOUR\r\n");
+        assert_eq!(merged, b"ONE\r\ntwo\r\nthree\nFOUR\r\n");
+        let latin = |first: &str, last: &str| {
+            let text = format!("{first}\nStraße\nüber Größe\nund Öl\n{last}\n");
+            text.chars().map(|c| u8::try_from(c).unwrap()).collect::<Vec<u8>>()
+        };
+        assert_eq!(clean(&latin("a", "z"), &latin("Ä", "z"), &latin("a", "é")), latin("Ä", "é"));
+        let wide = |first: &str, last: &str| -> Vec<u8> {
+            let text = format!("\u{feff}{first}\r\nmiddle ਊ\r\n{last}\r\n");
+            text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+        };
+        assert_eq!(clean(&wide("a", "z"), &wide("日", "z"), &wide("a", "é")), wide("日", "é"));
+    }
+
+    #[test]
+    fn contradictions_are_named_by_their_lines() {
+        let clash = merge(b"a\nb\nc\n", b"a\nB\nc\n", b"a\nbb\nc\n");
+        assert_eq!(clash, Merged::Clash(vec![Lines { base: 1..2, here: 1..2, below: 1..2 }]));
+    }
+
+    #[test]
+    fn what_is_no_text_or_not_in_one_encoding_is_not_merged() {
+        assert_eq!(merge(b"a\0", b"b\0", b"c\0"), Merged::NoText);
+        assert_eq!(merge(b"a\n", b"b\n", b"c\0"), Merged::NoText);
+        let utf8 = "größe und straße\n".as_bytes();
+        let latin = b"a Gr\xf6\xdfe und Stra\xdfe, \xfcber allem\n";
+        assert_eq!(merge(b"plain\n", utf8, latin), Merged::NoText);
+        assert_eq!(merge(b"a\n", b"\xff\xfea\0\n\0", b"b\n"), Merged::NoText);
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_never_glued_to_another() {
+        for (base, ours, theirs) in [
+            (&b"a\nb"[..], &b"a\nb\nc"[..], &b"X\nb"[..]),
+            (b"a\n", b"a\nx", b"a\ny\n"),
+            (b"a\nb\n", b"a\nb\nx", b"a\n"),
+            (b"a\nb\nc\n", b"a\nb\nc", b"a\nb\nc\nd\n"),
+            (b"", b"x", b"y"),
+        ] {
+            if let Merged::Clean(bytes) = merge(base, ours, theirs) {
+                let known: Vec<&[u8]> = [base, ours, theirs].iter().flat_map(|t| t.split(|b| *b == b'\n')).collect();
+                assert!(bytes.split(|b| *b == b'\n').all(|line| known.contains(&line)), "{bytes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn lines_are_counted_and_shown() {
+        let shown = show(b"a\nb\n", b"a\nc\nd\n").unwrap();
+        assert_eq!((shown.added, shown.removed), (2, 1));
+        assert_eq!(shown.hunks, "@@ -1,2 +1,3 @@\n a\n-b\n+c\n+d\n");
+        assert!(show(b"a\0", b"b").is_none());
+        // The same when read, and yet not the same.
+        assert!(show(b"a\n", b"\xef\xbb\xbfa\n").is_none());
+    }
+}

@@ -1,0 +1,310 @@
+//! What an Overlay itself holds, and what it stood on when it covered a path.
+//!
+//! Each path has three states: what the Overlay holds (its row), what the layer below holds (the caller's View says),
+//! and the common ancestor of both. The ancestor is a note where one was written, else what a frozen layer shows. Notes
+//! are rows under a name that no path can have: written when a path is first covered over a layer that can change, and
+//! replaced by the Overlay's own rows once these were applied below. Nothing here changes what an agent sees.
+
+use std::ops::Range;
+
+use paddock_core::{Call, ErrorKind, Kind, LastName, Meta, RelPath, RelPathBuf, Result, Version, View, tree_order};
+
+use super::VirtualStore;
+use super::base::{Content, NewRow, Row, RowKind, Rows, RowsMut};
+use super::change::NOTES;
+use super::content;
+use super::layers::{Found, Layers, rel};
+use super::memory_base::join;
+
+const PAGE: usize = 1024;
+
+/// A row of an Overlay's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OwnRow {
+    key: String,
+    pub(crate) row: Row,
+}
+
+impl OwnRow {
+    pub(crate) fn path(&self) -> Result<RelPathBuf> {
+        rel(&self.key)
+    }
+}
+
+/// What is at a path on one of the three sides.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Thing<'v> {
+    #[default]
+    Absent,
+    /// A row: the Overlay's own, or a note.
+    Row(Row),
+    /// Something that a View shows.
+    Seen(Meta, &'v View),
+}
+
+impl<'v> Thing<'v> {
+    /// What a View shows at a path; nothing where something on the way is no directory.
+    pub(crate) fn seen(call: &Call<'_>, view: &'v View, path: RelPath<'_>) -> Result<Self> {
+        match view.stat(call, path) {
+            Ok(meta) => Ok(Self::Seen(meta, view)),
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::Link) => {
+                Ok(Self::Absent)
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    fn of_row(row: Row) -> Self {
+        if row.kind == RowKind::Whiteout { Self::Absent } else { Self::Row(row) }
+    }
+
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        match self {
+            Self::Absent => None,
+            Self::Row(row) => row.kind.shown(),
+            Self::Seen(meta, _) => Some(meta.kind),
+        }
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Self::Absent => 0,
+            Self::Row(row) => row.len,
+            Self::Seen(meta, _) => meta.len,
+        }
+    }
+
+    /// The version that the layer below knows it by.
+    pub(crate) fn version(&self) -> Option<Version> {
+        match self {
+            Self::Seen(meta, _) => Some(meta.version),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn mode(&self) -> Option<u32> {
+        match self {
+            Self::Absent => None,
+            Self::Row(row) => Some(row.mode),
+            Self::Seen(meta, _) => meta.mode,
+        }
+    }
+
+    /// Surely the same content, without a look at it.
+    pub(crate) fn is_surely(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Row(a), Self::Row(b)) => a.body.is_some() && a.body == b.body,
+            (Self::Seen(a, _), Self::Seen(b, _)) => a.version == b.version,
+            _ => false,
+        }
+    }
+}
+
+/// An Overlay at one moment.
+pub(crate) struct Overlaid<'a> {
+    layers: &'a Layers<'a>,
+    frozen: bool,
+}
+
+impl<'a> Overlaid<'a> {
+    /// Every row of its own, in tree order.
+    pub(crate) fn own_rows(&self) -> Result<Vec<OwnRow>> {
+        own_rows(self.layers.call, self.layers.rows, "")
+    }
+
+    /// What the Overlay holds by a row of its own.
+    pub(crate) fn ours(own: &OwnRow) -> Thing<'a> {
+        Thing::of_row(own.row.clone())
+    }
+
+    /// Paths without a row of their own that a note is about, and what shows through there: they were applied once,
+    /// and the Overlay let go of them since.
+    pub(crate) fn let_go(&self) -> Result<Vec<(RelPathBuf, Thing<'a>)>> {
+        let mut found = Vec::new();
+        let below = format!("{NOTES}/");
+        for noted in own_rows(self.layers.call, self.layers.rows, NOTES)? {
+            let path = rel(noted.key.strip_prefix(&below).unwrap_or(&noted.key))?;
+            let through = match self.layers.below_of(path.as_rel()) {
+                Err(e) if matches!(e.kind(), ErrorKind::NotADirectory | ErrorKind::Link) => None,
+                through => through?,
+            };
+            if through.is_none() || self.layers.rows.get(path.as_str())?.is_some() {
+                continue;
+            }
+            let ours = match self.layers.lower {
+                Some(lower) => Thing::seen(self.layers.call, lower, path.as_rel())?,
+                None => Thing::Absent,
+            };
+            found.push((path, ours));
+        }
+        Ok(found)
+    }
+
+    /// The common ancestor: what the layer below held when the path was first covered, or what both held when the
+    /// Overlay was last applied.
+    pub(crate) fn ancestor(&self, path: RelPath<'_>) -> Result<Thing<'a>> {
+        if let Some(note) = self.note(path)? {
+            return Ok(Thing::of_row(note));
+        }
+        for above in path.ancestors().skip(1) {
+            match self.note(above)?.map(|row| row.kind) {
+                None => {}
+                Some(RowKind::Dir) => break,
+                Some(_) => return Ok(Thing::Absent),
+            }
+        }
+        match self.layers.lower.filter(|_| self.frozen) {
+            Some(lower) => Thing::seen(self.layers.call, lower, path),
+            None => Ok(Thing::Absent),
+        }
+    }
+
+    fn note(&self, path: RelPath<'_>) -> Result<Option<Row>> {
+        self.layers.rows.get(&join(NOTES, path.as_str()))
+    }
+
+    /// Appends the bytes of a range of a file.
+    pub(crate) fn read(
+        &self,
+        path: RelPath<'_>,
+        thing: &Thing<'_>,
+        range: Range<u64>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        match thing {
+            Thing::Absent => Err(ErrorKind::NotFound.into()),
+            Thing::Row(row) => content::read(self.layers.rows, row, range, out),
+            Thing::Seen(_, view) => view.read(self.layers.call, path, range, out).map(|_| ()),
+        }
+    }
+
+    /// Where a link leads, as far as that can be told: a place in the Mount, nothing outside.
+    pub(crate) fn leads_to(&self, path: RelPath<'_>, link: &Thing<'_>) -> Result<String> {
+        match link {
+            Thing::Absent => Ok(String::new()),
+            Thing::Row(row) => {
+                let mut text = Vec::new();
+                content::read(self.layers.rows, row, 0..row.len, &mut text)?;
+                let text = String::from_utf8_lossy(&text).into_owned();
+                if text.is_empty() {
+                    return Ok(text);
+                }
+                let dir = path.split_last().map_or("", |(dir, _)| dir.as_str());
+                let way = if text.starts_with('/') { text.clone() } else { join(dir, &text) };
+                Ok(self.layers.resolve(&way, false).map_or(text, |place| place.as_str().to_owned()))
+            }
+            Thing::Seen(_, view) => {
+                Ok(view.resolve(self.layers.call, path, LastName::Follow).unwrap_or_default().as_str().to_owned())
+            }
+        }
+    }
+}
+
+impl VirtualStore {
+    /// Looks at an Overlay at one moment.
+    pub(crate) fn overlaid<T>(&self, call: &Call<'_>, mut look: impl FnMut(&Overlaid<'_>) -> Result<T>) -> Result<T> {
+        self.at(call, |layers| look(&Overlaid { layers, frozen: self.lower_is_frozen }))
+    }
+
+    /// Every path that has a row of its own, in tree order: over a View, just what differs from it.
+    pub fn own_rows(&self, call: &Call<'_>) -> Result<Vec<(RelPathBuf, RowKind)>> {
+        let rows = self.overlaid(call, |seen| seen.own_rows())?;
+        rows.iter().map(|own| Ok((own.path()?, own.row.kind))).collect()
+    }
+
+    /// The common ancestor of what an Overlay and the layer below hold at a path: what was below when the path was
+    /// first covered, or what the Overlay held when it was last applied. Nothing where that was no file.
+    pub fn covered(&self, call: &Call<'_>, path: RelPath<'_>) -> Result<Option<Vec<u8>>> {
+        self.overlaid(call, |seen| {
+            let ancestor = seen.ancestor(path)?;
+            if ancestor.kind() != Some(Kind::File) {
+                return Ok(None);
+            }
+            let mut bytes = Vec::new();
+            seen.read(path, &ancestor, 0..u64::MAX, &mut bytes)?;
+            Ok(Some(bytes))
+        })
+    }
+
+    /// These rows were applied below: from now on they are the common ancestor. Answers no, and changes nothing, when
+    /// the Overlay holds something else by now.
+    pub(crate) fn acknowledge(&self, call: &Call<'_>, applied: &[OwnRow]) -> Result<bool> {
+        let mut same = false;
+        self.base.write(call, &self.namespace, &mut |rows| {
+            same = own_rows(call, &*rows, "")? == applied;
+            if !same {
+                return Ok(());
+            }
+            rows.advance()?;
+            remove_notes(rows, NOTES)?;
+            for OwnRow { key, row } in applied {
+                let content = row.body.map_or(Content::None, Content::Shared);
+                let Row { kind, len, mode, modified, .. } = *row;
+                let note = NewRow { kind, len, mode, modified, content, version: Some(row.version) };
+                rows.put(&join(NOTES, key), &note, false)?;
+            }
+            Ok(())
+        })?;
+        Ok(same)
+    }
+}
+
+/// The rows below a key, in tree order. Directories have rows above what they hold, so that all are found.
+fn own_rows(call: &Call<'_>, rows: &dyn Rows, below: &str) -> Result<Vec<OwnRow>> {
+    let mut found = Vec::new();
+    let mut todo = vec![below.to_owned()];
+    while let Some(dir) = todo.pop() {
+        call.tick(1)?;
+        let mut after: Option<String> = None;
+        loop {
+            let page = rows.children(&dir, after.as_deref(), PAGE)?;
+            let full = page.len() == PAGE;
+            after = page.last().map(|(name, _)| name.clone());
+            for (name, row) in page {
+                let key = join(&dir, &name);
+                if row.kind.shown() == Some(Kind::Dir) {
+                    todo.push(key.clone());
+                }
+                found.push(OwnRow { key, row });
+            }
+            if !full {
+                break;
+            }
+        }
+    }
+    found.sort_by(|a, b| tree_order(&a.key, &b.key));
+    Ok(found)
+}
+
+/// What the layer below held at a path when it was covered, where it does not show through any more: what can change
+/// was noted, and what cannot is as it was.
+pub(super) fn kept_below(layers: &Layers<'_>, frozen: bool, path: RelPath<'_>) -> Result<Option<Found>> {
+    if frozen && let Some(lower) = layers.lower {
+        return match Thing::seen(layers.call, lower, path)? {
+            Thing::Seen(meta, _) => Ok(Some(Found::Lower(meta))),
+            _ => Ok(None),
+        };
+    }
+    let note = layers.rows.get(&join(NOTES, path.as_str()))?;
+    Ok(note.filter(|row| row.kind == RowKind::File).map(Found::Own))
+}
+
+/// Removes a note with all notes below it. Every note has notes of directories above it, or is at the top.
+pub(super) fn remove_notes(rows: &mut dyn RowsMut, key: &str) -> Result<()> {
+    let mut todo = vec![key.to_owned()];
+    while let Some(key) = todo.pop() {
+        if rows.get(&key)?.is_some() {
+            rows.remove(&key, false)?;
+        }
+        let mut after: Option<String> = None;
+        loop {
+            let page = rows.children(&key, after.as_deref(), PAGE)?;
+            todo.extend(page.iter().map(|(name, _)| join(&key, name)));
+            match page.last() {
+                Some((name, _)) if page.len() == PAGE => after = Some(name.clone()),
+                _ => break,
+            }
+        }
+    }
+    Ok(())
+}
