@@ -70,6 +70,17 @@ pub fn build(file: &ConfigFile, agent: &AgentName, host: &Host, ports: &Ports) -
     Ok(AgentPolicy { agent: agent.clone(), base, vfs })
 }
 
+/// The Workspaces of an agent as the file has them, without forks.
+pub(crate) fn plain(
+    file: &ConfigFile,
+    agent: &AgentName,
+    host: &Host,
+    ports: &Ports,
+) -> Result<Vec<Workspace>, ConfigError> {
+    let built = Built { file, host, ports }.workspaces(agent, file.agent(agent)?);
+    built.map_err(|problems| ConfigError::new(Arc::clone(file.source()), problems))
+}
+
 /// Looks whether every agent of a file can be built.
 ///
 /// # Errors
@@ -184,7 +195,7 @@ impl Built<'_> {
     fn overlay(&self, agent: &AgentName, table: &WorkspaceTable, built: &[Workspace]) -> Result<Workspace, Fault> {
         let lower = lower_of(table, built).ok_or_else(|| Fault::OverlayOnNothing(table.prefix.value.0.to_string()))?;
         let view = View::of(lower, built).ok_or_else(|| Fault::OverlayUnreadable(lower.prefix().to_string()))?;
-        let namespace = Namespace::new(["overlays", agent.as_str(), table.prefix.value.0.as_str()]);
+        let namespace = overlay_namespace(agent, &table.prefix.value.0);
         let store = VirtualStore::new(Arc::clone(&self.ports.base), namespace).over(view);
         let territory = store.territory();
         let mut hide = lower.names().hide_patterns().to_vec();
@@ -209,10 +220,11 @@ impl Built<'_> {
         let built = self.workspaces(&from, spec).ok()?;
         let source = built.iter().find(|workspace| workspace.prefix().as_str() == fork.source)?;
         let (store, _) = fork_store(&self.ports.base, fork, source, &built)?;
-        let prefix = LogicalPath::parse(&format!("/forks/{}", fork.name), &LogicalPath::top()).ok()?;
         let territory = store.territory();
-        let workspace = Workspace::new(prefix, AccessScope::ReadWrite, Mount::new(Arc::new(store), Some(territory)));
-        Some(workspace.with_names(source.names().clone()).with_origin(Origin::new(format!("fork {}", fork.name), 0)))
+        let mount = Mount::new(Arc::new(store), Some(territory));
+        let workspace = Workspace::new(fork_prefix(&fork.name)?, AccessScope::ReadWrite, mount);
+        let workspace = workspace.with_names(source.names().clone()).with_quota(source.quota());
+        Some(workspace.with_origin(Origin::new(format!("fork {}", fork.name), 0)))
     }
 
     fn hidden(&self, table: &WorkspaceTable) -> Vec<HidePattern> {
@@ -257,15 +269,33 @@ pub fn fork_store(
     all: &[Workspace],
 ) -> Option<(VirtualStore, View)> {
     let view = View::of(source, all)?;
-    let store = VirtualStore::new(Arc::clone(base), Namespace::new(["forks", fork.id.as_str()]));
+    let store = VirtualStore::new(Arc::clone(base), fork_namespace(fork));
     match (fork.frozen_at, namespace_of(source)) {
-        (Some(at), Some(namespace)) => {
+        (None, _) => Some((store.over(view.clone()), view)),
+        // Another Mount by now: the commit means nothing there.
+        (Some(_), namespace) if namespace.as_ref().map(Namespace::key) != fork.frozen_in => None,
+        (Some(at), namespace) => {
+            let namespace = namespace?;
             let below = VirtualStore::new(Arc::clone(base), namespace).frozen(Commit(at));
             let view = view.standing_on(Arc::new(below));
             Some((store.over_frozen(view.clone()), view))
         }
-        _ => Some((store.over(view.clone()), view)),
     }
+}
+
+/// Where the Workspace of a fork is.
+pub(crate) fn fork_prefix(name: &str) -> Option<LogicalPath> {
+    LogicalPath::parse(&format!("/forks/{name}"), &LogicalPath::top()).ok()
+}
+
+/// What a fork itself holds is in here.
+pub(crate) fn fork_namespace(fork: &ForkRecord) -> Namespace {
+    Namespace::new(["forks", fork.id.as_str()])
+}
+
+/// What an overlay itself holds is in here.
+pub(crate) fn overlay_namespace(agent: &AgentName, prefix: &LogicalPath) -> Namespace {
+    Namespace::new(["overlays", agent.as_str(), prefix.as_str()])
 }
 
 /// The namespace of a Workspace on a plain Virtual Store.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::call::Call;
-use crate::change::{Act, Applied, ChangeSet, Expect, Kept};
+use crate::change::{Act, Applied, ChangeSet, Expect, Kept, Usage};
 use crate::error::{ErrorKind, Result as StoreResult};
 use crate::path::{LogicalPath, RelPath};
 use crate::plan::{CarryStep, Outcome, Plan, Search, Work};
@@ -160,6 +160,15 @@ impl Vfs {
         let read = past.recall(call, &self.place(index, rel), kept, range.clone(), &mut bytes);
         let meta = read.map_err(|e| refusal(asked, e))?;
         Ok((bytes, meta))
+    }
+
+    /// What the Workspace at a prefix holds, for a person who looks at quotas; nothing where its Store does not count.
+    pub fn usage(&self, call: &Call<'_>, prefix: &LogicalPath) -> Result<Option<Usage>, Refused> {
+        let Some(workspace) = self.workspaces.iter().find(|workspace| workspace.prefix == *prefix) else {
+            return Err(Refused::Misuse { path: prefix.clone(), why: "no Workspace begins here" });
+        };
+        let counted = workspace.mount.store.versioned().map(|past| past.usage(call)).transpose();
+        counted.map_err(|e| refusal(prefix, e))
     }
 
     fn run_search(&self, call: &Call<'_>, asked: &LogicalPath, search: &Search) -> Result<Outcome, Refused> {

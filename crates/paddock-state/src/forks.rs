@@ -31,6 +31,9 @@ pub struct ForkRecord {
     /// The commit that it stands on, where the Store can hold on to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frozen_at: Option<u64>,
+    /// Whose commit that is: a Workspace may get another Mount later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frozen_in: Option<String>,
 }
 
 /// The file that lists a project's forks.
@@ -113,6 +116,7 @@ mod tests {
             agents: vec!["main".to_owned()],
             created: 1,
             frozen_at: None,
+            frozen_in: None,
         }
     }
 
