@@ -67,7 +67,8 @@ impl History {
     ) -> Result<bool, DbError> {
         let window = Window { after: row.seq, below: false, moves_only: true, ..Window::default() };
         let mut rows = self.touching(session, place, &window)?;
-        rows.retain(|newer| newer.call != row.call);
+        // A directory has no version; a file that moved had nothing below it.
+        rows.retain(|newer| newer.call != row.call && newer.version.is_none());
         Ok(!self.standing(session, &rows)?.is_empty())
     }
 

@@ -89,9 +89,11 @@ impl History {
         let mut conflicts = Vec::new();
         let mut alterations = Vec::new();
         let mut tidying = HashSet::new();
-        for (at, step) in steps.iter().enumerate() {
-            match today.look(step, &steps[..at])? {
+        let mut taken: Vec<&Step> = Vec::new();
+        for step in &steps {
+            match today.look(step, &taken)? {
                 Sight::Fit(expect) => {
+                    taken.push(step);
                     if step.back == Back::RemoveParent {
                         tidying.insert(alterations.len());
                     }
@@ -129,7 +131,7 @@ struct Today<'a> {
 }
 
 impl Today<'_> {
-    fn look(&mut self, step: &Step, earlier: &[Step]) -> Result<Sight> {
+    fn look(&mut self, step: &Step, earlier: &[&Step]) -> Result<Sight> {
         if step.back == Back::RemoveParent {
             let empties = step.now == step.place && self.empties(step, earlier)?;
             return Ok(if empties { Sight::Fit(Expect::Any) } else { Sight::Needless });
@@ -156,7 +158,7 @@ impl Today<'_> {
         Ok(Sight::Conflict(Box::new(self.conflict(step, path, now)?)))
     }
 
-    fn look_at_nothing(&mut self, step: &Step, now: Now, path: &LogicalPath, earlier: &[Step]) -> Result<bool> {
+    fn look_at_nothing(&mut self, step: &Step, now: Now, path: &LogicalPath, earlier: &[&Step]) -> Result<bool> {
         if self.is_moved_above(step)? {
             return Ok(false);
         }
@@ -171,7 +173,7 @@ impl Today<'_> {
         })
     }
 
-    fn look_at_directory(&self, step: &Step, now: Now, earlier: &[Step]) -> Result<bool> {
+    fn look_at_directory(&self, step: &Step, now: Now, earlier: &[&Step]) -> Result<bool> {
         if !matches!(now, Now::There(_)) {
             return Ok(false);
         }
@@ -191,9 +193,10 @@ impl Today<'_> {
     }
 
     /// Is the way free where a move goes back to?
-    fn arrives(&self, step: &Step, earlier: &[Step]) -> Result<bool> {
+    fn arrives(&self, step: &Step, earlier: &[&Step]) -> Result<bool> {
         let Back::MoveTo(home) = &step.back else { return Ok(true) };
-        if earlier.iter().any(|before| before.place == *home) {
+        let frees = |back: &Back| matches!(back, Back::Remove | Back::RemoveDir | Back::RemoveParent | Back::MoveTo(_));
+        if earlier.iter().any(|before| before.place == *home && frees(&before.back)) {
             return Ok(true);
         }
         let (path, _) = find(self.vfs, home, &step.row)?;
@@ -201,7 +204,7 @@ impl Today<'_> {
     }
 
     /// Does the directory hold nothing but what the earlier steps take away?
-    fn empties(&self, step: &Step, earlier: &[Step]) -> Result<bool> {
+    fn empties(&self, step: &Step, earlier: &[&Step]) -> Result<bool> {
         let Some((path, _)) = logical(self.vfs, &step.place, &step.row.spot.territory) else { return Ok(false) };
         // A file that stands there by now is not ours to remove.
         let Some(held) = self.held(&path).filter(|_| self.is_directory(&path)) else { return Ok(false) };

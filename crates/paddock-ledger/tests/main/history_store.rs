@@ -218,15 +218,18 @@ impl Store for KeepingStore {
         Ok(meta(node))
     }
 
-    fn walk(&self, _: &Call<'_>, at: &Place<'_>, _: &Walk<'_>, sink: EntrySink<'_>) -> Result<()> {
+    fn walk(&self, _: &Call<'_>, at: &Place<'_>, walk: &Walk<'_>, sink: EntrySink<'_>) -> Result<()> {
         let nodes = self.dump();
         let mut paths: Vec<&String> = nodes.keys().collect();
         paths.sort_by(|a, b| tree_order(a, b));
         for path in paths {
-            let below =
-                at.rel().is_here() || path.strip_prefix(at.rel().as_str()).is_some_and(|rest| rest.starts_with('/'));
+            let start = at.rel().as_str();
+            let rest = if start.is_empty() { Some(path.as_str()) } else { path.strip_prefix(&format!("{start}/")) };
+            let Some(rest) = rest else { continue };
+            let level = rest.split('/').count();
+            let near = walk.depth.is_none_or(|depth| level <= depth as usize);
             let kind = meta(&nodes[path]).kind;
-            if below && sink(Entry { path, kind, plain: true }) == ControlFlow::Break(()) {
+            if near && sink(Entry { path, kind, plain: true }) == ControlFlow::Break(()) {
                 break;
             }
         }

@@ -4,3 +4,9 @@
 #![allow(clippy::disallowed_methods)]
 
 mod audit;
+mod history;
+mod history_model;
+mod history_postgres;
+mod history_retention;
+mod history_store;
+mod history_world;
