@@ -10,7 +10,7 @@ use paddock_core::CallId;
 
 use super::error::AuditError;
 use super::row::Row;
-use super::storage::{Result, Storage, Tables};
+use super::storage::{BEFORE_ALL, Result, Storage, Tables};
 
 /// Rows read at once.
 const PAGE: usize = 512;
@@ -109,7 +109,7 @@ pub(super) fn tail(storage: &dyn Storage, filter: &Filter, n: usize) -> Result<V
 pub(super) fn export(storage: &dyn Storage, out: &mut dyn Write) -> Result<u64> {
     let mut written = 0;
     storage.read(&mut |tables| {
-        let mut after = (0, 0);
+        let mut after = BEFORE_ALL;
         loop {
             let page = tables.rows(after, PAGE)?;
             let Some(last) = page.last() else { return Ok(()) };

@@ -199,7 +199,6 @@ impl Tables for In<'_> {
 
     fn strays(&mut self) -> Result<u64> {
         let sql = "SELECT (SELECT count(*) FROM audit_row WHERE chain <= 0) \
-            + (SELECT count(*) FROM audit_row WHERE chain > 0 AND seq <= 0) \
             + (SELECT count(*) FROM audit_head WHERE chain < 0) + (SELECT count(*) FROM audit_register WHERE seq <= 0)";
         Ok(self.all(sql, (), |values| values.count())?.pop().map_or(0, |found| found.it))
     }

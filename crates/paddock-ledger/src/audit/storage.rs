@@ -12,6 +12,9 @@ use super::row::{Hash, Row};
 
 pub(super) type Result<T, E = AuditError> = std::result::Result<T, E>;
 
+/// Before the first row of the first chain. Chain 0 is the register and has no rows.
+pub(super) const BEFORE_ALL: (u64, u64) = (0, i64::MAX.cast_unsigned());
+
 /// Something read back from the database.
 #[derive(Debug, Clone)]
 pub(super) struct Found<T> {
@@ -61,7 +64,7 @@ pub(super) trait Tables {
     /// The last rows by time, the newest first.
     fn newest(&mut self, filter: &Filter, limit: usize) -> Result<Vec<Row>>;
 
-    /// How many rows, heads and entries are kept under numbers that none has, so that nothing above gives them.
+    /// How many rows, heads and entries are kept under numbers below those that are given, so that nothing else finds them.
     fn strays(&mut self) -> Result<u64>;
 
     fn enter(&mut self, entry: &Entry) -> Result<()>;

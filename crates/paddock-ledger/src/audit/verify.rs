@@ -11,7 +11,7 @@ use super::chain::{Entry, Event, Head, Link, Nonce, REGISTER};
 use super::key::AuditKey;
 use super::outside::{Look, Mark, Seen};
 use super::row::{Kind, Row};
-use super::storage::{Found, Result, SignedHead, Tables};
+use super::storage::{BEFORE_ALL, Found, Result, SignedHead, Tables};
 use super::walk::{Walk, Watched};
 use super::writer::Book;
 
@@ -290,7 +290,7 @@ impl Check<'_> {
             let head = heads.peek(|after| tables.heads(after.map_or(0, |last: &SignedHead| last.head.chain), PAGE))?;
             let head_chain = head.map(|found| found.it.head.chain);
             let row =
-                rows.peek(|after| tables.rows(after.map_or((0, 0), |last: &Row| (last.chain, last.seq)), PAGE))?;
+                rows.peek(|after| tables.rows(after.map_or(BEFORE_ALL, |last: &Row| (last.chain, last.seq)), PAGE))?;
             let row_chain = row.map(|found| found.it.chain);
             let opened_chain = next_opened(tables, &mut entries, self.key)?;
             let Some(chain) = [head_chain, row_chain, opened_chain].into_iter().flatten().min() else { break };
@@ -360,7 +360,7 @@ impl Check<'_> {
         let mut walk = Walk::new(self.key, place, &mut self.guesses, &mut self.findings, watched);
         loop {
             let next =
-                rows.peek(|after| tables.rows(after.map_or((0, 0), |last: &Row| (last.chain, last.seq)), PAGE))?;
+                rows.peek(|after| tables.rows(after.map_or(BEFORE_ALL, |last: &Row| (last.chain, last.seq)), PAGE))?;
             if next.is_none_or(|found| found.it.chain != chain) {
                 return Ok(walk.finish(head));
             }

@@ -184,7 +184,7 @@ impl Writer {
         book.storage.write(until, &mut |tables| {
             let mut tx = Tx { key: &book.key, tables, at };
             match this.still_ours(&mut tx)? {
-                Some(head) => tx.close(head),
+                Some(head) => tx.close(&head),
                 None => Ok(()),
             }
         })?;
@@ -239,16 +239,16 @@ impl Tx<'_> {
         Ok(Head::new(chain, nonce, self.key, self.at))
     }
 
-    fn close(&mut self, head: Head) -> Result<()> {
-        self.enter(Event::Closed, &head)?;
-        self.put(&Head { closed: true, ..head })
+    fn close(&mut self, head: &Head) -> Result<()> {
+        self.enter(Event::Closed, head)?;
+        self.put(&Head { closed: true, ..head.clone() })
     }
 
     fn close_silent(&mut self) -> Result<()> {
         let silence = i64::try_from(SILENCE.as_millis()).unwrap_or(i64::MAX);
         for found in self.tables.silent_heads(self.at.saturating_sub(silence), CLOSED_AT_ONCE)? {
             if let Some(head) = fitting(self.key, found) {
-                self.close(head)?;
+                self.close(&head)?;
             }
         }
         Ok(())
