@@ -14,8 +14,9 @@ pub mod fork;
 mod ignores;
 mod memory;
 mod physical;
+pub mod quota;
 pub mod search;
 pub mod virtual_store;
 
 pub use memory::MemoryStore;
-pub use physical::{Durability, HardLinks, PhysicalStore, TEMP_PREFIX};
+pub use physical::{COPY_CAP, Durability, HardLinks, KeptEntry, KeptPlace, PhysicalStore, TEMP_PREFIX};

@@ -46,7 +46,7 @@ pub mod writing;
 use std::fmt;
 use std::sync::Arc;
 
-use paddock_core::Store;
+use paddock_core::{Quota, Store};
 
 pub use world::{Space, World};
 
@@ -78,16 +78,38 @@ pub struct Capabilities {
     pub atomic_sets: bool,
 }
 
+/// What holds for every change of a case.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Conditions {
+    keep: bool,
+    quota: Quota,
+}
+
 /// Makes fresh Stores of one kind.
 pub struct Fixture {
     can: Capabilities,
+    conditions: Conditions,
     make: Box<dyn Fn() -> Box<dyn Fresh>>,
 }
 
 impl Fixture {
     /// A kind of Store: what it can, and how one is made.
     pub fn new(can: Capabilities, make: impl Fn() -> Box<dyn Fresh> + 'static) -> Self {
-        Self { can, make: Box::new(make) }
+        Self { can, conditions: Conditions::default(), make: Box::new(make) }
+    }
+
+    /// With every change asked to keep what it replaces.
+    #[must_use]
+    pub fn keeping(mut self) -> Self {
+        self.conditions.keep = true;
+        self
+    }
+
+    /// With this quota on every Workspace; one that no case comes near.
+    #[must_use]
+    pub fn within(mut self, quota: Quota) -> Self {
+        self.conditions.quota = quota;
+        self
     }
 
     /// What this kind of Store can.
@@ -116,7 +138,7 @@ impl Fixture {
         spaces: &[Space<'_>],
         wrap: impl FnMut(usize, Arc<dyn Store>) -> Arc<dyn Store>,
     ) -> World {
-        World::new(spaces, spaces.iter().map(|_| (self.make)()).collect(), wrap)
+        World::new(spaces, self.conditions, spaces.iter().map(|_| (self.make)()).collect(), wrap)
     }
 }
 

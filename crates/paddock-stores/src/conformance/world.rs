@@ -13,11 +13,12 @@ use std::time::{Duration, Instant};
 
 use paddock_core::{
     AccessScope, AgentName, Browse, Call, CallId, Cancel, DenyRule, Entries, ErrorKind, Expect, Found, GUARDED, Gate,
-    HidePattern, Hits, Kind, LogicalPath, Meta, Mount, NameRules, NoJournal, Operation, Origin, Outcome, Passed,
-    PathGlob, Permit, Plan, Refused, Replacement, Request, Risk, Search, Store, Version, Vfs, Workspace,
+    HidePattern, Hits, Journal, Kind, LogicalPath, Meta, Mount, NameRules, NoJournal, Operation, Origin, Outcome,
+    PartDone, Passed, PathGlob, Permit, Plan, Refused, Replacement, Request, Risk, Search, Store, Version, Vfs,
+    Workspace,
 };
 
-use super::Fresh;
+use super::{Conditions, Fresh};
 
 /// The most entries a listing brings back where a case does not say.
 const MANY: usize = 1_000_000;
@@ -58,6 +59,26 @@ impl Gate for Open {
     }
 }
 
+/// A Journal that wants everything kept, and forgets what it is told.
+struct KeepsAll;
+
+impl Journal for KeepsAll {
+    fn keeps(&self) -> bool {
+        true
+    }
+
+    fn begin(&self, _: &Call<'_>, _: &Plan) -> paddock_core::Result<()> {
+        Ok(())
+    }
+
+    fn part_done(&self, _: &Call<'_>, done: &PartDone<'_>) -> paddock_core::Result<()> {
+        assert_eq!(done.applied.changes.len(), done.set.changes().len(), "each change is told of");
+        Ok(())
+    }
+
+    fn end(&self, _: &Call<'_>, _: bool) {}
+}
+
 /// An agent's Workspaces on fresh Stores.
 pub struct World {
     fresh: Vec<Box<dyn Fresh>>,
@@ -70,22 +91,29 @@ pub struct World {
 impl World {
     pub(super) fn new(
         spaces: &[Space<'_>],
+        conditions: Conditions,
         fresh: Vec<Box<dyn Fresh>>,
         mut wrap: impl FnMut(usize, Arc<dyn Store>) -> Arc<dyn Store>,
     ) -> Self {
         let stores: Vec<Arc<dyn Store>> = fresh.iter().map(|fresh| fresh.store()).collect();
-        let vfs = vfs_of(spaces.iter().zip(&stores).enumerate().map(|(i, (space, store))| {
-            let store = wrap(i, Arc::clone(store));
-            let hide =
-                space.hide.iter().map(|text| HidePattern { text: (*text).to_owned(), origin: Origin::unknown() });
-            let names = NameRules::new(hide.collect(), &[], &[]).unwrap();
-            workspace(space.prefix, space.scope, &store).with_names(names)
-        }));
+        let vfs = vfs_of(
+            conditions,
+            spaces.iter().zip(&stores).enumerate().map(|(i, (space, store))| {
+                let store = wrap(i, Arc::clone(store));
+                let hide =
+                    space.hide.iter().map(|text| HidePattern { text: (*text).to_owned(), origin: Origin::unknown() });
+                let names = NameRules::new(hide.collect(), &[], &[]).unwrap();
+                workspace(space.prefix, space.scope, &store).with_names(names)
+            }),
+        );
         let unguard: Vec<String> = GUARDED.iter().map(|row| row.name.to_owned()).collect();
-        let behind = vfs_of(stores.iter().enumerate().map(|(i, store)| {
-            let names = NameRules::new(Vec::new(), &unguard, &[]).unwrap();
-            workspace(&format!("/{i}"), AccessScope::ReadWrite, store).with_names(names)
-        }));
+        let behind = vfs_of(
+            conditions,
+            stores.iter().enumerate().map(|(i, store)| {
+                let names = NameRules::new(Vec::new(), &unguard, &[]).unwrap();
+                workspace(&format!("/{i}"), AccessScope::ReadWrite, store).with_names(names)
+            }),
+        );
         Self { fresh, vfs, behind, agent: AgentName::main() }
     }
 
@@ -256,8 +284,10 @@ impl World {
     }
 }
 
-fn vfs_of(workspaces: impl Iterator<Item = Workspace>) -> Vfs {
-    Vfs::new(workspaces.collect(), Arc::new(Open), Arc::new(NoJournal)).unwrap()
+fn vfs_of(conditions: Conditions, workspaces: impl Iterator<Item = Workspace>) -> Vfs {
+    let workspaces = workspaces.map(|workspace| workspace.with_quota(conditions.quota)).collect();
+    let journal: Arc<dyn Journal> = if conditions.keep { Arc::new(KeepsAll) } else { Arc::new(NoJournal) };
+    Vfs::new(workspaces, Arc::new(Open), journal).unwrap()
 }
 
 fn workspace(prefix: &str, scope: AccessScope, store: &Arc<dyn Store>) -> Workspace {

@@ -4,32 +4,42 @@
 //! path is what was judged, and a directory that moved meanwhile has another. A change that finds
 //! this out starts again from its path.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::cell::RefCell;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use paddock_core::{
-    Act, Applied, AppliedChange, Call, Change, ChangeSet, ErrorKind, Expect, Kind, MAX_EDITED, RelPath, Replacement,
-    SNIFF, StoreError, edit, suited_to,
+    Act, Applied, AppliedChange, Before, Call, Change, ChangeSet, ErrorKind, Expect, Kind, RelPath, StoreError,
 };
-use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat};
+use rustix::fs::{AtFlags, Mode, RenameFlags, Stat};
 use rustix::io::Errno;
 
-use super::host::{
-    kind_of, meta_of, open_beneath, open_dir, open_file, read_into, same_content, same_inode, store_error,
-};
+use super::history::{Keeper, Taken};
+use super::host::{kind_of, meta_of, open_dir, same_inode, store_error};
 use super::lock::{DirLock, lock_dirs, outlast_writers};
-use super::replace::{Placed, Spot, place, stamp, write_all};
-use super::{Durability, HardLinks, PhysicalStore, TEMP_PREFIX};
+use super::meter::Meter;
+use super::replace::Spot;
+use super::{Durability, PhysicalStore, TEMP_PREFIX};
+use crate::quota::UsageDelta;
 
 /// How often a change starts again because somebody was faster.
 const TRIES: usize = 32;
 
 /// What came of one try; nothing when somebody was faster and it has to start again from the path.
-type Try<T> = Result<Option<T>, StoreError>;
+pub(super) type Try<T> = Result<Option<T>, StoreError>;
 
 /// Makes every change, in order.
 pub(super) fn apply(store: &PhysicalStore, call: &Call<'_>, set: &ChangeSet) -> Result<Applied, StoreError> {
-    let mut work = Work { store, call, mount: store.mount_for_change()? };
+    let keeper = store.history.as_ref().filter(|_| set.keeps()).map(|place| place.ready()).transpose()?;
+    let mut work = Work {
+        store,
+        call,
+        mount: store.mount_for_change()?,
+        keeps: set.keeps(),
+        keeper,
+        meter: Meter::new(store.usage_counter(), set.quota(), call.deadline),
+        made: RefCell::default(),
+    };
     let several = set.changes().len() > 1;
     let mut applied = Applied::default();
     for change in set.changes() {
@@ -38,24 +48,33 @@ pub(super) fn apply(store: &PhysicalStore, call: &Call<'_>, set: &ChangeSet) -> 
             Ok(done) => applied.changes.push(done),
             // One of many doomed paths that went away by itself is no reason to stop half-way.
             Err(e) if several && *change.act() == Act::Delete && *e.kind() == ErrorKind::NotFound => {
-                applied.changes.push(AppliedChange::default());
+                applied.changes.push(AppliedChange { before: Before::Absent, ..AppliedChange::default() });
             }
             Err(e) => return Err(e),
         }
     }
+    work.settle_kept(&applied)?;
     Ok(applied)
 }
 
-struct Work<'a> {
-    store: &'a PhysicalStore,
-    call: &'a Call<'a>,
+pub(super) struct Work<'a> {
+    pub(super) store: &'a PhysicalStore,
+    pub(super) call: &'a Call<'a>,
     mount: Arc<OwnedFd>,
+    pub(super) keeps: bool,
+    /// Where what is replaced goes, if it is kept.
+    pub(super) keeper: Option<Keeper>,
+    pub(super) meter: Meter<'a>,
+    /// How deep the directories lie that were made for the change at hand.
+    made: RefCell<Vec<usize>>,
 }
 
 impl Work<'_> {
     fn make(&mut self, change: &Change) -> Result<AppliedChange, StoreError> {
+        self.made.get_mut().clear();
         for _ in 0..TRIES {
-            if let Some(done) = self.try_to_make(change)? {
+            if let Some(mut done) = self.try_to_make(change)? {
+                done.parents = self.parents_made(change);
                 return Ok(done);
             }
             self.call.tick(0)?;
@@ -66,75 +85,42 @@ impl Work<'_> {
     }
 
     fn try_to_make(&self, change: &Change) -> Try<AppliedChange> {
-        let path = change.path();
+        let (path, expect) = (change.path(), change.expect());
         match change.act() {
-            Act::Write { content, mode } => self.write(path, content, *mode, change.expect()),
-            Act::Append { content } => self.append(path, content),
-            Act::Edit { edits } => self.edit(path, edits, change.expect()),
-            Act::MakeDir => self.make_dir(path),
-            Act::Move { to } => self.rename(path, to.as_rel()),
-            Act::Delete => self.delete(path),
-            Act::Restore { .. } | Act::Truncate { .. } => Err(ErrorKind::NotKept.into()),
+            Act::Write { content, mode } => self.write(path, content, *mode, expect),
+            Act::Append { content } => self.append(path, content, expect),
+            Act::Edit { edits } => self.edit(path, edits, expect),
+            Act::MakeDir => self.make_dir(path, expect),
+            Act::Move { to } => self.rename(path, to.as_rel(), expect),
+            Act::Delete => self.delete(path, expect),
+            Act::Restore { kept } => self.restore(path, kept, expect),
+            Act::Truncate { len } => self.truncate(path, *len, expect),
         }
     }
 
-    fn write(&self, path: RelPath<'_>, content: &[u8], mode: Option<u32>, expect: Expect) -> Try<AppliedChange> {
-        self.change_file(path, Parents::Create, |spot| {
-            let old = expected_file(spot, expect)?;
-            let placed = place(spot, old.as_ref(), content, mode, self.store.durability)?;
-            Ok(placed_change(&placed, old.is_none(), 0))
-        })
+    /// How many directories right above the path were made for this change. Those of an earlier try that went elsewhere
+    /// are not counted a second time.
+    fn parents_made(&self, change: &Change) -> usize {
+        let made = self.made.borrow();
+        let path = match change.act() {
+            Act::Move { to } => to.as_rel(),
+            _ => change.path(),
+        };
+        let depth = path.names().count();
+        (1..depth).rev().take_while(|above| made.contains(above)).count()
     }
 
-    fn edit(&self, path: RelPath<'_>, edits: &[Replacement], expect: Expect) -> Try<AppliedChange> {
-        self.change_file(path, Parents::MustExist, |spot| {
-            let old = expected_file(spot, expect)?.ok_or(ErrorKind::NotFound)?;
-            let Some(content) = self.whole_content(spot, &old)? else { return Ok(None) };
-            let (content, replacements) = edit(&content, edits)?;
-            let placed = place(spot, Some(&old), &content, None, self.store.durability)?;
-            Ok(placed_change(&placed, false, replacements))
-        })
-    }
-
-    fn append(&self, path: RelPath<'_>, content: &[u8]) -> Try<AppliedChange> {
-        self.change_file(path, Parents::Create, |spot| {
-            let Some(old) = expected_file(spot, Expect::Any)? else {
-                let placed = place(spot, None, content, None, self.store.durability)?;
-                return Ok(placed_change(&placed, true, 0));
-            };
-            if old.st_nlink > 1 {
-                // Writing in place would write through the other names too.
-                return self.append_to_copy(spot, &old, content);
-            }
-            append_in_place(spot, content, self.store.durability)
-        })
-    }
-
-    fn append_to_copy(&self, spot: Spot<'_>, old: &Stat, addition: &[u8]) -> Try<AppliedChange> {
-        let Some(mut content) = self.whole_content(spot, old)? else { return Ok(None) };
-        let addition = suited(&content, addition)?;
-        content.extend_from_slice(&addition);
-        let placed = place(spot, Some(old), &content, None, self.store.durability)?;
-        Ok(placed_change(&placed, false, 0))
-    }
-
-    /// All of a file's content; nothing when it is not the file that was looked at.
-    fn whole_content(&self, spot: Spot<'_>, old: &Stat) -> Try<Vec<u8>> {
-        let (file, stat) = open_file(spot.dir, spot.name).map_err(raced_link)?;
-        if self.store.hard_links == HardLinks::Deny && stat.st_nlink > 1 {
-            return Err(ErrorKind::HardLinked.into());
+    /// Syncs where things are kept, once for the whole set.
+    fn settle_kept(&self, applied: &Applied) -> Result<(), StoreError> {
+        let any = applied.changes.iter().any(|change| matches!(change.before, Before::Kept(_)));
+        match &self.keeper {
+            Some(keeper) if any && self.store.durability == Durability::Disk => keeper.settle(),
+            _ => Ok(()),
         }
-        let len = meta_of(&stat).len;
-        if len > MAX_EDITED as u64 {
-            return Err(ErrorKind::TooLarge { what: "the size of a file to edit", limit: MAX_EDITED as u64 }.into());
-        }
-        let mut content = Vec::new();
-        read_into(file.as_fd(), 0, len, &mut content)?;
-        Ok((same_content(&stat, old) && content.len() as u64 == len).then_some(content))
     }
 
     /// Changes one file under its directory's lock.
-    fn change_file(
+    pub(super) fn change_file(
         &self,
         path: RelPath<'_>,
         parents: Parents,
@@ -146,50 +132,81 @@ impl Work<'_> {
         act(Spot { dir: &dir, name })
     }
 
-    fn make_dir(&self, path: RelPath<'_>) -> Try<AppliedChange> {
-        let created = match open_dir(&self.mount, path.as_str()) {
-            Ok(_) => false,
-            Err(Errno::NOENT) => {
-                let Some(_) = self.dir(path, Parents::Create)? else { return Ok(None) };
-                true
+    fn make_dir(&self, path: RelPath<'_>, expect: Expect) -> Try<AppliedChange> {
+        match open_dir(&self.mount, path.as_str()) {
+            Ok(dir) => {
+                let stat = rustix::fs::fstat(&dir).map_err(store_error)?;
+                check(Some(&stat), expect)?;
+                return Ok(Some(AppliedChange { before: Before::Dir, ..AppliedChange::default() }));
             }
+            Err(Errno::NOENT) => check(None, expect)?,
             Err(Errno::NOTDIR) => return Err(ErrorKind::AlreadyExists.into()),
             Err(e) => return Err(raced_link(store_error(e))),
-        };
-        Ok(Some(AppliedChange { created, ..AppliedChange::default() }))
+        }
+        let Some(_) = self.dir(path, Parents::Create { bytes: 0, files: 0 })? else { return Ok(None) };
+        // Somebody else may have made it in the meantime, and those above it not.
+        let created = self.made.borrow().contains(&path.names().count());
+        let before = if created { Before::Absent } else { Before::Dir };
+        Ok(Some(AppliedChange { created, before, ..AppliedChange::default() }))
     }
 
-    fn rename(&self, from: RelPath<'_>, to: RelPath<'_>) -> Try<AppliedChange> {
+    fn rename(&self, from: RelPath<'_>, to: RelPath<'_>, expect: Expect) -> Try<AppliedChange> {
         let (from_path, from_name) = from.split_last().ok_or(ErrorKind::IsADirectory)?;
         let (to_path, to_name) = to.split_last().ok_or(ErrorKind::AlreadyExists)?;
         let Some(from_dir) = self.dir(from_path, Parents::MustExist)? else { return Ok(None) };
-        let Some(to_dir) = self.dir(to_path, Parents::Create)? else { return Ok(None) };
+        let Some(to_dir) = self.dir(to_path, Parents::Create { bytes: 0, files: 0 })? else { return Ok(None) };
         let Some(lock) = self.hold(&[(from_path, &from_dir), (to_path, &to_dir)])? else { return Ok(None) };
         let (from_spot, to_spot) = (Spot { dir: &from_dir, name: from_name }, Spot { dir: &to_dir, name: to_name });
+        if expect != Expect::Any {
+            check(from_spot.look()?.as_ref(), expect)?;
+        }
         rename_to_free_name(from_spot, to_spot)?;
         self.settle_dirs(&[&from_dir, &to_dir])?;
         let stat = to_spot.look()?;
         drop(lock);
+        let kind = stat.as_ref().map(kind_of);
         // A directory goes aside to be judged where nobody reaches it. Whoever did has to be done by then.
-        if to_name.starts_with(TEMP_PREFIX) && stat.as_ref().map(kind_of) == Some(Kind::Dir) {
+        if to_name.starts_with(TEMP_PREFIX) && kind == Some(Kind::Dir) {
             outlast_writers(self.call, &self.mount, to)?;
         }
         Ok(Some(AppliedChange {
             version: stat.map(|s| meta_of(&s).version),
             created: true,
+            before: if kind == Some(Kind::Dir) { Before::Dir } else { Before::Absent },
             ..AppliedChange::default()
         }))
     }
 
-    fn delete(&self, path: RelPath<'_>) -> Try<AppliedChange> {
+    fn delete(&self, path: RelPath<'_>, expect: Expect) -> Try<AppliedChange> {
         let (dir_path, name) = path.split_last().ok_or(ErrorKind::IsADirectory)?;
         let Some(dir) = self.dir(dir_path, Parents::MustExist)? else { return Ok(None) };
         let Some(_lock) = self.hold(&[(dir_path, &dir)])? else { return Ok(None) };
-        let stat = (Spot { dir: &dir, name }).look()?.ok_or(ErrorKind::NotFound)?;
-        let flags = if kind_of(&stat) == Kind::Dir { AtFlags::REMOVEDIR } else { AtFlags::empty() };
-        rustix::fs::unlinkat(&dir, name, flags).map_err(store_error)?;
+        let spot = Spot { dir: &dir, name };
+        let found = spot.look()?;
+        check(found.as_ref(), expect)?;
+        let stat = found.ok_or(ErrorKind::NotFound)?;
+        let room = self.meter.reserve(UsageDelta::between(Some(counted_len(&stat)), None))?;
+        let Some(before) = self.take_away(spot, &stat)? else { return Ok(None) };
+        room.used();
         self.settle_dirs(&[&dir])?;
-        Ok(Some(AppliedChange::default()))
+        Ok(Some(AppliedChange { before, ..AppliedChange::default() }))
+    }
+
+    /// Removes what was looked at, and tells what is left of it.
+    fn take_away(&self, spot: Spot<'_>, stat: &Stat) -> Try<Before> {
+        let unlink = |flags| rustix::fs::unlinkat(spot.dir, spot.name, flags).map_err(store_error);
+        match (kind_of(stat), &self.keeper) {
+            (Kind::Dir, _) => unlink(AtFlags::REMOVEDIR).map(|()| Some(Before::Dir)),
+            (Kind::File | Kind::Link, Some(keeper)) => match keeper.take(spot, stat, self.store.durability)? {
+                Taken::Kept(kept) => Ok(Some(Before::Kept(kept))),
+                Taken::Stays(before) => {
+                    unlink(AtFlags::empty()).inspect_err(|_| keeper.forget(&before))?;
+                    Ok(Some(before))
+                }
+                Taken::Raced => Ok(None),
+            },
+            _ => unlink(AtFlags::empty()).map(|()| Some(Before::Lost)),
+        }
     }
 
     /// Locks directories that were opened by these paths; nothing when a path leads elsewhere by now.
@@ -227,17 +244,23 @@ impl Work<'_> {
     /// name below a descriptor, and no link is ever followed.
     fn dir(&self, path: RelPath<'_>, parents: Parents) -> Try<OwnedFd> {
         match open_dir(&self.mount, path.as_str()) {
-            Err(Errno::NOENT) if parents == Parents::Create => {}
+            Err(Errno::NOENT) if parents != Parents::MustExist => {}
             opened => return opened.map(Some).map_err(store_error).map_err(raced_link),
         }
         let mut above: Vec<RelPath<'_>> = path.ancestors().collect();
         let mut dir = open_dir(&self.mount, "").map_err(store_error)?;
+        let mut first = true;
         while let Some((dir_path, name)) = above.pop().and_then(RelPath::split_last) {
             dir = match open_dir(&dir, name) {
-                Err(Errno::NOENT) => match self.make_and_open(dir_path, &dir, name)? {
-                    Some(made) => made,
-                    None => return Ok(None),
-                },
+                Err(Errno::NOENT) => {
+                    if std::mem::take(&mut first) {
+                        self.meter.room_for(parents.room(above.len() + 1))?;
+                    }
+                    match self.make_and_open(dir_path, &dir, name)? {
+                        Some(made) => made,
+                        None => return Ok(None),
+                    }
+                }
                 opened => opened.map_err(store_error).map_err(raced_link)?,
             };
         }
@@ -246,8 +269,13 @@ impl Work<'_> {
 
     fn make_and_open(&self, dir_path: RelPath<'_>, dir: &OwnedFd, name: &str) -> Try<OwnedFd> {
         let Some(_lock) = self.hold(&[(dir_path, dir)])? else { return Ok(None) };
+        let room = self.meter.reserve(UsageDelta::between(None, Some(0)))?;
         match rustix::fs::mkdirat(dir, name, Mode::from_raw_mode(0o777)) {
-            Ok(()) => self.settle_dirs(&[dir])?,
+            Ok(()) => {
+                room.used();
+                self.made.borrow_mut().push(dir_path.names().count() + 1);
+                self.settle_dirs(&[dir])?;
+            }
             Err(Errno::EXIST) => {}
             Err(e) => return Err(store_error(e)),
         }
@@ -276,80 +304,44 @@ fn rename_to_free_name(from: Spot<'_>, to: Spot<'_>) -> Result<(), StoreError> {
 
 /// What to do about missing directories.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Parents {
-    Create,
+pub(super) enum Parents {
+    /// They are made, for something of this size.
+    Create {
+        bytes: u64,
+        files: i64,
+    },
     MustExist,
 }
 
-/// The file at a spot, if it is what the change expects. Only a regular file is ever replaced.
-fn expected_file(spot: Spot<'_>, expect: Expect) -> Result<Option<Stat>, StoreError> {
-    let found = spot.look()?;
-    match (&found, expect) {
-        (Some(_), Expect::Absent) => return Err(ErrorKind::AlreadyExists.into()),
-        (None, Expect::Is(_)) => return Err(ErrorKind::Stale.into()),
-        (Some(stat), Expect::Is(version)) if meta_of(stat).version != version => return Err(ErrorKind::Stale.into()),
-        _ => {}
-    }
-    match found.as_ref().map(kind_of) {
-        None | Some(Kind::File) => Ok(found),
-        Some(Kind::Dir) => Err(ErrorKind::IsADirectory.into()),
-        Some(Kind::Special) => Err(ErrorKind::NotAFile.into()),
-        // Links were resolved when the change was planned, so this one is new.
-        Some(Kind::Link) => Err(ErrorKind::Stale.into()),
+impl Parents {
+    fn room(self, missing: usize) -> UsageDelta {
+        let dirs = UsageDelta { bytes: 0, files: i64::try_from(missing).unwrap_or(i64::MAX) };
+        match self {
+            Self::Create { bytes, files } => {
+                dirs.and(UsageDelta { bytes: i64::try_from(bytes).unwrap_or(i64::MAX), files })
+            }
+            Self::MustExist => dirs,
+        }
     }
 }
 
-/// Adds to the end of a file that has only this name. What was there is never moved, so that a log
-/// of any size can grow; a write that fails half-way is taken back.
-fn append_in_place(spot: Spot<'_>, addition: &[u8], durability: Durability) -> Try<AppliedChange> {
-    let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let file = open_beneath(spot.dir, spot.name, flags).map_err(store_error).map_err(raced_link)?;
-    let before = rustix::fs::fstat(&file).map_err(store_error)?;
-    if kind_of(&before) != Kind::File || before.st_nlink != 1 {
-        return Ok(None);
+/// Is what is there what the change expects?
+pub(super) fn check(found: Option<&Stat>, expect: Expect) -> Result<(), StoreError> {
+    match (found, expect) {
+        (Some(_), Expect::Absent) => Err(ErrorKind::AlreadyExists.into()),
+        (None, Expect::Is(_)) => Err(ErrorKind::Stale.into()),
+        (Some(stat), Expect::Is(version)) if meta_of(stat).version != version => Err(ErrorKind::Stale.into()),
+        _ => Ok(()),
     }
-    let len = meta_of(&before).len;
-    let mut head = Vec::new();
-    read_into(file.as_fd(), 0, len.min(SNIFF as u64), &mut head)?;
-    let addition = suited(&head, addition)?;
-    if let Err(e) = write_all(&file, &addition) {
-        rustix::fs::ftruncate(&file, len).map_err(store_error)?;
-        return Err(e);
-    }
-    stamp(&file)?;
-    if durability == Durability::Disk {
-        rustix::fs::fsync(&file).map_err(store_error)?;
-    }
-    let after = rustix::fs::fstat(&file).map_err(store_error)?;
-    // Replaced by somebody outside while we wrote: what we added went with the old file.
-    let there = spot.look()?.is_some_and(|now| now.st_ino == after.st_ino && now.st_dev == after.st_dev);
-    Ok(there.then(|| AppliedChange {
-        version: Some(meta_of(&after).version),
-        created: false,
-        ..AppliedChange::default()
-    }))
 }
 
-fn suited(head: &[u8], addition: &[u8]) -> Result<Vec<u8>, StoreError> {
-    suited_to(head, addition).ok_or_else(|| {
-        let name = paddock_core::TextKind::of(head).name();
-        paddock_core::EditError::Encoding(name).into()
-    })
-}
-
-fn placed_change(placed: &Placed, created: bool, replacements: usize) -> Option<AppliedChange> {
-    match placed {
-        Placed::Done(stat) => Some(AppliedChange {
-            version: Some(meta_of(stat).version),
-            created,
-            replacements,
-            ..AppliedChange::default()
-        }),
-        Placed::Raced => None,
-    }
+/// How many bytes something counts for.
+pub(super) fn counted_len(stat: &Stat) -> u64 {
+    let meta = meta_of(stat);
+    if matches!(meta.kind, Kind::File | Kind::Link) { meta.len } else { 0 }
 }
 
 /// The plan resolved every link. One that is met now was put there since.
-fn raced_link(error: StoreError) -> StoreError {
+pub(super) fn raced_link(error: StoreError) -> StoreError {
     if *error.kind() == ErrorKind::Link { ErrorKind::Stale.into() } else { error }
 }

@@ -5,6 +5,7 @@
 //! to follow any link, in one step, so that nothing can be swapped between a check and the open.
 //! Nothing here ever canonicalizes a path and opens the result.
 
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,6 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use paddock_core::{ErrorKind, Kind, Meta, StoreError, Version};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
+use rustix::path::Arg;
 
 /// How often an open is tried again when the kernel saw a rename go on.
 const RENAME_RETRIES: usize = 128;
@@ -24,9 +26,18 @@ pub(super) fn open_beneath(dir: impl AsFd, path: &str, flags: OFlags) -> Result<
 /// As [`open_beneath`], with the mode of what is created.
 pub(super) fn create_beneath(dir: impl AsFd, path: &str, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     let path = if path.is_empty() { "." } else { path };
+    open_strictly(dir.as_fd(), path, flags, mode)
+}
+
+/// As [`open_beneath`], of any name that the host may have.
+pub(super) fn open_raw_beneath(dir: impl AsFd, path: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+    open_strictly(dir.as_fd(), path, flags, Mode::empty())
+}
+
+fn open_strictly(dir: BorrowedFd<'_>, path: impl Arg + Copy, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
     let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     for _ in 0..RENAME_RETRIES {
-        match rustix::fs::openat2(dir.as_fd(), path, flags | OFlags::CLOEXEC, mode, how) {
+        match rustix::fs::openat2(dir, path, flags | OFlags::CLOEXEC, mode, how) {
             Err(Errno::AGAIN | Errno::INTR) => {}
             done => return done,
         }

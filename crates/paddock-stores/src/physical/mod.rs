@@ -4,9 +4,14 @@
 //! no link. It decides nothing: hidden and shadowed names are the Place's business.
 
 mod apply;
+mod content;
+mod count;
+mod history;
 mod host;
 mod listing;
 mod lock;
+mod meter;
+mod past;
 mod replace;
 mod resolve;
 mod search;
@@ -22,13 +27,16 @@ use std::time::Duration;
 pub use paddock_core::TEMP_PREFIX;
 use paddock_core::{
     Applied, Call, ChangeSet, EntrySink, ErrorKind, Hit, LastName, Meta, Place, Query, RelPath, RelPathBuf, Result,
-    Sink, Store, StoreError, Territory, Walk,
+    Sink, Store, StoreError, Territory, Versioned, Walk,
 };
 use rustix::fs::{Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
+pub use history::{COPY_CAP, KeptEntry, KeptPlace};
 use host::{look, meta_of, open_file, read_into, store_error};
 use walk::Tree;
+
+use crate::quota::UsageCounter;
 
 /// How long a read may trust that the Mount's path still leads to the directory it has open.
 const TRUST: Duration = Duration::from_millis(50);
@@ -64,13 +72,20 @@ pub enum Durability {
 }
 
 /// A Mount on the host's disk.
-#[derive(Debug)]
 pub struct PhysicalStore {
     /// Without any link in it, as far as it exists.
     host: PathBuf,
     hard_links: HardLinks,
     durability: Durability,
+    history: Option<KeptPlace>,
+    usage: Option<Arc<dyn UsageCounter>>,
     open: RwLock<Option<OpenMount>>,
+}
+
+impl std::fmt::Debug for PhysicalStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PhysicalStore").field("host", &self.host).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -84,7 +99,14 @@ impl PhysicalStore {
     /// Links in the path are resolved now, once, and never followed again.
     pub fn new(host: &Path) -> Result<Self> {
         let host = without_links(host).map_err(|e| StoreError::caused_by(ErrorKind::Io, e))?;
-        Ok(Self { host, hard_links: HardLinks::default(), durability: Durability::default(), open: RwLock::new(None) })
+        Ok(Self {
+            host,
+            hard_links: HardLinks::default(),
+            durability: Durability::default(),
+            history: None,
+            usage: None,
+            open: RwLock::new(None),
+        })
     }
 
     /// With this treatment of hard links.
@@ -99,6 +121,25 @@ impl PhysicalStore {
     pub fn with_durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
+    }
+
+    /// With a place for what changes replace; only changes that ask for it are kept.
+    #[must_use]
+    pub fn with_history(mut self, place: KeptPlace) -> Self {
+        self.history = Some(place);
+        self
+    }
+
+    /// With a counter of what the Mount holds. Without one a quota does not hold anything back.
+    #[must_use]
+    pub fn with_usage(mut self, counter: Arc<dyn UsageCounter>) -> Self {
+        self.usage = Some(counter);
+        self
+    }
+
+    /// The counter it was given.
+    pub fn usage_counter(&self) -> Option<&dyn UsageCounter> {
+        self.usage.as_deref()
     }
 
     /// The host directory, for whoever looks after the host. Never for an agent.
@@ -137,7 +178,7 @@ impl PhysicalStore {
     fn mount_for_change(&self) -> Result<Arc<OwnedFd>> {
         match self.mount(Duration::ZERO) {
             Err(e) if *e.kind() == ErrorKind::NotFound => {
-                make_dirs(&self.host).map_err(store_error)?;
+                make_dirs(&self.host, Mode::from_raw_mode(0o777)).map_err(store_error)?;
                 self.mount(Duration::ZERO)
             }
             opened => opened,
@@ -197,6 +238,11 @@ impl Store for PhysicalStore {
     fn apply(&self, call: &Call<'_>, set: &ChangeSet) -> Result<Applied> {
         apply::apply(self, call, set)
     }
+
+    fn versioned(&self) -> Option<&dyn Versioned> {
+        let has_past = self.history.is_some() || self.usage.is_some();
+        has_past.then_some(self as &dyn Versioned)
+    }
 }
 
 /// Opens a host directory; no name on the way may be a link.
@@ -207,16 +253,16 @@ fn open_without_links(dir: &Path) -> rustix::io::Result<OwnedFd> {
 
 /// Makes a host directory and those above it, following no link: somebody may have put one where a
 /// directory used to be.
-fn make_dirs(dir: &Path) -> rustix::io::Result<()> {
+fn make_dirs(dir: &Path, mode: Mode) -> rustix::io::Result<()> {
     let Some((parent, name)) = dir.parent().zip(dir.file_name()) else { return Err(Errno::NOENT) };
     let above = match open_without_links(parent) {
         Err(Errno::NOENT) => {
-            make_dirs(parent)?;
+            make_dirs(parent, mode)?;
             open_without_links(parent)?
         }
         opened => opened?,
     };
-    match rustix::fs::mkdirat(&above, name, Mode::from_raw_mode(0o777)) {
+    match rustix::fs::mkdirat(&above, name, mode) {
         Err(Errno::EXIST) => Ok(()),
         made => made,
     }

@@ -4,24 +4,63 @@
 //! step (`renameat2`). What came out is compared with what was looked at before; if it is something
 //! else, somebody outside was faster: it is swapped back and the caller looks again. The old inode is
 //! never written to, so a hard link elsewhere keeps its content.
+//!
+//! Where what is replaced is to be kept, it moves on from the temporary name to where it is kept. A process that dies
+//! in between leaves it whole under the temporary name.
 
+use std::cell::Cell;
+use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use paddock_core::{ErrorKind, StoreError};
+use paddock_core::{Before, Call, ErrorKind, Kind, StoreError};
 use rustix::fs::{Access, AtFlags, Mode, OFlags, RenameFlags, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
 
-use super::host::{create_beneath, same_content, store_error};
+use super::history::{Keeper, Taken};
+use super::host::{create_beneath, kind_of, open_beneath, read_into, same_content, store_error};
 use super::{Durability, TEMP_PREFIX};
+
+/// How much is copied between two looks at the call's bounds.
+const COPY_STEP: u64 = 8 * 1024 * 1024;
 
 /// What putting new content in place came to.
 pub(super) enum Placed {
-    /// It is there; this is its stat.
-    Done(Stat),
+    /// It is there; this is its stat, and what there is of what it replaced.
+    Done(Stat, Before),
     /// Somebody else changed the file meanwhile; nothing was done.
     Raced,
+}
+
+/// What is put in place.
+#[derive(Clone, Copy)]
+pub(super) enum NewContent<'a> {
+    /// These bytes. Only a new file takes the mode; one that replaces another keeps that one's.
+    Bytes(&'a [u8], Option<u32>),
+    /// The first bytes of another file, with the mode and the owner that it had.
+    Copy { of: &'a OwnedFd, like: &'a Stat, len: u64, call: &'a Call<'a> },
+    /// A symbolic link with this text.
+    Link(&'a CStr),
+}
+
+impl NewContent<'_> {
+    /// How many bytes a Mount holds for it.
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Self::Bytes(content, _) => content.len() as u64,
+            Self::Copy { len, .. } => *len,
+            Self::Link(text) => text.to_bytes().len() as u64,
+        }
+    }
+}
+
+/// How something is put in place.
+#[derive(Clone, Copy)]
+pub(super) struct Terms<'a> {
+    pub(super) durability: Durability,
+    /// Where what is replaced goes, if it is to be kept.
+    pub(super) keeper: Option<&'a Keeper>,
 }
 
 /// A directory and a name in it, under the directory's lock.
@@ -46,52 +85,77 @@ impl Spot<'_> {
 pub(super) fn place(
     spot: Spot<'_>,
     old: Option<&Stat>,
-    content: &[u8],
-    mode: Option<u32>,
-    durability: Durability,
+    new: NewContent<'_>,
+    terms: Terms<'_>,
 ) -> Result<Placed, StoreError> {
-    if old.is_some() {
+    if old.is_some_and(|old| kind_of(old) == Kind::File) {
         // A person who took away the write bit meant it; a rename alone would not ask.
         rustix::fs::accessat(spot.dir, spot.name, Access::WRITE_OK, AtFlags::EACCESS).map_err(store_error)?;
     }
-    let temp = Temp::create(spot.dir, old, mode)?;
-    temp.fill(content, durability)?;
-    let placed = match old {
-        Some(old) => temp.exchange(spot, old)?,
-        None => temp.settle(spot)?,
+    let temp = Temp::make(spot.dir, old, new, terms.durability)?;
+    let before = match old {
+        Some(old) => temp.exchange(spot, old, terms)?,
+        None => temp.settle(spot)?.then_some(Before::Absent),
     };
-    if !placed {
-        return Ok(Placed::Raced);
-    }
-    if durability == Durability::Disk {
+    let Some(before) = before else { return Ok(Placed::Raced) };
+    if terms.durability == Durability::Disk {
         rustix::fs::fsync(spot.dir).map_err(store_error)?;
     }
-    rustix::fs::fstat(&temp.file).map(Placed::Done).map_err(store_error)
+    rustix::fs::fstat(&temp.file).map(|stat| Placed::Done(stat, before)).map_err(store_error)
 }
 
-/// A temporary file, removed when dropped.
+/// A temporary file or link, removed when dropped.
 struct Temp<'a> {
     dir: &'a OwnedFd,
     name: String,
     file: OwnedFd,
     /// Nothing is left under the temporary name.
-    gone: std::cell::Cell<bool>,
+    gone: Cell<bool>,
 }
 
 impl<'a> Temp<'a> {
-    fn create(dir: &'a OwnedFd, old: Option<&Stat>, mode: Option<u32>) -> Result<Self, StoreError> {
+    fn make(
+        dir: &'a OwnedFd,
+        old: Option<&Stat>,
+        new: NewContent<'_>,
+        durability: Durability,
+    ) -> Result<Self, StoreError> {
+        let temp = match new {
+            NewContent::Bytes(content, mode) => {
+                let temp = Self::create(dir, old, mode)?;
+                write_all(&temp.file, content)?;
+                temp
+            }
+            NewContent::Copy { of, like, len, call } => {
+                let temp = Self::create(dir, Some(like), None)?;
+                if copy_bytes(of, &temp.file, len, &mut || call.tick(0))? != len {
+                    return Err(ErrorKind::Stale.into());
+                }
+                temp
+            }
+            NewContent::Link(text) => return Self::link(dir, text),
+        };
+        stamp(&temp.file)?;
+        if durability == Durability::Disk {
+            rustix::fs::fsync(&temp.file).map_err(store_error)?;
+        }
+        Ok(temp)
+    }
+
+    /// An empty file, with the owner and mode of the one that it is like.
+    fn create(dir: &'a OwnedFd, like: Option<&Stat>, mode: Option<u32>) -> Result<Self, StoreError> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         // A new file gets what the process's umask leaves; content that replaces something is
         // readable by nobody else until it has the old file's mode.
         let first =
-            if old.is_some() { Mode::RUSR | Mode::WUSR } else { Mode::from_raw_mode(mode.unwrap_or(0o666) & 0o777) };
+            if like.is_some() { Mode::RUSR | Mode::WUSR } else { Mode::from_raw_mode(mode.unwrap_or(0o666) & 0o777) };
         loop {
             let name = next_name();
             match create_beneath(dir, &name, flags, first) {
                 Ok(file) => {
-                    let temp = Self { dir, name, file, gone: std::cell::Cell::new(false) };
-                    if let Some(old) = old {
-                        temp.take_after(old)?;
+                    let temp = Self { dir, name, file, gone: Cell::new(false) };
+                    if let Some(like) = like {
+                        take_after(&temp.file, like)?;
                     }
                     return Ok(temp);
                 }
@@ -101,53 +165,64 @@ impl<'a> Temp<'a> {
         }
     }
 
-    /// Owner and mode of the file that is replaced. The mode comes last: a change of owner clears
-    /// bits of it. Bits that raise privileges are not kept with new content.
-    fn take_after(&self, old: &Stat) -> Result<(), StoreError> {
-        let mut mode = old.st_mode & 0o777;
-        let mine = rustix::fs::fstat(&self.file).map_err(store_error)?;
-        if mine.st_gid != old.st_gid {
-            let group = rustix::fs::Gid::from_raw(old.st_gid);
-            if rustix::fs::fchown(&self.file, None, Some(group)).is_err() {
-                // What the old group was allowed is not for the new one.
-                mode &= !0o070;
+    fn link(dir: &'a OwnedFd, text: &CStr) -> Result<Self, StoreError> {
+        loop {
+            let name = next_name();
+            match rustix::fs::symlinkat(text, dir, &name) {
+                Ok(()) => {
+                    let file = open_beneath(dir, &name, OFlags::PATH | OFlags::NOFOLLOW).map_err(store_error)?;
+                    return Ok(Self { dir, name, file, gone: Cell::new(false) });
+                }
+                Err(Errno::EXIST) => {}
+                Err(e) => return Err(store_error(e)),
             }
         }
-        if mine.st_uid != old.st_uid {
-            let owner = rustix::fs::Uid::from_raw(old.st_uid);
-            // Only root may give files away; for others the new file is simply theirs.
-            let _ = rustix::fs::fchown(&self.file, Some(owner), None);
-        }
-        rustix::fs::fchmod(&self.file, Mode::from_raw_mode(mode)).map_err(store_error)
     }
 
-    fn fill(&self, content: &[u8], durability: Durability) -> Result<(), StoreError> {
-        write_all(&self.file, content)?;
-        stamp(&self.file)?;
-        if durability == Durability::Disk {
-            rustix::fs::fsync(&self.file).map_err(store_error)?;
-        }
-        Ok(())
-    }
-
-    /// Swaps places with the old file. False when what came out is not what was looked at.
-    fn exchange(&self, spot: Spot<'_>, old: &Stat) -> Result<bool, StoreError> {
+    /// Swaps places with the old file. Nothing when what came out is not what was looked at.
+    fn exchange(&self, spot: Spot<'_>, old: &Stat, terms: Terms<'_>) -> Result<Option<Before>, StoreError> {
         match self.rename(spot, RenameFlags::EXCHANGE) {
             Ok(()) => {}
-            Err(Errno::NOENT) => return Ok(false),
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => return self.overwrite(spot, Some(old)),
+            Err(Errno::NOENT) => return Ok(None),
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => return self.overwrite_kept(spot, old, terms),
             Err(e) => return Err(store_error(e)),
         }
         let out = rustix::fs::statat(self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW).map_err(store_error)?;
         if same_content(&out, old) {
-            return Ok(true);
+            return Ok(Some(self.keep(&out, terms)));
         }
         self.rename(spot, RenameFlags::EXCHANGE).map_err(store_error)?;
         if !self.is_ours_again()? {
             // Somebody replaced our file between the two swaps: theirs is the newest, so it goes back.
             self.rename(spot, RenameFlags::EXCHANGE).map_err(store_error)?;
         }
-        Ok(false)
+        Ok(None)
+    }
+
+    /// Moves the old file on from the temporary name. What cannot be kept goes when this is dropped.
+    fn keep(&self, out: &Stat, terms: Terms<'_>) -> Before {
+        let Some(keeper) = terms.keeper else { return Before::Lost };
+        match keeper.take(Spot { dir: self.dir, name: &self.name }, out, terms.durability) {
+            Ok(Taken::Kept(kept)) => {
+                self.gone.set(true);
+                Before::Kept(kept)
+            }
+            Ok(Taken::Stays(before)) => before,
+            Ok(Taken::Raced) | Err(_) => Before::Lost,
+        }
+    }
+
+    /// For file systems that know no exchange: what a rename would destroy is copied first.
+    fn overwrite_kept(&self, spot: Spot<'_>, old: &Stat, terms: Terms<'_>) -> Result<Option<Before>, StoreError> {
+        let Some(keeper) = terms.keeper else {
+            return Ok(self.overwrite(spot, Some(old))?.then_some(Before::Lost));
+        };
+        let before = keeper.copy(spot, old, terms.durability);
+        let placed = self.overwrite(spot, Some(old));
+        if !matches!(placed, Ok(true)) {
+            keeper.forget(&before);
+        }
+        Ok(placed?.then_some(before))
     }
 
     /// Is our own file under the temporary name?
@@ -197,6 +272,73 @@ impl Drop for Temp<'_> {
     }
 }
 
+/// Owner and mode of the file that is replaced. The mode comes last: a change of owner clears
+/// bits of it. Bits that raise privileges are not kept with new content.
+pub(super) fn take_after(file: &OwnedFd, old: &Stat) -> Result<(), StoreError> {
+    let mut mode = old.st_mode & 0o777;
+    let mine = rustix::fs::fstat(file).map_err(store_error)?;
+    if mine.st_gid != old.st_gid {
+        let group = rustix::fs::Gid::from_raw(old.st_gid);
+        if rustix::fs::fchown(file, None, Some(group)).is_err() {
+            // What the old group was allowed is not for the new one.
+            mode &= !0o070;
+        }
+    }
+    if mine.st_uid != old.st_uid {
+        let owner = rustix::fs::Uid::from_raw(old.st_uid);
+        // Only root may give files away; for others the new file is simply theirs.
+        let _ = rustix::fs::fchown(file, Some(owner), None);
+    }
+    rustix::fs::fchmod(file, Mode::from_raw_mode(mode)).map_err(store_error)
+}
+
+/// Copies the first bytes of a file into an empty one, without a detour through this process where the kernel can: some
+/// file systems then share the blocks. Answers how many there were.
+pub(super) fn copy_bytes(
+    from: &OwnedFd,
+    to: &OwnedFd,
+    len: u64,
+    between: &mut dyn FnMut() -> Result<(), StoreError>,
+) -> Result<u64, StoreError> {
+    let (mut read, mut written) = (0, 0);
+    while read < len {
+        between()?;
+        let step = usize::try_from((len - read).min(COPY_STEP)).unwrap_or(usize::MAX);
+        match rustix::fs::copy_file_range(from, Some(&mut read), to, Some(&mut written), step) {
+            Ok(0) => break,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM) => {
+                read = copy_by_hand(from, to, read, len, between)?;
+                break;
+            }
+            Err(e) => return Err(store_error(e)),
+        }
+    }
+    Ok(read)
+}
+
+fn copy_by_hand(
+    from: &OwnedFd,
+    to: &OwnedFd,
+    mut at: u64,
+    len: u64,
+    between: &mut dyn FnMut() -> Result<(), StoreError>,
+) -> Result<u64, StoreError> {
+    rustix::fs::seek(to, rustix::fs::SeekFrom::Start(at)).map_err(store_error)?;
+    let mut buffer = Vec::new();
+    while at < len {
+        between()?;
+        buffer.clear();
+        read_into(from.as_fd(), at, (len - at).min(COPY_STEP), &mut buffer)?;
+        if buffer.is_empty() {
+            break;
+        }
+        write_all(to, &buffer)?;
+        at += buffer.len() as u64;
+    }
+    Ok(at)
+}
+
 /// Writes everything, however many calls that takes.
 pub(super) fn write_all(file: impl AsFd, mut content: &[u8]) -> Result<(), StoreError> {
     while !content.is_empty() {
@@ -221,9 +363,44 @@ pub(super) fn stamp(file: impl AsFd) -> Result<(), StoreError> {
     rustix::fs::futimens(file, &times).map_err(store_error)
 }
 
-fn next_name() -> String {
+pub(super) fn next_name() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let n = NEXT.fetch_add(1, Ordering::Relaxed);
     let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().subsec_nanos();
     format!("{TEMP_PREFIX}{}-{n}-{nanos:x}", std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::super::history::KeptPlace;
+    use super::super::open_without_links;
+    use super::*;
+
+    /// A file system that knows no exchange is met by going past the exchange.
+    #[test]
+    fn what_is_renamed_over_is_copied_first() {
+        let home = TempDir::new().unwrap();
+        let path = fs::canonicalize(home.path()).unwrap();
+        fs::create_dir(path.join("dir")).unwrap();
+        fs::write(path.join("dir/f"), "old").unwrap();
+        let dir = open_without_links(&path.join("dir")).unwrap();
+        let keeper = KeptPlace::new(&path.join("history")).unwrap().ready().unwrap();
+        let terms = Terms { durability: Durability::Process, keeper: Some(&keeper) };
+        let spot = Spot { dir: &dir, name: "f" };
+        let old = spot.look().unwrap().unwrap();
+        let kept = || fs::read_dir(path.join("history")).unwrap().map(|entry| entry.unwrap().path());
+        let temp = || Temp::make(&dir, Some(&old), NewContent::Bytes(b"new", None), Durability::Process).unwrap();
+        fs::write(path.join("dir/f"), "changed meanwhile").unwrap();
+        assert_eq!(temp().overwrite_kept(spot, &old, terms).unwrap(), None);
+        assert_eq!((kept().count(), fs::read_to_string(path.join("dir/f")).unwrap()), (0, "changed meanwhile".into()));
+        let old = spot.look().unwrap().unwrap();
+        assert!(matches!(temp().overwrite_kept(spot, &old, terms).unwrap(), Some(Before::Kept(_))));
+        assert_eq!(fs::read_to_string(path.join("dir/f")).unwrap(), "new");
+        assert_eq!(fs::read_to_string(kept().next().unwrap()).unwrap(), "changed meanwhile");
+        assert_eq!(fs::read_dir(path.join("dir")).unwrap().count(), 1);
+    }
 }

@@ -2,12 +2,14 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use paddock_core::Store;
+use paddock_core::{Cancel, Quota, Store};
 use paddock_stores::conformance::{Capabilities, Fixture, Fresh};
+use paddock_stores::quota::{MemoryUsage, UsageCounter, reconcile};
 use paddock_stores::virtual_store::base::{BaseStore, Namespace};
 use paddock_stores::virtual_store::{MemoryBase, VirtualStore};
-use paddock_stores::{MemoryStore, PhysicalStore, conformance_tests};
+use paddock_stores::{KeptPlace, MemoryStore, PhysicalStore, conformance_tests};
 use tempfile::TempDir;
 
 use crate::planting;
@@ -69,6 +71,57 @@ fn on_disk() -> Fixture {
 
 conformance_tests!(physical, on_disk);
 
+/// A Mount on the host's disk, with everything that changes replace kept and everything that they add counted.
+struct Counted {
+    on_disk: OnDisk,
+    counter: Arc<MemoryUsage>,
+    /// Something was put there behind the Store's back.
+    planted: AtomicBool,
+}
+
+impl Fresh for Counted {
+    fn store(&self) -> Arc<dyn Store> {
+        self.on_disk.store()
+    }
+
+    fn plant_link(&self, path: &str, target: &str) {
+        self.planted.store(true, Ordering::Relaxed);
+        self.on_disk.plant_link(path, target);
+    }
+
+    fn set_mode(&self, path: &str, mode: u32) {
+        self.on_disk.set_mode(path, mode);
+    }
+}
+
+impl Drop for Counted {
+    /// Whatever a case did, the counter knows of it.
+    fn drop(&mut self) {
+        if !std::thread::panicking() && !self.planted.load(Ordering::Relaxed) {
+            let counted = planting::with_call(|call| self.on_disk.store.count(call)).unwrap();
+            assert_eq!(self.counter.current().unwrap(), Some(counted));
+        }
+    }
+}
+
+fn on_disk_with_history_and_quota() -> Fixture {
+    let fixture = Fixture::new(on_disk().can(), || {
+        let dir = TempDir::new().unwrap();
+        let counter = Arc::new(MemoryUsage::new());
+        let shared: Arc<dyn UsageCounter> = Arc::<MemoryUsage>::clone(&counter);
+        let place = KeptPlace::new(&dir.path().join("history")).unwrap();
+        let store = PhysicalStore::new(&dir.path().join("mount")).unwrap().with_history(place).with_usage(shared);
+        reconcile(&store, &Cancel::default()).unwrap();
+        Box::new(Counted { on_disk: OnDisk { dir, store: Arc::new(store) }, counter, planted: AtomicBool::new(false) })
+    });
+    fixture.keeping().within(AMPLE)
+}
+
+/// More than any case needs.
+const AMPLE: Quota = Quota { bytes: Some(1 << 40), files: Some(1 << 30) };
+
+conformance_tests!(physical_with_history_and_quota, on_disk_with_history_and_quota);
+
 /// A Virtual Store on any database, perhaps over the View of another Store.
 struct Rows {
     store: Arc<VirtualStore>,
@@ -104,6 +157,12 @@ fn virtual_in_memory() -> Fixture {
 }
 
 conformance_tests!(virtual_memory, virtual_in_memory);
+
+fn virtual_with_history_and_quota() -> Fixture {
+    virtual_in_memory().keeping().within(AMPLE)
+}
+
+conformance_tests!(virtual_memory_with_history_and_quota, virtual_with_history_and_quota);
 
 fn over(base: impl Fn() -> Arc<dyn BaseStore> + 'static, below: fn() -> Box<dyn Fresh>) -> Fixture {
     Fixture::new(ALL, move || {

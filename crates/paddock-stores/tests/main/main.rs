@@ -9,4 +9,6 @@ mod bases;
 mod conformance;
 mod doubles;
 mod forks;
+mod physical_history;
+mod physical_quota;
 mod planting;

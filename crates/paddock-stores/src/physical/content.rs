@@ -1,0 +1,220 @@
+//! The changes of a file's content: write, edit, append, restore, truncate.
+//!
+//! Each is made under the directory's lock. All but an append, and a truncation that nobody wants to have kept, put a
+//! new inode in the place of the old one and never write to that.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use paddock_core::{
+    AppliedChange, Before, ErrorKind, Expect, Kept, Kind, MAX_EDITED, RelPath, Replacement, SNIFF, StoreError, edit,
+    suited_to,
+};
+use rustix::fs::{OFlags, Stat};
+
+use super::apply::{Parents, Try, Work, check, counted_len, raced_link};
+use super::history::Opened;
+use super::host::{kind_of, meta_of, open_beneath, open_file, read_into, same_content, store_error};
+use super::replace::{NewContent, Placed, Spot, Terms, place, stamp, write_all};
+use super::{Durability, HardLinks};
+use crate::quota::UsageDelta;
+
+impl Work<'_> {
+    pub(super) fn write(
+        &self,
+        path: RelPath<'_>,
+        content: &[u8],
+        mode: Option<u32>,
+        expect: Expect,
+    ) -> Try<AppliedChange> {
+        self.change_file(path, for_file(content.len() as u64), |spot| {
+            let old = expected_file(spot, expect)?;
+            self.put(spot, old.as_ref(), NewContent::Bytes(content, mode))
+        })
+    }
+
+    pub(super) fn edit(&self, path: RelPath<'_>, edits: &[Replacement], expect: Expect) -> Try<AppliedChange> {
+        self.change_file(path, Parents::MustExist, |spot| {
+            let old = expected_file(spot, expect)?.ok_or(ErrorKind::NotFound)?;
+            let Some(content) = self.whole_content(spot, &old)? else { return Ok(None) };
+            let (content, replacements) = edit(&content, edits)?;
+            let done = self.put(spot, Some(&old), NewContent::Bytes(&content, None))?;
+            Ok(done.map(|done| AppliedChange { replacements, ..done }))
+        })
+    }
+
+    pub(super) fn append(&self, path: RelPath<'_>, content: &[u8], expect: Expect) -> Try<AppliedChange> {
+        self.change_file(path, for_file(content.len() as u64), |spot| {
+            let Some(old) = expected_file(spot, expect)? else {
+                return self.put(spot, None, NewContent::Bytes(content, None));
+            };
+            if old.st_nlink > 1 {
+                // Writing in place would write through the other names too.
+                return self.append_to_copy(spot, &old, content);
+            }
+            self.append_in_place(spot, content)
+        })
+    }
+
+    fn append_to_copy(&self, spot: Spot<'_>, old: &Stat, addition: &[u8]) -> Try<AppliedChange> {
+        let Some(mut content) = self.whole_content(spot, old)? else { return Ok(None) };
+        let addition = suited(&content, addition)?;
+        content.extend_from_slice(&addition);
+        self.put(spot, Some(old), NewContent::Bytes(&content, None))
+    }
+
+    /// Adds to the end of a file that has only this name. What was there is never moved, so that a log
+    /// of any size can grow; a write that fails half-way is taken back.
+    fn append_in_place(&self, spot: Spot<'_>, addition: &[u8]) -> Try<AppliedChange> {
+        let Some((file, before)) = open_for_change(spot, OFlags::APPEND)? else { return Ok(None) };
+        let len = meta_of(&before).len;
+        let mut head = Vec::new();
+        read_into(file.as_fd(), 0, len.min(SNIFF as u64), &mut head)?;
+        let addition = suited(&head, addition)?;
+        let room = self.meter.reserve(UsageDelta { bytes: grown(addition.len()), files: 0 })?;
+        if let Err(e) = write_all(&file, &addition) {
+            rustix::fs::ftruncate(&file, len).map_err(store_error)?;
+            return Err(e);
+        }
+        let Some(after) = self.settle_in_place(spot, &file)? else { return Ok(None) };
+        room.used();
+        let before = if self.keeps { Before::Prefix(len) } else { Before::Lost };
+        Ok(Some(AppliedChange { version: Some(meta_of(&after).version), before, ..AppliedChange::default() }))
+    }
+
+    /// What was kept is there again. It comes as a copy: what is kept stays, for the next time.
+    pub(super) fn restore(&self, path: RelPath<'_>, kept: &Kept, expect: Expect) -> Try<AppliedChange> {
+        let kept = self.store.history.as_ref().ok_or(ErrorKind::NotKept)?.open(kept)?;
+        let new = match &kept {
+            Opened::File(of, like) => {
+                self.store.hard_links.check(like)?;
+                NewContent::Copy { of, like, len: meta_of(like).len, call: self.call }
+            }
+            Opened::Link(text) => NewContent::Link(text),
+        };
+        self.change_file(path, for_file(new.len()), |spot| {
+            let old = expected_content(spot, expect)?;
+            self.put(spot, old.as_ref(), new)
+        })
+    }
+
+    pub(super) fn truncate(&self, path: RelPath<'_>, len: u64, expect: Expect) -> Try<AppliedChange> {
+        self.change_file(path, Parents::MustExist, |spot| {
+            let old = expected_file(spot, expect)?.ok_or(ErrorKind::NotFound)?;
+            let now = meta_of(&old).len;
+            if len >= now {
+                let version = Some(meta_of(&old).version);
+                return Ok(Some(AppliedChange { version, before: Before::Prefix(now), ..AppliedChange::default() }));
+            }
+            // What goes can only be kept with the old inode; so can what another name of it still shows.
+            let keeps = self.keeper.as_ref().is_some_and(|keeper| len <= keeper.copy_cap());
+            if keeps || old.st_nlink > 1 {
+                self.shorten_copy(spot, &old, len)
+            } else {
+                self.shorten_in_place(spot, &old, len)
+            }
+        })
+    }
+
+    fn shorten_copy(&self, spot: Spot<'_>, old: &Stat, len: u64) -> Try<AppliedChange> {
+        let (file, stat) = open_file(spot.dir, spot.name).map_err(raced_link)?;
+        self.store.hard_links.check(&stat)?;
+        if !same_content(&stat, old) {
+            return Ok(None);
+        }
+        self.put(spot, Some(old), NewContent::Copy { of: &file, like: old, len, call: self.call })
+    }
+
+    fn shorten_in_place(&self, spot: Spot<'_>, old: &Stat, len: u64) -> Try<AppliedChange> {
+        let Some((file, before)) = open_for_change(spot, OFlags::empty())? else { return Ok(None) };
+        if !same_content(&before, old) {
+            return Ok(None);
+        }
+        let room = self.meter.reserve(UsageDelta::between(Some(counted_len(&before)), Some(len)))?;
+        rustix::fs::ftruncate(&file, len).map_err(store_error)?;
+        let Some(after) = self.settle_in_place(spot, &file)? else { return Ok(None) };
+        room.used();
+        Ok(Some(AppliedChange { version: Some(meta_of(&after).version), ..AppliedChange::default() }))
+    }
+
+    /// The stat of a file that was changed in place. Nothing when somebody outside replaced it meanwhile: what was
+    /// done went with the old file.
+    fn settle_in_place(&self, spot: Spot<'_>, file: &OwnedFd) -> Try<Stat> {
+        stamp(file)?;
+        if self.store.durability == Durability::Disk {
+            rustix::fs::fsync(file).map_err(store_error)?;
+        }
+        let after = rustix::fs::fstat(file).map_err(store_error)?;
+        let there = spot.look()?.is_some_and(|now| now.st_ino == after.st_ino && now.st_dev == after.st_dev);
+        Ok(there.then_some(after))
+    }
+
+    /// Puts new content in place of what was looked at, within the quota, and keeps that where it is asked for.
+    fn put(&self, spot: Spot<'_>, old: Option<&Stat>, new: NewContent<'_>) -> Try<AppliedChange> {
+        let room = self.meter.reserve(UsageDelta::between(old.map(counted_len), Some(new.len())))?;
+        let terms = Terms { durability: self.store.durability, keeper: self.keeper.as_ref() };
+        let Placed::Done(stat, before) = place(spot, old, new, terms)? else { return Ok(None) };
+        room.used();
+        let version = Some(meta_of(&stat).version);
+        Ok(Some(AppliedChange { version, created: old.is_none(), before, ..AppliedChange::default() }))
+    }
+
+    /// All of a file's content; nothing when it is not the file that was looked at.
+    fn whole_content(&self, spot: Spot<'_>, old: &Stat) -> Try<Vec<u8>> {
+        let (file, stat) = open_file(spot.dir, spot.name).map_err(raced_link)?;
+        if self.store.hard_links == HardLinks::Deny && stat.st_nlink > 1 {
+            return Err(ErrorKind::HardLinked.into());
+        }
+        let len = meta_of(&stat).len;
+        if len > MAX_EDITED as u64 {
+            return Err(ErrorKind::TooLarge { what: "the size of a file to edit", limit: MAX_EDITED as u64 }.into());
+        }
+        let mut content = Vec::new();
+        read_into(file.as_fd(), 0, len, &mut content)?;
+        Ok((same_content(&stat, old) && content.len() as u64 == len).then_some(content))
+    }
+}
+
+/// Directories on the way to a file of this size.
+fn for_file(bytes: u64) -> Parents {
+    Parents::Create { bytes, files: 1 }
+}
+
+/// The file at a spot, if it is what the change expects. Only a regular file is ever replaced.
+fn expected_file(spot: Spot<'_>, expect: Expect) -> Result<Option<Stat>, StoreError> {
+    let found = expected_content(spot, expect)?;
+    match found.as_ref().map(kind_of) {
+        // Links were resolved when the change was planned, so this one is new.
+        Some(Kind::Link) => Err(ErrorKind::Stale.into()),
+        _ => Ok(found),
+    }
+}
+
+/// As [`expected_file`]; a link is fine.
+fn expected_content(spot: Spot<'_>, expect: Expect) -> Result<Option<Stat>, StoreError> {
+    let found = spot.look()?;
+    check(found.as_ref(), expect)?;
+    match found.as_ref().map(kind_of) {
+        None | Some(Kind::File | Kind::Link) => Ok(found),
+        Some(Kind::Dir) => Err(ErrorKind::IsADirectory.into()),
+        Some(Kind::Special) => Err(ErrorKind::NotAFile.into()),
+    }
+}
+
+/// Opens a file that has only this name, to change it in place; nothing when it has become something else.
+fn open_for_change(spot: Spot<'_>, more: OFlags) -> Try<(OwnedFd, Stat)> {
+    let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY | more;
+    let file = open_beneath(spot.dir, spot.name, flags).map_err(store_error).map_err(raced_link)?;
+    let stat = rustix::fs::fstat(&file).map_err(store_error)?;
+    Ok((kind_of(&stat) == Kind::File && stat.st_nlink == 1).then_some((file, stat)))
+}
+
+fn grown(bytes: usize) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+fn suited(head: &[u8], addition: &[u8]) -> Result<Vec<u8>, StoreError> {
+    suited_to(head, addition).ok_or_else(|| {
+        let name = paddock_core::TextKind::of(head).name();
+        paddock_core::EditError::Encoding(name).into()
+    })
+}

@@ -1,0 +1,388 @@
+//! What changes replaced, kept so that it can be had again.
+//!
+//! A directory of the System Root holds it, under fresh names: the old inode itself, moved there on the same file system, or a
+//! copy of it up to a size. A name is told to nobody before what it names is whole; what a process that died left here
+//! is under a name that nobody knows, and [`KeptPlace::entries`] finds it.
+//!
+//! No agent can name this place: a Mount that reaches into the System Root is refused when the configuration is loaded. What is here is
+//! still opened as inside a Mount: beneath the directory's descriptor, following nothing. It must never be written to again, and a kept
+//! file comes back as a copy, so that it stays for the next time.
+
+use std::ffi::CString;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use paddock_core::{Before, CallId, ErrorKind, Kept, Kind, Result, StoreError};
+use rustix::fs::{AtFlags, Mode, OFlags, RawDir, RenameFlags, Stat, Timespec, Timestamps};
+use rustix::io::Errno;
+
+use super::host::{create_beneath, kind_of, meta_of, open_beneath, open_file, same_content, store_error};
+use super::replace::{Spot, copy_bytes, next_name, take_after};
+use super::{Durability, is_deleted, make_dirs, open_without_links, without_links};
+
+/// The largest file that is copied, where it cannot be moved.
+pub const COPY_CAP: u64 = 64 * 1024 * 1024;
+
+/// Only for the owner, whatever the modes of what is in it.
+const PRIVATE: u32 = 0o700;
+
+/// A directory for what changes replaced. Cheap to clone; it is made when something is first kept.
+#[derive(Debug, Clone)]
+pub struct KeptPlace {
+    /// Without any link in it, as far as it exists.
+    host: PathBuf,
+    copy_cap: u64,
+    open: Arc<RwLock<Option<Arc<OwnedFd>>>>,
+}
+
+/// Something that is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptEntry {
+    /// The name by which a Store knows it.
+    pub kept: Kept,
+    /// A file or a link.
+    pub kind: Kind,
+    /// Its length in bytes.
+    pub len: u64,
+    /// When it was kept, to the millisecond.
+    pub since: SystemTime,
+}
+
+impl KeptEntry {
+    /// How long it has been kept.
+    pub fn age(&self) -> Duration {
+        SystemTime::now().duration_since(self.since).unwrap_or_default()
+    }
+}
+
+/// Something kept, opened.
+pub(super) enum Opened {
+    File(OwnedFd, Stat),
+    Link(CString),
+}
+
+impl KeptPlace {
+    /// In this host directory, which need not exist yet. It has to lie in the System Root, where no Mount reaches.
+    pub fn new(dir: &Path) -> Result<Self> {
+        let host = without_links(dir).map_err(|e| StoreError::caused_by(ErrorKind::Io, e))?;
+        Ok(Self { host, copy_cap: COPY_CAP, open: Arc::default() })
+    }
+
+    /// Copies files up to this size where they cannot be moved, instead of [`COPY_CAP`].
+    #[must_use]
+    pub fn with_copy_cap(mut self, bytes: u64) -> Self {
+        self.copy_cap = bytes;
+        self
+    }
+
+    /// Everything that is kept, in the order in which it came. Also what nobody was ever told of, because a process died
+    /// on the way: what no history names and is older than any call takes can be released.
+    pub fn entries(&self) -> Result<Vec<KeptEntry>> {
+        let Some(dir) = self.existing()? else { return Ok(Vec::new()) };
+        // An open of its own: the position in a listing belongs to the open.
+        let dir = open_beneath(&dir, "", OFlags::RDONLY | OFlags::DIRECTORY).map_err(store_error)?;
+        let mut found = Vec::new();
+        let mut buffer = Vec::with_capacity(32 * 1024);
+        let mut raw = RawDir::new(&dir, buffer.spare_capacity_mut());
+        while let Some(entry) = raw.next() {
+            let entry = entry.map_err(store_error)?;
+            let Some((kept, since)) = entry.file_name().to_str().ok().and_then(read_name) else { continue };
+            let Ok(stat) = rustix::fs::statat(&dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else { continue };
+            let meta = meta_of(&stat);
+            if matches!(meta.kind, Kind::File | Kind::Link) {
+                found.push(KeptEntry { kept, kind: meta.kind, len: meta.len, since });
+            }
+        }
+        found.sort_by(|a, b| a.kept.0.cmp(&b.kept.0));
+        Ok(found)
+    }
+
+    /// Forgets what was kept. What is gone already is fine.
+    pub fn release(&self, kept: &[Kept]) -> Result<()> {
+        let Some(dir) = self.existing()? else { return Ok(()) };
+        for kept in kept {
+            match rustix::fs::unlinkat(&dir, checked(kept)?, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(e) => return Err(store_error(e)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens what was kept.
+    pub(super) fn open(&self, kept: &Kept) -> Result<Opened> {
+        let name = checked(kept)?;
+        let dir = self.existing()?.ok_or(ErrorKind::NotKept)?;
+        match open_file(&dir, name) {
+            Ok((file, stat)) => Ok(Opened::File(file, stat)),
+            Err(e) if *e.kind() == ErrorKind::Link => {
+                let link = open_beneath(&dir, name, OFlags::PATH | OFlags::NOFOLLOW).map_err(store_error)?;
+                rustix::fs::readlinkat(&link, "", Vec::new()).map(Opened::Link).map_err(store_error)
+            }
+            Err(e) if *e.kind() == ErrorKind::HostRefuses => Err(e),
+            Err(_) => Err(ErrorKind::NotKept.into()),
+        }
+    }
+
+    /// The directory, made if it is not there. Asked before a change is made, so that none is made that could not be kept
+    /// for want of a directory.
+    pub(super) fn ready(&self) -> Result<Keeper> {
+        let dir = match self.existing()? {
+            Some(dir) => dir,
+            None => {
+                make_dirs(&self.host, Mode::from_raw_mode(PRIVATE)).map_err(store_error)?;
+                self.existing()?.ok_or(ErrorKind::Io)?
+            }
+        };
+        Ok(Keeper { dir, copy_cap: self.copy_cap })
+    }
+
+    fn existing(&self) -> Result<Option<Arc<OwnedFd>>> {
+        if let Some(dir) = &*self.open.read().unwrap_or_else(PoisonError::into_inner)
+            && !is_deleted(dir)
+        {
+            return Ok(Some(Arc::clone(dir)));
+        }
+        let dir = match open_without_links(&self.host) {
+            Err(Errno::NOENT) => return Ok(None),
+            opened => Arc::new(opened.map_err(store_error)?),
+        };
+        let mode = rustix::fs::fstat(&dir).map_err(store_error)?.st_mode & 0o777;
+        if mode != PRIVATE {
+            rustix::fs::fchmod(&dir, Mode::from_raw_mode(PRIVATE)).map_err(store_error)?;
+        }
+        *self.open.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&dir));
+        Ok(Some(dir))
+    }
+}
+
+/// The opened directory of a [`KeptPlace`], for one set of changes.
+pub(super) struct Keeper {
+    dir: Arc<OwnedFd>,
+    copy_cap: u64,
+}
+
+/// What came of taking something away from where it was.
+pub(super) enum Taken {
+    /// It is gone from there, and kept.
+    Kept(Kept),
+    /// It is still there, and may go: this is all that will be left of it.
+    Stays(Before),
+    /// It is not what was looked at. It is still there.
+    Raced,
+}
+
+impl Keeper {
+    /// The largest file that is worth a copy.
+    pub(super) fn copy_cap(&self) -> u64 {
+        self.copy_cap
+    }
+
+    /// What was kept need not be: it did not go after all.
+    pub(super) fn forget(&self, before: &Before) {
+        if let Before::Kept(kept) = before {
+            let _ = rustix::fs::unlinkat(&self.dir, &kept.0, AtFlags::empty());
+        }
+    }
+
+    /// Takes what was looked at away and keeps it: the inode itself where that is possible, else a copy of it.
+    pub(super) fn take(&self, from: Spot<'_>, looked_at: &Stat, durability: Durability) -> Result<Taken> {
+        let name = fresh_name();
+        if rename_to_fresh(from, &self.dir, &name).is_err() {
+            return Ok(Taken::Stays(self.copy(from, looked_at, durability)));
+        }
+        let out = rustix::fs::statat(&self.dir, &name, AtFlags::SYMLINK_NOFOLLOW).map_err(store_error)?;
+        if (out.st_dev, out.st_ino) == (looked_at.st_dev, looked_at.st_ino) {
+            return Ok(Taken::Kept(Kept(name)));
+        }
+        self.give_back(&name, from, kind_of(&out))?;
+        Ok(Taken::Raced)
+    }
+
+    /// Puts back what was taken by mistake: somebody outside had put it there in that very moment. Where they were
+    /// as fast once more, it stays kept, as what a change replaced; but a directory, with all it holds, goes beside.
+    fn give_back(&self, name: &str, from: Spot<'_>, kind: Kind) -> Result<()> {
+        let back = |to: &str| rustix::fs::renameat_with(&self.dir, name, from.dir, to, RenameFlags::NOREPLACE);
+        match back(from.name) {
+            Err(_) if kind == Kind::Dir => back(&next_name()).map_err(store_error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Keeps a copy of what was looked at. Nothing is promised: what is too large, or does not fit any more, is lost.
+    pub(super) fn copy(&self, from: Spot<'_>, looked_at: &Stat, durability: Durability) -> Before {
+        let name = fresh_name();
+        let copied = match kind_of(looked_at) {
+            Kind::File => self.copy_file(from, looked_at, &name, durability),
+            Kind::Link => self.copy_link(from, &name),
+            Kind::Dir | Kind::Special => Err(ErrorKind::NotAFile.into()),
+        };
+        match copied {
+            Ok(()) => Before::Kept(Kept(name)),
+            Err(_) => {
+                let _ = rustix::fs::unlinkat(&self.dir, &name, AtFlags::empty());
+                Before::Lost
+            }
+        }
+    }
+
+    fn copy_file(&self, from: Spot<'_>, looked_at: &Stat, name: &str, durability: Durability) -> Result<()> {
+        let len = meta_of(looked_at).len;
+        if len > self.copy_cap {
+            return Err(ErrorKind::TooLarge { what: "the size of a file to keep", limit: self.copy_cap }.into());
+        }
+        let (file, _) = open_file(from.dir, from.name)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let copy = create_beneath(&self.dir, name, flags, Mode::RUSR | Mode::WUSR).map_err(store_error)?;
+        take_after(&copy, looked_at)?;
+        let copied = copy_bytes(&file, &copy, len, &mut || Ok(()))?;
+        let now = rustix::fs::fstat(&file).map_err(store_error)?;
+        if copied != len || !same_content(&now, looked_at) {
+            return Err(ErrorKind::Stale.into());
+        }
+        let modified = Timespec { tv_sec: now.st_mtime, tv_nsec: i64::try_from(now.st_mtime_nsec).unwrap_or(0) };
+        let times = Timestamps { last_access: modified, last_modification: modified };
+        rustix::fs::futimens(&copy, &times).map_err(store_error)?;
+        if durability == Durability::Disk {
+            rustix::fs::fsync(&copy).map_err(store_error)?;
+        }
+        Ok(())
+    }
+
+    fn copy_link(&self, from: Spot<'_>, name: &str) -> Result<()> {
+        let target = rustix::fs::readlinkat(from.dir, from.name, Vec::new()).map_err(store_error)?;
+        rustix::fs::symlinkat(target, &self.dir, name).map_err(store_error)
+    }
+
+    /// Makes the names of what was kept survive the loss of power.
+    pub(super) fn settle(&self) -> Result<()> {
+        rustix::fs::fsync(self.dir.as_fd()).map_err(store_error)
+    }
+}
+
+fn rename_to_fresh(from: Spot<'_>, dir: &OwnedFd, name: &str) -> Result<(), Errno> {
+    match rustix::fs::renameat_with(from.dir, from.name, dir, name, RenameFlags::NOREPLACE) {
+        // A file system that cannot refuse to replace; nobody else ever comes up with this name.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => rustix::fs::renameat(from.dir, from.name, dir, name),
+        renamed => renamed,
+    }
+}
+
+/// A name that no other process comes up with, and that says when it was made.
+fn fresh_name() -> String {
+    CallId::next().to_string()
+}
+
+fn read_name(name: &str) -> Option<(Kept, SystemTime)> {
+    let id = CallId::parse(name)?;
+    let millis = u64::try_from(id.0 >> 80).ok()?;
+    Some((Kept(name.to_owned()), UNIX_EPOCH + Duration::from_millis(millis)))
+}
+
+/// Only names that [`fresh_name`] makes are ever looked for.
+fn checked(kept: &Kept) -> Result<&str> {
+    CallId::parse(&kept.0).map(|_| kept.0.as_str()).ok_or_else(|| ErrorKind::NotKept.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::super::TEMP_PREFIX;
+    use super::*;
+
+    /// A directory to take from, opened, and a place to keep things in.
+    struct Two {
+        temp: TempDir,
+        dir: OwnedFd,
+        place: KeptPlace,
+    }
+
+    impl Two {
+        fn new() -> Self {
+            let temp = TempDir::new().unwrap();
+            fs::create_dir(temp.path().join("dir")).unwrap();
+            let dir = open_without_links(&fs::canonicalize(temp.path().join("dir")).unwrap()).unwrap();
+            let place = KeptPlace::new(&temp.path().join("history")).unwrap();
+            Self { temp, dir, place }
+        }
+
+        fn host(&self, name: &str) -> PathBuf {
+            self.temp.path().join("dir").join(name)
+        }
+
+        fn spot<'a>(&'a self, name: &'a str) -> Spot<'a> {
+            Spot { dir: &self.dir, name }
+        }
+
+        fn kept_names(&self) -> Vec<String> {
+            let names = fs::read_dir(self.temp.path().join("history")).unwrap();
+            names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        }
+    }
+
+    #[test]
+    fn what_somebody_put_there_in_the_last_moment_goes_back() {
+        let two = Two::new();
+        fs::write(two.host("f"), "looked at").unwrap();
+        let looked_at = two.spot("f").look().unwrap().unwrap();
+        fs::rename(two.host("f"), two.host("old")).unwrap();
+        fs::write(two.host("f"), "theirs").unwrap();
+        let keeper = two.place.ready().unwrap();
+        let taken = |name| keeper.take(two.spot(name), &looked_at, Durability::Process).unwrap();
+        assert!(matches!(taken("f"), Taken::Raced));
+        assert_eq!(fs::read_to_string(two.host("f")).unwrap(), "theirs");
+        // A directory, with everything in it, most of all.
+        fs::create_dir(two.host("d")).unwrap();
+        fs::write(two.host("d/inner"), "kept").unwrap();
+        assert!(matches!(taken("d"), Taken::Raced));
+        assert_eq!(fs::read_to_string(two.host("d/inner")).unwrap(), "kept");
+        assert!(two.kept_names().is_empty());
+        assert!(matches!(taken("old"), Taken::Kept(_)), "what was looked at goes, by whatever name");
+    }
+
+    #[test]
+    fn a_directory_that_cannot_go_back_goes_beside() {
+        let two = Two::new();
+        let keeper = two.place.ready().unwrap();
+        fs::create_dir(two.temp.path().join("history/d")).unwrap();
+        fs::write(two.temp.path().join("history/d/inner"), "kept").unwrap();
+        fs::write(two.host("d"), "taken meanwhile").unwrap();
+        keeper.give_back("d", two.spot("d"), Kind::Dir).unwrap();
+        let mut names: Vec<_> = fs::read_dir(two.host("")).unwrap().map(|e| e.unwrap().file_name()).collect();
+        names.sort();
+        assert!(names.len() == 2 && names[0].to_str().unwrap().starts_with(TEMP_PREFIX), "{names:?}");
+        assert!(two.host(names[0].to_str().unwrap()).join("inner").exists() && two.kept_names().is_empty());
+    }
+
+    #[test]
+    fn a_copy_of_what_is_no_longer_there_is_not_kept() {
+        let two = Two::new();
+        fs::write(two.host("f"), "looked at").unwrap();
+        let looked_at = two.spot("f").look().unwrap().unwrap();
+        let keeper = two.place.ready().unwrap();
+        assert!(matches!(keeper.copy(two.spot("f"), &looked_at, Durability::Disk), Before::Kept(_)));
+        fs::write(two.host("f"), "grew since then").unwrap();
+        assert_eq!(keeper.copy(two.spot("f"), &looked_at, Durability::Disk), Before::Lost);
+        assert_eq!(two.kept_names().len(), 1, "and leaves nothing behind");
+    }
+
+    #[test]
+    fn only_names_that_it_made_itself_are_looked_for() {
+        assert!(checked(&Kept(fresh_name())).is_ok());
+        for bad in ["", ".", "..", "../x", "a/b", "/etc/passwd", "0", "0000000000000000000000000/"] {
+            assert_eq!(*checked(&Kept(bad.to_owned())).unwrap_err().kind(), ErrorKind::NotKept, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_says_when_it_was_made() {
+        let before = SystemTime::now() - Duration::from_millis(1);
+        let (_, since) = read_name(&fresh_name()).unwrap();
+        assert!(since >= before && since <= SystemTime::now());
+    }
+}

@@ -1,0 +1,51 @@
+//! What a Physical Store knows of its past and of its size, as the core asks for it.
+
+use std::ops::Range;
+use std::os::fd::AsFd;
+
+use paddock_core::{Call, ErrorKind, Kept, Meta, Place, Result, Usage, Versioned};
+
+use super::PhysicalStore;
+use super::history::Opened;
+use super::host::{meta_of, read_into};
+
+impl Versioned for PhysicalStore {
+    fn recall(
+        &self,
+        call: &Call<'_>,
+        _: &Place<'_>,
+        kept: &Kept,
+        range: Range<u64>,
+        out: &mut Vec<u8>,
+    ) -> Result<Meta> {
+        call.tick(1)?;
+        match self.history.as_ref().ok_or(ErrorKind::NotKept)?.open(kept)? {
+            Opened::File(file, stat) => {
+                self.hard_links.check(&stat)?;
+                let meta = meta_of(&stat);
+                let end = range.end.min(meta.len);
+                read_into(file.as_fd(), range.start, end.saturating_sub(range.start), out)?;
+                Ok(meta)
+            }
+            // As in a read of the present: a link has no content.
+            Opened::Link(_) => Err(ErrorKind::Link.into()),
+        }
+    }
+
+    fn release(&self, call: &Call<'_>, kept: &[Kept]) -> Result<()> {
+        let Some(history) = &self.history else { return Ok(()) };
+        for some in kept.chunks(64) {
+            call.tick(some.len() as u64)?;
+            history.release(some)?;
+        }
+        Ok(())
+    }
+
+    /// From the counter; a count, where there is none or it has no baseline yet.
+    fn usage(&self, call: &Call<'_>) -> Result<Usage> {
+        match self.usage_counter().map(|counter| counter.current()).transpose()?.flatten() {
+            Some(usage) => Ok(usage),
+            None => self.count(call),
+        }
+    }
+}
