@@ -20,3 +20,4 @@ pub mod virtual_store;
 
 pub use memory::MemoryStore;
 pub use physical::{COPY_CAP, Durability, HardLinks, KeptEntry, KeptPlace, PhysicalStore, TEMP_PREFIX};
+pub use quota::{MemoryUsage, Reconciler, SqliteUsage, UsageCounter};
