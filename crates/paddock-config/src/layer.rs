@@ -67,7 +67,9 @@ pub enum LayerError {
     #[error("the Workspace \"{0}\" is write-only: nothing comes back from it, so it cannot be forked")]
     WriteOnly(LogicalPath),
     /// What a fork stands on is not there any more.
-    #[error("fork \"{fork}\" has lost its source: agent {agent} has no Workspace \"{source_prefix}\" that it could stand on")]
+    #[error(
+        "fork \"{fork}\" has lost its source: agent {agent} has no Workspace \"{source_prefix}\" that it could stand on"
+    )]
     SourceGone {
         /// The fork.
         fork: String,
