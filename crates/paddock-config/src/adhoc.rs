@@ -106,7 +106,7 @@ pub fn adhoc(dirs: &[AdhocDir], host: &Host, ports: &Ports) -> Result<AgentPolic
     let named: Vec<PathBuf> = dirs.iter().map(|dir| host.project_root().join(&dir.path)).collect();
     let host = host.with_configs_over(named.iter().map(PathBuf::as_path).chain([host.project_root()]));
     for dir in dirs {
-        let workspace = workspace(dir, &host)?;
+        let workspace = workspace(dir, &host, ports)?;
         let same = workspaces.iter().find(|(other, _)| other.prefix() == workspace.prefix());
         if let Some((_, first)) = same {
             let (first, second) = (first.to_path_buf(), dir.path.clone());
@@ -125,7 +125,7 @@ pub fn adhoc(dirs: &[AdhocDir], host: &Host, ports: &Ports) -> Result<AgentPolic
     Ok(AgentPolicy { agent: AgentName::main(), base, vfs })
 }
 
-fn workspace(dir: &AdhocDir, host: &Host) -> Result<Workspace, AdhocError> {
+fn workspace(dir: &AdhocDir, host: &Host, ports: &Ports) -> Result<Workspace, AdhocError> {
     if dir.path.as_os_str().is_empty() {
         // As from a variable that is not set: nobody meant the current directory.
         return Err(AdhocError::Nameless(PathBuf::new()));
@@ -142,6 +142,10 @@ fn workspace(dir: &AdhocDir, host: &Host) -> Result<Workspace, AdhocError> {
     let hide = HIDE.iter().map(|text| HidePattern { text: (*text).to_owned(), origin: Origin::command_line() });
     let names = NameRules::new(hide.collect(), &[], &host.own_below(store.host()))?;
     let territory = store.territory();
+    let store = match &ports.kept {
+        Some(kept) => store.with_history(kept.clone()),
+        None => store,
+    };
     let mount = Mount::new(Arc::new(store), Some(territory));
     Ok(Workspace::new(prefix, dir.scope, mount).with_names(names).with_origin(Origin::command_line()))
 }

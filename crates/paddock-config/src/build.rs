@@ -12,10 +12,11 @@ use paddock_core::{
     AccessScope, AgentName, AgentPolicy, Audit, BuildError, Call, Gate, HidePattern, Journal, LogicalPath, Mount,
     NameRules, Origin, Passed, Permit, Plan, Quota, Refused, RelPathBuf, Request, Vfs, View, Workspace,
 };
+use paddock_db::Sqlite;
 use paddock_state::{ForkRecord, Forks, WorkspaceHome};
-use paddock_stores::PhysicalStore;
 use paddock_stores::virtual_store::VirtualStore;
 use paddock_stores::virtual_store::base::{BaseStore, Commit, Namespace};
+use paddock_stores::{KeptPlace, PhysicalStore, SqliteUsage};
 
 use crate::config_file::{AgentSpec, ConfigFile};
 use crate::fault::Fault;
@@ -24,6 +25,7 @@ use crate::installation::Installation;
 use crate::problem::{ConfigError, Problem};
 use crate::schema::{Durability, HardLinks, MountSpec, WorkspaceTable};
 use crate::source::Located;
+use crate::upkeep;
 
 /// What every agent's guard is given besides its Workspaces.
 #[derive(Clone)]
@@ -36,9 +38,12 @@ pub struct Ports {
     pub audit: Arc<dyn Audit>,
     /// The database of Virtual Stores.
     pub base: Arc<dyn BaseStore>,
-    /// The project's place in the System Root: its forks and the history of Physical Stores. Nothing where none of
-    /// these is kept.
+    /// The project's place in the System Root, with its forks.
     pub home: Option<WorkspaceHome>,
+    /// Where Physical Stores keep what changes replace.
+    pub kept: Option<KeptPlace>,
+    /// Where what Physical Stores hold is counted.
+    pub counters: Option<Sqlite>,
 }
 
 impl Ports {
@@ -169,10 +174,20 @@ impl Built<'_> {
     }
 
     fn physical(&self, table: &WorkspaceTable) -> Result<Workspace, Fault> {
-        let store = open(table, self.host)?;
+        let mut store = open(table, self.host)?;
         let own = self.host.own_below(store.host());
         let territory = store.territory();
-        self.finish(table, Mount::new(Arc::new(store), Some(territory)), self.hidden(table), &own)
+        if let Some(kept) = &self.ports.kept {
+            store = store.with_history(kept.clone());
+        }
+        if let (Some(counters), Some(_)) = (&self.ports.counters, &table.quota) {
+            store = store.with_usage(Arc::new(SqliteUsage::new(counters.clone(), territory.to_string())));
+        }
+        let store = Arc::new(store);
+        if table.quota.is_some() {
+            upkeep::count(&store, &territory.to_string());
+        }
+        self.finish(table, Mount::new(store, Some(territory)), self.hidden(table), &own)
     }
 
     fn virtual_(

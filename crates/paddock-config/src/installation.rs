@@ -3,17 +3,19 @@
 //! Claims the project's place in the System Root. The databases in it are opened by whoever first uses them, so that
 //! a start stays short. What only looks at the policy takes [`Installation::look`], which makes nothing on disk.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
-use paddock_core::{Audit, Gate, Journal, NoAudit, NoJournal};
-use paddock_db::{Durability, Sqlite};
+use paddock_core::{AgentName, Audit, Call, CallId, Cancel, Gate, Journal, NoAudit, NoJournal, Versioned as _};
+use paddock_db::{Durability, Postgres, Sqlite};
 use paddock_ledger::audit::{AuditKey, AuditLog};
-use paddock_ledger::history::{History, Retention};
+use paddock_ledger::history::{History, HistoryError, Retention};
 use paddock_state::{Forks, Origin, StateError, SystemRoot, WorkspaceHome};
 use paddock_stores::virtual_store::base::BaseStore;
-use paddock_stores::virtual_store::{MemoryBase, SqliteBase};
+use paddock_stores::virtual_store::{MemoryBase, PostgresBase, SqliteBase, VirtualStore};
+use paddock_stores::{KeptPlace, SqliteUsage};
 
 use crate::build::Ports;
 use crate::config_file::ConfigFile;
@@ -25,6 +27,10 @@ const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 const KEPT_BYTES: u64 = 1 << 30;
 /// How many versions of a file.
 const KEPT_VERSIONS: u64 = 100;
+/// How long a chunk may be staged, in milliseconds, before the commit that names it.
+const STAGED: u64 = 24 * 3600 * 1000;
+/// How long one tidying may take.
+const LONGEST: Duration = Duration::from_secs(600);
 
 /// Why an installation cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -35,9 +41,12 @@ pub enum InstallationError {
     /// The key of its audit cannot be read or made.
     #[error("{0}")]
     Audit(#[from] paddock_ledger::audit::AuditError),
-    /// A database that this version cannot use for this.
-    #[error("{0} cannot be used yet")]
-    Unsupported(&'static str),
+    /// A database cannot be used.
+    #[error("{0}")]
+    Database(#[from] paddock_db::DbError),
+    /// The place for what changes replaced cannot be used.
+    #[error("the history of the project cannot be kept: {0}")]
+    History(paddock_core::StoreError),
 }
 
 impl InstallationError {
@@ -47,7 +56,8 @@ impl InstallationError {
         match self {
             Self::State(error) => error.hint(),
             Self::Audit(error) => error.hint().to_owned(),
-            Self::Unsupported(_) => "use url = \"sqlite\", or leave the section out".to_owned(),
+            Self::Database(error) => error.hint().to_owned(),
+            Self::History(_) => "check the owner and mode of the System Root, or use another with --home".to_owned(),
         }
     }
 }
@@ -58,6 +68,8 @@ pub struct Settings {
     origin: Origin,
     virtual_url: String,
     state_url: String,
+    /// Whose rows are ours on a shared server.
+    id: Option<String>,
     durability: Durability,
     retention: Retention,
 }
@@ -76,6 +88,7 @@ impl Settings {
             origin: Origin::of_project(project_root, name),
             virtual_url: stores.and_then(|stores| stores.url.as_ref()).map_or_else(sqlite, |url| url.0.clone()),
             state_url: state.and_then(|state| state.url.as_ref()).map_or_else(sqlite, |url| url.0.clone()),
+            id: state.and_then(|state| state.id.clone()),
             durability: file.map_or(Durability::Process, durability),
             retention: Retention {
                 age: Some(history.and_then(|history| history.keep.as_ref()).map_or(KEPT, |keep| keep.0)),
@@ -84,6 +97,44 @@ impl Settings {
             },
         }
     }
+}
+
+/// Why the past could not be tidied.
+#[derive(Debug, thiserror::Error)]
+pub enum TidyError {
+    /// The history could not be asked.
+    #[error("{0}")]
+    History(#[from] HistoryError),
+    /// A Store could not let go.
+    #[error("{0}")]
+    Store(#[from] paddock_core::StoreError),
+}
+
+/// The history and the audit, where the configuration wants them.
+fn ledger(
+    system: &SystemRoot,
+    home: &WorkspaceHome,
+    settings: &Settings,
+    state: &Sqlite,
+) -> Result<Ledger, InstallationError> {
+    let key = AuditKey::load_or_create(&system.secrets_dir().join("audit.key"))?;
+    let outside = home.path().join("audit.head");
+    let (audit, history) = if settings.state_url == "sqlite" {
+        let audit = AuditLog::sqlite(state.clone(), settings.durability, key, outside);
+        (audit, History::on_sqlite(state.clone()))
+    } else {
+        let schemas = vec![paddock_ledger::history::schema::POSTGRES, paddock_ledger::audit::POSTGRES_SCHEMA];
+        let shared = Postgres::new(&settings.state_url, schemas)?;
+        let ours = settings.id.clone().unwrap_or_else(|| home.id().to_string());
+        (AuditLog::postgres(shared.clone(), key, outside), History::on_postgres(shared, &ours))
+    };
+    let audit = Arc::new(audit);
+    let told = Arc::clone(&audit);
+    let history = history.with_intent(Arc::new(move |call, plan| {
+        let (op, path) = (plan.kind().to_string(), plan.path().as_str());
+        Ok(told.intent(call.id, call.agent, &op, path, None, SystemTime::now())?)
+    }));
+    Ok(Ledger { history: Arc::new(history), audit })
 }
 
 /// One database holds the rows of all: it promises the most that any of them was promised.
@@ -103,16 +154,23 @@ pub struct Installation {
     home: Option<WorkspaceHome>,
     base: Arc<dyn BaseStore>,
     ledger: Option<Ledger>,
+    kept: Option<KeptPlace>,
+    embedded: Option<Embedded>,
     retention: Retention,
 }
 
 /// What happened in a project.
 #[derive(Clone)]
 struct Ledger {
-    state: Sqlite,
-    content: Sqlite,
     history: Arc<History>,
     audit: Arc<AuditLog>,
+}
+
+/// The databases in the project's own place.
+#[derive(Clone)]
+struct Embedded {
+    state: Sqlite,
+    content: Sqlite,
 }
 
 impl std::fmt::Debug for Installation {
@@ -125,7 +183,8 @@ impl Installation {
     /// One that keeps nothing: for programs that need none, and for tests.
     #[must_use]
     pub fn in_memory() -> Self {
-        Self { home: None, base: Arc::new(MemoryBase::new()), ledger: None, retention: Retention::default() }
+        let (home, ledger, kept, embedded) = (None, None, None, None);
+        Self { home, base: Arc::new(MemoryBase::new()), ledger, kept, embedded, retention: Retention::default() }
     }
 
     /// The project's own, made now where there is none yet.
@@ -149,28 +208,30 @@ impl Installation {
     }
 
     fn at(system: &SystemRoot, home: WorkspaceHome, settings: &Settings) -> Result<Self, InstallationError> {
-        if settings.state_url != "sqlite" {
-            return Err(InstallationError::Unsupported("a state database other than SQLite"));
-        }
-        let schemas =
-            vec![SqliteBase::STATE, paddock_ledger::history::schema::SQLITE, paddock_ledger::audit::SQLITE_SCHEMA];
+        let schemas = vec![
+            SqliteBase::STATE,
+            SqliteUsage::SCHEMA,
+            paddock_ledger::history::schema::SQLITE,
+            paddock_ledger::audit::SQLITE_SCHEMA,
+        ];
         let state = Sqlite::new(home.state_db(), schemas, settings.durability);
         let content = Sqlite::new(home.content_db(), vec![SqliteBase::CONTENT], settings.durability);
+        let embedded = Embedded { state, content };
         let base: Arc<dyn BaseStore> = match settings.virtual_url.as_str() {
-            "sqlite" => Arc::new(SqliteBase::new(state.clone(), content.clone())),
+            "sqlite" => Arc::new(SqliteBase::new(embedded.state.clone(), embedded.content.clone())),
             "memory" => Arc::new(MemoryBase::new()),
-            _ => return Err(InstallationError::Unsupported("Virtual Stores on PostgreSQL")),
+            url => Arc::new(PostgresBase::new(Postgres::new(url, vec![PostgresBase::SCHEMA])?)),
         };
-        let key = AuditKey::load_or_create(&system.secrets_dir().join("audit.key"))?;
-        let outside = home.path().join("audit.head");
-        let audit = Arc::new(AuditLog::sqlite(state.clone(), settings.durability, key, outside));
-        let told = Arc::clone(&audit);
-        let history = History::on_sqlite(state.clone()).with_intent(Arc::new(move |call, plan| {
-            let (op, path) = (plan.kind().to_string(), plan.path().as_str());
-            Ok(told.intent(call.id, call.agent, &op, path, None, SystemTime::now())?)
-        }));
-        let ledger = Ledger { state, content, history: Arc::new(history), audit };
-        Ok(Self { home: Some(home), base, ledger: Some(ledger), retention: settings.retention })
+        let ledger = ledger(system, &home, settings, &embedded.state)?;
+        let kept = KeptPlace::new(&home.history_dir()).map_err(InstallationError::History)?;
+        Ok(Self {
+            home: Some(home),
+            base,
+            ledger: Some(ledger),
+            kept: Some(kept),
+            embedded: Some(embedded),
+            retention: settings.retention,
+        })
     }
 
     /// What every agent's guard is given besides its Workspaces.
@@ -182,6 +243,8 @@ impl Installation {
             audit: self.audit(),
             base: Arc::clone(&self.base),
             home: self.home.clone(),
+            kept: self.kept.clone(),
+            counters: self.embedded.as_ref().map(|embedded| embedded.state.clone()),
         }
     }
 
@@ -215,8 +278,35 @@ impl Installation {
     /// The embedded databases: by name, for checks and backups.
     #[must_use]
     pub fn databases(&self) -> Vec<(&'static str, &Sqlite)> {
-        let ledger = self.ledger.as_ref();
-        ledger.map_or_else(Vec::new, |ledger| vec![("state.db", &ledger.state), ("content.db", &ledger.content)])
+        let embedded = self.embedded.as_ref();
+        embedded.map_or_else(Vec::new, |both| vec![("state.db", &both.state), ("content.db", &both.content)])
+    }
+
+    /// Lets go of what the rules no longer keep, and of chunks that nothing names. Meant for the background: it waits
+    /// for others like every writer.
+    ///
+    /// # Errors
+    /// When a database cannot be asked. What was not let go of is met again the next time.
+    pub fn tidy(&self) -> Result<(), TidyError> {
+        let Some(history) = self.history() else { return Ok(()) };
+        let sizes: HashMap<String, u64> = match &self.kept {
+            Some(kept) => kept.entries()?.into_iter().map(|entry| (entry.kept.0, entry.len)).collect(),
+            None => HashMap::new(),
+        };
+        let collected = history.collect(&self.retention, &mut |_, kept| sizes.get(&kept.0).copied())?;
+        let (agent, cancel) = (AgentName::main(), Cancel::default());
+        let call = Call { id: CallId::next(), agent: &agent, cancel: &cancel, deadline: Instant::now() + LONGEST };
+        for released in &collected {
+            match VirtualStore::namespace_of_text(&released.territory) {
+                Some(namespace) => {
+                    VirtualStore::new(Arc::clone(&self.base), namespace).release(&call, &released.kept)?
+                }
+                None => self.kept.as_ref().map_or(Ok(()), |kept| kept.release(&released.kept))?,
+            }
+            history.forget(released)?;
+        }
+        self.base.collect_chunks(&call, STAGED)?;
+        Ok(())
     }
 
     /// How much of the past is kept.

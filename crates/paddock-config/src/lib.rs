@@ -31,6 +31,7 @@ mod reload;
 pub mod schema;
 mod source;
 mod table;
+pub mod upkeep;
 mod warning;
 
 pub use adhoc::{AdhocDir, AdhocError, adhoc};
@@ -41,7 +42,7 @@ pub use fault::Fault;
 pub use feature::{Feature, NotBuilt};
 pub use host::Host;
 pub use init::{CONFIG_FILE, HIDE, InitError, SCHEMA_FILE, WORKSPACE_DIR, find_upwards, init, template};
-pub use installation::{Installation, InstallationError, Settings};
+pub use installation::{Installation, InstallationError, Settings, TidyError};
 pub use layer::{Layer, LayerError, LayerName, Layers, NewFork};
 pub use problem::{ConfigError, Problem};
 pub use reload::Reloader;

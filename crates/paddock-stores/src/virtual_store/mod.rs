@@ -119,6 +119,11 @@ impl VirtualStore {
         Namespace::of_key(territory.realm().strip_prefix(REALM)?)
     }
 
+    /// As [`Self::namespace_in`], for a territory as it is written.
+    pub fn namespace_of_text(territory: &str) -> Option<Namespace> {
+        Namespace::of_key(territory.strip_prefix(REALM)?.strip_suffix(":/")?)
+    }
+
     /// Looks at the layers at one moment.
     fn at<T>(&self, call: &Call<'_>, mut look: impl FnMut(&Layers<'_>) -> Result<T>) -> Result<T> {
         let mut seen = None;

@@ -6,7 +6,7 @@ use std::fs;
 use std::sync::Arc;
 
 use paddock_config::{Ports, Reloader};
-use paddock_core::{AgentName, NoJournal};
+use paddock_core::AgentName;
 use paddock_state::{HomeSources, SystemRoot};
 use paddock_tools::{PolicySource, RecordingGate, Toolbox, Verdict};
 use serde_json::json;

@@ -30,7 +30,9 @@ fn configured(global: &Global) -> anyhow::Result<Arc<dyn PolicySource>> {
     if !host::is_file(&project.config) {
         tracing::warn!("there is no paddock.toml here or above, so there are no tools; run `paddock init`");
     }
-    let (policy, _) = project.working(global)?;
+    paddock_config::upkeep::stay();
+    let (policy, installation) = project.working(global)?;
+    paddock_config::upkeep::tidy_in_background(&installation, |error| tracing::warn!(error, "the past was not tidied"));
     if global.log >= tracing::Level::WARN {
         tell_what_does_not_hold(policy.not_built());
     }

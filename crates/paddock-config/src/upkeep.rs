@@ -1,0 +1,58 @@
+//! What goes on beside the calls: counting what Physical Mounts hold, and letting go of the past.
+//!
+//! Nothing of it runs until it is asked for: a program that only answers one call starts no thread it does not need.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use paddock_stores::{PhysicalStore, Reconciler};
+
+use crate::installation::Installation;
+
+/// How often a Mount is counted again.
+const COUNTED_EVERY: Duration = Duration::from_secs(600);
+/// How often the past is tidied.
+const TIDIED_EVERY: Duration = Duration::from_secs(600);
+/// How long after a start it is tidied first: whoever starts has other things to do.
+const FIRST: Duration = Duration::from_secs(30);
+
+/// Those who count, by what they count: a policy that is built again does not begin another.
+static COUNTING: Mutex<Option<HashMap<String, Reconciler>>> = Mutex::new(None);
+/// Does this process count in the background at all?
+static LONG_LIVED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
+/// Says that this process stays: Mounts with a quota are counted in the background from now on.
+pub fn stay() {
+    LONG_LIVED.store(true, std::sync::atomic::Ordering::Release);
+}
+
+/// Has a Mount counted in the background, if this process stays.
+pub(crate) fn count(store: &Arc<PhysicalStore>, territory: &str) {
+    if !LONG_LIVED.load(std::sync::atomic::Ordering::Acquire) {
+        return;
+    }
+    let mut counting = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);
+    let counting = counting.get_or_insert_default();
+    if !counting.contains_key(territory)
+        && let Ok(reconciler) = Reconciler::start(vec![Arc::clone(store)], COUNTED_EVERY)
+    {
+        counting.insert(territory.to_owned(), reconciler);
+    }
+}
+
+/// Tidies the past of a project in the background for as long as the process lives.
+pub fn tidy_in_background(installation: &Installation, told: impl Fn(String) + Send + 'static) {
+    let installation = installation.clone();
+    let work = move || {
+        std::thread::sleep(FIRST);
+        loop {
+            if let Err(error) = installation.tidy() {
+                told(error.to_string());
+            }
+            std::thread::sleep(TIDIED_EVERY);
+        }
+    };
+    // Without a thread the past is kept longer, which is no reason not to serve.
+    let _ = std::thread::Builder::new().name("paddock-tidy".to_owned()).spawn(work);
+}
