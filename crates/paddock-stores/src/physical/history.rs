@@ -11,7 +11,6 @@
 use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use paddock_core::{Before, CallId, ErrorKind, Kept, Kind, Result, StoreError};
@@ -20,7 +19,7 @@ use rustix::io::Errno;
 
 use super::host::{create_beneath, kind_of, meta_of, open_beneath, open_file, same_content, store_error};
 use super::replace::{Spot, copy_bytes, next_name, take_after};
-use super::{Durability, is_deleted, make_dirs, open_without_links, without_links};
+use super::{Durability, make_dirs, open_without_links, without_links};
 
 /// The largest file that is copied, where it cannot be moved.
 pub const COPY_CAP: u64 = 64 * 1024 * 1024;
@@ -34,7 +33,6 @@ pub struct KeptPlace {
     /// Without any link in it, as far as it exists.
     host: PathBuf,
     copy_cap: u64,
-    open: Arc<RwLock<Option<Arc<OwnedFd>>>>,
 }
 
 /// Something that is kept.
@@ -67,7 +65,7 @@ impl KeptPlace {
     /// In this host directory, which need not exist yet. It has to lie in the System Root, where no Mount reaches.
     pub fn new(dir: &Path) -> Result<Self> {
         let host = without_links(dir).map_err(|e| StoreError::caused_by(ErrorKind::Io, e))?;
-        Ok(Self { host, copy_cap: COPY_CAP, open: Arc::default() })
+        Ok(Self { host, copy_cap: COPY_CAP })
     }
 
     /// Copies files up to this size where they cannot be moved, instead of [`COPY_CAP`].
@@ -81,8 +79,6 @@ impl KeptPlace {
     /// on the way: what no history names and is older than any call takes can be released.
     pub fn entries(&self) -> Result<Vec<KeptEntry>> {
         let Some(dir) = self.existing()? else { return Ok(Vec::new()) };
-        // An open of its own: the position in a listing belongs to the open.
-        let dir = open_beneath(&dir, "", OFlags::RDONLY | OFlags::DIRECTORY).map_err(store_error)?;
         let mut found = Vec::new();
         let mut buffer = Vec::with_capacity(32 * 1024);
         let mut raw = RawDir::new(&dir, buffer.spare_capacity_mut());
@@ -139,28 +135,23 @@ impl KeptPlace {
         Ok(Keeper { dir, copy_cap: self.copy_cap })
     }
 
-    fn existing(&self) -> Result<Option<Arc<OwnedFd>>> {
-        if let Some(dir) = &*self.open.read().unwrap_or_else(PoisonError::into_inner)
-            && !is_deleted(dir)
-        {
-            return Ok(Some(Arc::clone(dir)));
-        }
+    /// Opened anew for every set of changes: one that was moved away or put back from a backup is not written to by mistake.
+    fn existing(&self) -> Result<Option<OwnedFd>> {
         let dir = match open_without_links(&self.host) {
             Err(Errno::NOENT) => return Ok(None),
-            opened => Arc::new(opened.map_err(store_error)?),
+            opened => opened.map_err(store_error)?,
         };
         let mode = rustix::fs::fstat(&dir).map_err(store_error)?.st_mode & 0o777;
         if mode != PRIVATE {
             rustix::fs::fchmod(&dir, Mode::from_raw_mode(PRIVATE)).map_err(store_error)?;
         }
-        *self.open.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&dir));
         Ok(Some(dir))
     }
 }
 
 /// The opened directory of a [`KeptPlace`], for one set of changes.
 pub(super) struct Keeper {
-    dir: Arc<OwnedFd>,
+    dir: OwnedFd,
     copy_cap: u64,
 }
 

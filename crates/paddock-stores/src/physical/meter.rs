@@ -100,3 +100,55 @@ impl Drop for Reserved<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use paddock_core::Usage;
+
+    use super::*;
+    use crate::quota::MemoryUsage;
+
+    fn counted() -> MemoryUsage {
+        let counter = MemoryUsage::new();
+        let count = counter.begin_count().unwrap().unwrap();
+        counter.end_count(count, Usage { bytes: 5, files: 1 }).unwrap();
+        counter
+    }
+
+    fn holds(counter: &MemoryUsage) -> (u64, u64) {
+        let usage = counter.current().unwrap().unwrap();
+        (usage.bytes, usage.files)
+    }
+
+    #[test]
+    fn what_was_reserved_and_not_used_is_given_back() {
+        let counter = counted();
+        let quota = Quota { bytes: Some(10), files: None };
+        let meter = Meter::new(Some(&counter), quota, Instant::now() + Duration::from_secs(60));
+        let grown = UsageDelta { bytes: 5, files: 1 };
+        let room = meter.reserve(grown).unwrap();
+        assert_eq!(holds(&counter), (10, 2), "taken at once");
+        assert!(meter.reserve(grown).is_err() && meter.room_for(grown).is_err());
+        drop(room);
+        assert_eq!(holds(&counter), (5, 1));
+        meter.reserve(grown).unwrap().used();
+        assert_eq!(holds(&counter), (10, 2));
+    }
+
+    #[test]
+    fn what_shrinks_is_told_together_and_at_the_latest_in_the_end() {
+        let counter = counted();
+        let meter = Meter::new(Some(&counter), Quota::default(), Instant::now() + Duration::from_secs(60));
+        let gone = UsageDelta { bytes: -2, files: 0 };
+        drop(meter.reserve(gone).unwrap());
+        meter.reserve(gone).unwrap().used();
+        assert_eq!(holds(&counter), (5, 1), "not told yet, and what was not done never");
+        meter.reserve(UsageDelta { bytes: 1, files: 0 }).unwrap().used();
+        assert_eq!(holds(&counter), (4, 1), "told before what grows is");
+        meter.reserve(gone).unwrap().used();
+        drop(meter);
+        assert_eq!(holds(&counter), (2, 1));
+    }
+}

@@ -4,6 +4,7 @@ mod acts;
 mod crash;
 mod elsewhere;
 mod place;
+mod races;
 mod undo;
 
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ use paddock_core::{
     Refused, Replacement, Request, Result, Risk, Vfs, Workspace,
 };
 use paddock_stores::quota::{MemoryUsage, UsageCounter, reconcile};
-use paddock_stores::{KeptPlace, PhysicalStore};
+use paddock_stores::{HardLinks, KeptPlace, PhysicalStore};
 use tempfile::TempDir;
 
 struct Open;
@@ -85,10 +86,25 @@ impl Pasture {
     }
 
     pub(crate) fn at(dir: TempDir, keeps: bool, place: impl FnOnce(&Path, KeptPlace) -> KeptPlace) -> Self {
+        Self::made(dir, keeps, HardLinks::Read, place)
+    }
+
+    /// The same places under a stricter rule.
+    pub(crate) fn denying_hard_links(self) -> Self {
+        let place = self.place.clone();
+        Self::made(self.dir, true, HardLinks::Deny, |_, _| place)
+    }
+
+    fn made(
+        dir: TempDir,
+        keeps: bool,
+        hard_links: HardLinks,
+        place: impl FnOnce(&Path, KeptPlace) -> KeptPlace,
+    ) -> Self {
         let place = place(dir.path(), KeptPlace::new(&dir.path().join("system/history")).unwrap());
         let counter = Arc::new(MemoryUsage::new());
         let shared: Arc<dyn UsageCounter> = Arc::<MemoryUsage>::clone(&counter);
-        let store = PhysicalStore::new(&dir.path().join("mount")).unwrap();
+        let store = PhysicalStore::new(&dir.path().join("mount")).unwrap().with_hard_links(hard_links);
         let store = Arc::new(store.with_history(place.clone()).with_usage(shared));
         reconcile(&store, &Cancel::default()).unwrap();
         let listener = Arc::new(Listener { keeps, told: Mutex::default() });

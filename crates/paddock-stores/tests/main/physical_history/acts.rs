@@ -181,6 +181,35 @@ fn a_file_with_several_names_is_kept_and_its_other_names_stay() {
 }
 
 #[test]
+fn where_hard_links_are_denied_what_is_kept_of_them_is_not_read() {
+    let pasture = Pasture::new();
+    fs::write(pasture.dir.path().join("outside"), "one\n").unwrap();
+    fs::hard_link(pasture.dir.path().join("outside"), pasture.host("f")).unwrap();
+    let change = kept(&pasture.write("/w/f", "two\n"));
+    let strict = pasture.denying_hard_links();
+    assert_eq!(strict.recall(&change), Err(ErrorKind::HardLinked));
+    assert_eq!(error(strict.restore("/w/f", &change)), ErrorKind::HardLinked);
+    fs::hard_link(strict.host("f"), strict.dir.path().join("second")).unwrap();
+    assert_eq!(error(strict.alter("/w/f", Alter::Truncate(1), Expect::Any)), ErrorKind::HardLinked);
+    fs::remove_file(strict.dir.path().join("outside")).unwrap();
+    strict.restore("/w/f", &change).unwrap();
+    assert_eq!(strict.read("/w/f"), "one\n");
+}
+
+#[test]
+fn a_move_or_a_directory_that_expects_something_else_changes_nothing() {
+    let pasture = Pasture::new();
+    let seen = pasture.write("/w/f", "one").version.unwrap();
+    let now = pasture.write("/w/f", "two").version.unwrap();
+    let to = || Alter::Move { to: logical("/w/g") };
+    assert_eq!(error(pasture.alter("/w/f", to(), Expect::Is(seen))), ErrorKind::Stale);
+    assert!(pasture.host("f").exists() && !pasture.host("g").exists());
+    pasture.alter("/w/f", to(), Expect::Is(now)).unwrap();
+    pasture.run(Operation::MakeDir { path: logical("/w/d") }).unwrap();
+    assert_eq!(error(pasture.alter("/w/d", Alter::MakeDir, Expect::Absent)), ErrorKind::AlreadyExists);
+}
+
+#[test]
 fn a_truncation_keeps_what_it_cuts_off() {
     let pasture = Pasture::new();
     pasture.write("/w/log", "one\ntwo\n");
