@@ -86,6 +86,17 @@ pub(crate) enum Command {
     Map(Map),
     /// Explain what the policy says about an operation on a path
     Why(Why),
+    /// Show what happened to a path, or the last calls that changed something
+    Log(Log),
+    /// Take back what a call changed: the last one of the agent, or one by its id
+    Undo(Undo),
+    /// Bring a path back to what it held at an earlier moment
+    Restore(Restore),
+    /// Look into the audit of every call: the last rows, a query, a check, an export
+    #[command(subcommand)]
+    Audit(Audit),
+    /// Copy the project's state into a new directory while agents go on working
+    Backup(Backup),
     /// Check the configuration: problems, agents, and keys that have no effect yet
     Check(Check),
     /// Look for what could keep Paddock from working here
@@ -167,6 +178,149 @@ pub(crate) struct Why {
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// `paddock log`
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  paddock log notes/plan.md
+
+Without a PATH: the calls of every agent, or of the one that --agent names.")]
+pub(crate) struct Log {
+    /// A file or a directory, as the agent writes it
+    pub(crate) path: Option<String>,
+
+    /// The most that is shown
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `paddock undo`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  paddock undo            the last call of the agent that still stands
+  paddock undo 01kbx3     the call whose id begins so; an undo can be undone too
+
+Exit codes: 0 undone, 1 refused because something newer is in the way, or failed.")]
+pub(crate) struct Undo {
+    /// The id of a call, or its beginning [default: the agent's last call that is not undone]
+    pub(crate) call: Option<String>,
+
+    /// Only say what would change
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `paddock restore`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  paddock restore notes/plan.md --at '10 min ago'
+  paddock restore notes --at '2026-11-15 12:30'
+  paddock restore notes --at 01kbx3     as this call left it")]
+pub(crate) struct Restore {
+    /// A file or a directory, as the agent writes it
+    pub(crate) path: String,
+
+    /// When: a time, the id of a call, or the version that a file had
+    #[arg(long, value_name = "TIME|CALL")]
+    pub(crate) at: String,
+
+    /// Only say what would change
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `paddock audit`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Audit {
+    /// Print the last rows
+    Tail {
+        /// How many
+        #[arg(short, value_name = "N", default_value_t = 20)]
+        n: usize,
+        /// Go on with the rows that come, until it is stopped
+        #[arg(short, long)]
+        follow: bool,
+        /// Print as JSON; with --follow, one row per line
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the rows that fit, the oldest first; --agent holds here too
+    Query(Box<AuditQuery>),
+    /// Check every signature: rows that were changed, removed, reordered or cut off
+    Verify {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write every row as one line of JSON
+    Export {
+        /// A new file [default: standard output]
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: Option<PathBuf>,
+    },
+    /// Take the audit as it is, after you put back an older copy yourself; that you did is kept in it
+    Accept,
+}
+
+/// `paddock audit query`
+#[derive(Debug, Args)]
+pub(crate) struct AuditQuery {
+    /// In this Workspace
+    #[arg(long, value_name = "PREFIX")]
+    pub(crate) workspace: Option<String>,
+
+    /// Of this path and what is below it
+    #[arg(long)]
+    pub(crate) path: Option<String>,
+
+    /// With this outcome: done, denied, failed, invalid or parked
+    #[arg(long)]
+    pub(crate) outcome: Option<String>,
+
+    /// Of this tool, or of this command of a person
+    #[arg(long)]
+    pub(crate) tool: Option<String>,
+
+    /// Not before this moment
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+
+    /// Not after this moment
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+
+    /// Of this call, by its whole id, or by its beginning where it changed something
+    #[arg(long)]
+    pub(crate) call: Option<String>,
+
+    /// The most that is shown
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) limit: usize,
+
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `paddock backup`
+#[derive(Debug, Args)]
+pub(crate) struct Backup {
+    /// A directory that is not there yet, or is empty; not where agents can read
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
 }
 
 /// `paddock check`

@@ -1,15 +1,20 @@
 //! Every command, one file each.
 
+mod audit;
+mod backup;
 mod check;
 mod completions;
 mod config;
 mod demo;
 mod doctor;
 mod init;
+mod log;
 mod man;
 mod map;
 mod mcp;
+mod restore;
 mod tool;
+mod undo;
 mod why;
 
 use crate::cli::{Cli, Command};
@@ -25,6 +30,11 @@ pub(crate) fn run(cli: &Cli, printer: &Printer) -> anyhow::Result<Ended> {
         Command::Tool(options) => tool::run(global, options, printer),
         Command::Map(options) => map::run(global, options, printer),
         Command::Why(options) => why::run(global, options, printer),
+        Command::Log(options) => log::run(global, options, printer),
+        Command::Undo(options) => undo::run(global, options, printer),
+        Command::Restore(options) => restore::run(global, options, printer),
+        Command::Audit(options) => audit::run(global, options, printer),
+        Command::Backup(options) => backup::run(global, options, printer),
         Command::Check(options) => check::run(global, options, printer),
         Command::Doctor(options) => doctor::run(global, options, printer),
         Command::Config(options) => config::run(global, options, printer),

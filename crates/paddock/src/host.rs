@@ -1,12 +1,12 @@
 //! The only file of the command line that touches the host itself.
 //!
-//! The doctor looks at directories, the demo lays out a sample project and starts the server, a few commands
-//! read a text. None of it is ever done for an agent: an agent's files are reached through a Store only.
+//! The doctor looks at directories, the demo lays out a sample project and starts the server, a backup is made, a few
+//! commands read a text. None of it is ever done for an agent: an agent's files are reached through a Store only.
 
 #![allow(clippy::disallowed_methods, reason = "for the person at the terminal, never for an agent")]
 
 use std::io;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -86,6 +86,62 @@ pub(crate) fn lay_out(directory: &Path, files: &[(&str, &str)]) -> io::Result<()
         std::fs::write(path, content)?;
     }
     Ok(())
+}
+
+/// Makes a new file that only its owner may read.
+pub(crate) fn make_private_file(path: &Path) -> io::Result<std::fs::File> {
+    std::fs::File::options().write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Makes a directory that only its owner may read; one that is there and empty will do.
+pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
+    match std::fs::DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_empty_dir(path) => Ok(()),
+        other => other,
+    }
+}
+
+fn is_empty_dir(path: &Path) -> bool {
+    std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+/// The length of a file.
+pub(crate) fn len(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |found| found.len())
+}
+
+/// Copies a file, or a directory with everything in it, to where nothing is. Links are copied as links. Answers how many
+/// files that were; a source that is not there, or goes meanwhile, is none.
+pub(crate) fn copy_new(from: &Path, to: &Path) -> io::Result<u64> {
+    let found = match std::fs::symlink_metadata(from) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        other => other?,
+    };
+    if found.is_symlink() {
+        std::os::unix::fs::symlink(std::fs::read_link(from)?, to)?;
+        return Ok(1);
+    }
+    if found.is_dir() {
+        std::fs::DirBuilder::new().mode(0o700).create(to)?;
+        let mut copied = 0;
+        for entry in std::fs::read_dir(from)? {
+            let entry = entry?;
+            copied += copy_new(&entry.path(), &to.join(entry.file_name()))?;
+        }
+        std::fs::File::open(to)?.sync_all()?;
+        return Ok(copied);
+    }
+    let mut source = match std::fs::File::open(from) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        other => other?,
+    };
+    let mut copy = make_private_file(to)?;
+    io::copy(&mut source, &mut copy)?;
+    // The mode and the time of what was kept come back with it.
+    copy.set_permissions(found.permissions())?;
+    copy.set_modified(found.modified()?)?;
+    copy.sync_all()?;
+    Ok(1)
 }
 
 /// Starts this same program with these arguments, its standard input and output in our hands.

@@ -1,7 +1,8 @@
 //! The `paddock` command line: wires the crates together and holds no logic of its own.
 //!
 //! `cli` says what can be asked, one file under `commands` does each, `failure` turns errors into words and exit
-//! codes, `printer` owns standard output, `log` standard error, `project` finds the configuration and the agent's policy.
+//! codes, `printer` owns standard output, `log` standard error, `project` finds the configuration and the agent's policy, `past`
+//! what it did before.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
@@ -10,8 +11,11 @@ mod commands;
 mod failure;
 mod host;
 mod log;
+mod moment;
+mod past;
 mod printer;
 mod project;
+mod unified;
 
 use std::process::ExitCode;
 

@@ -3,8 +3,9 @@
 //! Colours only where a person looks (a terminal, no `NO_COLOR`; `CLICOLOR_FORCE` insists). A reader that goes
 //! away, such as `head`, is no error. Everything a person must be told beside the data goes to standard error.
 
+use std::cell::Cell;
 use std::fmt;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _, Write};
 
 use serde_json::Value;
 
@@ -12,6 +13,8 @@ use serde_json::Value;
 #[derive(Debug)]
 pub(crate) struct Printer {
     colour: bool,
+    /// The reader has gone away.
+    deserted: Cell<bool>,
 }
 
 /// How a piece of text looks on a terminal.
@@ -29,7 +32,18 @@ impl Printer {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0");
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let wanted = io::stdout().is_terminal() && !dumb;
-        Self { colour: !set("NO_COLOR") && (wanted || set("CLICOLOR_FORCE")) }
+        let colour = !set("NO_COLOR") && (wanted || set("CLICOLOR_FORCE"));
+        Self { colour, deserted: Cell::new(false) }
+    }
+
+    /// Does somebody still read what is printed?
+    pub(crate) fn is_read(&self) -> bool {
+        !self.deserted.get()
+    }
+
+    /// Standard output for data that is written piece by piece.
+    pub(crate) fn stream(&self) -> Stream<'_> {
+        Stream(self)
     }
 
     /// Prints a text and ends its line if it does not itself.
@@ -64,8 +78,34 @@ impl Printer {
     fn write(&self, text: fmt::Arguments<'_>) -> anyhow::Result<()> {
         let mut out = io::stdout().lock();
         match out.write_fmt(text).and_then(|()| out.flush()) {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.deserted.set(true);
+                Ok(())
+            }
             other => Ok(other?),
+        }
+    }
+}
+
+/// Standard output as a stream; what comes after its reader went away goes nowhere.
+#[derive(Debug)]
+pub(crate) struct Stream<'a>(&'a Printer);
+
+impl Write for Stream<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match io::stdout().lock().write(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.0.deserted.set(true);
+                Ok(bytes.len())
+            }
+            other => other,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match io::stdout().lock().flush() {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            other => other,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use paddock_config::{ConfigError, ConfigFile, Host, Installation, InstallationError, Ports, Reloader, Settings};
-use paddock_core::Gate;
+use paddock_core::{AgentName, Gate};
 use paddock_state::{HomeSources, SystemRoot};
 use paddock_tools::{PolicySource, RecordingGate, Toolbox};
 
@@ -78,12 +78,22 @@ impl Project {
 
     /// The policy of the agent, current at every call, for looking at it. Makes nothing on disk.
     pub(crate) fn policy(&self, global: &Global) -> anyhow::Result<Reloader> {
-        self.start(global, Installation::look).map(|(reloader, _)| reloader)
+        self.start(global.agent(), Installation::look).map(|(reloader, _)| reloader)
     }
 
     /// The policy of the agent and the project's installation, for calls that are recorded and may change something.
     pub(crate) fn working(&self, global: &Global) -> anyhow::Result<(Reloader, Installation)> {
-        self.start(global, Installation::claim)
+        self.working_as(global.agent())
+    }
+
+    /// As [`Self::working`], for an agent that the options need not name.
+    pub(crate) fn working_as(&self, agent: AgentName) -> anyhow::Result<(Reloader, Installation)> {
+        self.start(agent, Installation::claim)
+    }
+
+    /// The policy of an agent and the project's installation as far as there is one. Makes nothing on disk.
+    pub(crate) fn looking_as(&self, agent: AgentName) -> anyhow::Result<(Reloader, Installation)> {
+        self.start(agent, Installation::look)
     }
 
     /// The project's installation as far as there is one. Makes nothing on disk.
@@ -92,7 +102,7 @@ impl Project {
         Installation::look(&self.system_root, &settings).map_err(installation_problem)
     }
 
-    fn start(&self, global: &Global, take: Taking) -> anyhow::Result<(Reloader, Installation)> {
+    fn start(&self, agent: AgentName, take: Taking) -> anyhow::Result<(Reloader, Installation)> {
         let mut taken = Installation::in_memory();
         let mut ports = |host: &Host, file: Option<&ConfigFile>| -> anyhow::Result<Ports> {
             // Without a configuration there is no project, and nothing to keep anything of.
@@ -102,7 +112,7 @@ impl Project {
             }
             Ok(taken.ports(gate()))
         };
-        let started = Reloader::start_with(&self.config, global.agent(), self.system_root.clone(), |host, file| {
+        let started = Reloader::start_with(&self.config, agent, self.system_root.clone(), |host, file| {
             ports(host, file).map_err(Stopped::Told)
         });
         match started {

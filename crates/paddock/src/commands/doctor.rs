@@ -1,5 +1,7 @@
 //! `paddock doctor`: what could keep Paddock from working here, each with its remedy.
 
+mod state;
+
 use std::path::{Path, PathBuf};
 
 use paddock_config::ConfigFile;
@@ -72,6 +74,7 @@ fn examine(global: &Global) -> Vec<Row> {
         rows.extend(slips(file, &agents));
         rows.extend(not_built(file));
         rows.extend(workspaces(file, &agents, &project));
+        rows.extend(state::examine(&project));
     }
     rows
 }

@@ -1,0 +1,111 @@
+//! What is kept for the project: the databases, calls that never ended, the audit.
+//!
+//! Looks only, and makes nothing: a project for which nothing is kept yet has no row here.
+
+use std::time::SystemTime;
+
+use paddock_config::Installation;
+use paddock_core::visible;
+use paddock_db::{DbError, Sqlite};
+use paddock_ledger::audit::AuditLog;
+use paddock_ledger::history::{CallRow, History};
+
+use super::{Row, told};
+use crate::project::Project;
+use crate::{host, moment};
+
+/// Findings of one database that are shown.
+const SHOWN: usize = 5;
+
+pub(super) fn examine(project: &Project) -> Vec<Row> {
+    let installation = match project.installation() {
+        Ok(installation) => installation,
+        Err(error) => return vec![told("state", &error)],
+    };
+    let there: Vec<(&str, &Sqlite)> =
+        installation.databases().into_iter().filter(|(_, database)| host::is_file(database.path())).collect();
+    let mut rows: Vec<Row> = there.iter().map(|(name, database)| database_row(name, database)).collect();
+    // What cannot be opened has nothing more to say.
+    let whole = rows.iter().all(|row| row.remedy.is_none());
+    if whole && there.iter().any(|(name, _)| *name == "state.db") {
+        rows.extend(ledger(&installation));
+    }
+    rows
+}
+
+fn database_row(name: &str, database: &Sqlite) -> Row {
+    let what = format!("database {name}");
+    let path = database.path().display();
+    let looked =
+        database.check().and_then(|found| if found.is_empty() { open(database).map(|()| found) } else { Ok(found) });
+    match looked {
+        Ok(found) if found.is_empty() => Row::good(what, format!("{path} is whole")),
+        Ok(found) => {
+            let shown: Vec<String> = found.iter().take(SHOWN).map(|line| visible(line)).collect();
+            let more = found.len().saturating_sub(SHOWN);
+            let more = if more > 0 { format!("\nand {more} more") } else { String::new() };
+            Row::bad(what, format!("{path} is damaged: {}{more}", shown.join("\n")), damaged())
+        }
+        Err(error) => Row::bad(what, error.to_string(), error.hint()),
+    }
+}
+
+/// A database may be whole and still not be for this program: written by a newer one, or not to be written at all.
+fn open(database: &Sqlite) -> Result<(), DbError> {
+    database.read(|_| Ok(()))
+}
+
+fn damaged() -> &'static str {
+    "stop the agents, keep a copy of it as it is, and put back what `paddock backup` made"
+}
+
+fn ledger(installation: &Installation) -> Vec<Row> {
+    let mut rows = Vec::new();
+    if let Some(history) = installation.history() {
+        rows.extend(unfinished(history));
+    }
+    if let Some(audit) = installation.audit_log() {
+        rows.push(audit_row(audit));
+    }
+    rows
+}
+
+/// Calls whose process ended before they did.
+fn unfinished(history: &History) -> Option<Row> {
+    let what = "calls";
+    let open = match history.unfinished() {
+        Ok(open) => open,
+        Err(error) => return Some(Row::bad(what, error.to_string(), error.hint())),
+    };
+    let now = SystemTime::now();
+    let cut_off: Vec<&CallRow> = open.iter().filter(|call| call.deadline < now).collect();
+    let last = cut_off.first()?;
+    let count = if cut_off.len() == 1 { "1 call".to_owned() } else { format!("{} calls", cut_off.len()) };
+    let (op, path) = (visible(&last.op), visible(&last.path));
+    let found = format!("{count} never ended, the last one {op} {path} at {}", moment::shown(last.began));
+    let remedy = match last.changes {
+        0 => "it changed nothing, as far as the history knows; look at the path".to_owned(),
+        _ => format!("look at what it did; `paddock undo {}` takes it back", last.call),
+    };
+    Some(Row::doubtful(what, found, remedy))
+}
+
+fn audit_row(audit: &AuditLog) -> Row {
+    let what = "audit";
+    match audit.verify() {
+        Err(error) => Row::bad(what, error.to_string(), error.hint()),
+        Ok(report) if !report.is_ok() => {
+            let count = report.findings.len() as u64 + report.more;
+            Row::bad(
+                what,
+                format!("it is not as it was written ({count} findings)"),
+                "`paddock audit verify` lists them",
+            )
+        }
+        Ok(report) if report.lost > 0 => {
+            let found = format!("{} rows, and {} could not be kept when they came", report.rows, report.lost);
+            Row::doubtful(what, found, "the database failed for a while then; look at the disk")
+        }
+        Ok(report) => Row::good(what, format!("{} rows, as they were written", report.rows)),
+    }
+}

@@ -1,0 +1,136 @@
+//! `paddock log`: what happened to a path, or the last calls.
+
+use std::collections::BTreeMap;
+
+use paddock_core::{LogicalPath, RelPath, visible};
+use paddock_ledger::history::{CallQuery, CallRow, CallState, ChangeRow, Page, Spot, What};
+use serde_json::{Value, json};
+
+use crate::cli::{Global, Log};
+use crate::failure::{Ended, Failure};
+use crate::moment;
+use crate::past::{self, Past};
+use crate::printer::{Look, Printer};
+use crate::project::Project;
+
+pub(crate) fn run(global: &Global, options: &Log, printer: &Printer) -> anyhow::Result<Ended> {
+    let project = Project::with_config(global)?;
+    let installation = project.installation()?;
+    let Some(history) = installation.history() else {
+        return nothing(options, printer);
+    };
+    let Some(path) = &options.path else {
+        let which = CallQuery { agent: global.agent.as_ref(), ..CallQuery::default() };
+        let calls = history.calls(&which, Page::first(options.limit)).map_err(past::told)?;
+        return show(&calls, options, printer, call_json, call_line);
+    };
+    let past = Past::of(project.looking_as(global.agent())?)?;
+    let path = past.policy.path(path).map_err(|error| Failure::failed(&error, error.hint()))?;
+    let changes = changes(&past, &path, options.limit)?;
+    show(&changes, options, printer, change_json, change_line)
+}
+
+fn nothing(options: &Log, printer: &Printer) -> anyhow::Result<Ended> {
+    show::<CallRow>(&[], options, printer, call_json, call_line)
+}
+
+fn show<T>(
+    rows: &[T],
+    options: &Log,
+    printer: &Printer,
+    as_json: fn(&T) -> Value,
+    line: fn(&T, &Printer) -> String,
+) -> anyhow::Result<Ended> {
+    if options.json {
+        printer.json(&Value::Array(rows.iter().map(as_json).collect()))?;
+    } else {
+        rows.iter().try_for_each(|row| printer.line(line(row, printer)))?;
+    }
+    Ok(Ended::Done)
+}
+
+/// The changes of a path, and of every Workspace below it.
+fn changes(past: &Past, path: &LogicalPath, limit: usize) -> anyhow::Result<Vec<ChangeRow>> {
+    let vfs = &past.policy.vfs;
+    let below = vfs.workspaces().iter().filter(|workspace| workspace.prefix().below(path).is_some());
+    let spots: Vec<Spot> =
+        Spot::find(vfs, path).into_iter().chain(below.filter_map(|w| Spot::of(w, RelPath::HERE))).collect();
+    if spots.is_empty() {
+        let message = format!("no Workspace that keeps a history covers \"{path}\"");
+        return Err(Failure::failed(message, "`paddock map` shows the Workspaces of the agent; --agent names another"));
+    }
+    let mut found = BTreeMap::new();
+    for spot in &spots {
+        let rows = past.history.log(spot, Page::first(limit)).map_err(past::told)?;
+        found.extend(rows.into_iter().map(|row| (row.seq, row)));
+    }
+    Ok(found.into_values().rev().take(limit).collect())
+}
+
+fn change_line(row: &ChangeRow, printer: &Printer) -> String {
+    let path = match row.to_then() {
+        Some(to) => format!("{} → {}", visible(&row.path_then()), visible(&to)),
+        None => visible(&row.path_then()),
+    };
+    let new = if row.created && row.what != What::MakeDir { " (new)" } else { "" };
+    let time = printer.look(Look::Faint, moment::shown(row.at));
+    let size = if carries(row.what) { past::size(row.bytes) } else { "-".to_owned() };
+    format!("{time}  {}  {:<8}  {:<8}  {size:>9}  {path}{new}", row.call, visible(&row.agent), row.what.name())
+}
+
+/// Does content go in?
+fn carries(what: What) -> bool {
+    matches!(what, What::Write | What::Append | What::Edit)
+}
+
+fn change_json(row: &ChangeRow) -> Value {
+    json!({
+        "at": moment::exact(row.at),
+        "call": row.call.to_string(),
+        "agent": row.agent,
+        "what": row.what.name(),
+        "path": row.path_then(),
+        "to": row.to_then(),
+        "new": row.created,
+        "bytes": row.bytes,
+        "version": row.version.map(|version| version.to_string()),
+    })
+}
+
+fn call_line(row: &CallRow, printer: &Printer) -> String {
+    let time = printer.look(Look::Faint, moment::shown(row.began));
+    let changes = if row.changes == 1 { "1 change".to_owned() } else { format!("{} changes", row.changes) };
+    let mut notes = String::new();
+    match row.state {
+        CallState::Open => notes.push_str("  (not ended)"),
+        CallState::Failed => notes.push_str("  (failed)"),
+        CallState::Completed => {}
+    }
+    if let Some(undone) = row.undoes {
+        notes.push_str(&format!("  (undoes {undone})"));
+    }
+    if row.undone_by.is_some() {
+        notes.push_str("  (undone)");
+    }
+    let (agent, op, path) = (visible(&row.agent), visible(&row.op), visible(&row.path));
+    format!("{time}  {}  {agent:<8}  {op:<8}  {changes:>10}  {path}{notes}", row.call)
+}
+
+fn call_json(row: &CallRow) -> Value {
+    let state = match row.state {
+        CallState::Open => "open",
+        CallState::Completed => "completed",
+        CallState::Failed => "failed",
+    };
+    json!({
+        "at": moment::exact(row.began),
+        "call": row.call.to_string(),
+        "agent": row.agent,
+        "operation": row.op,
+        "path": row.path,
+        "changes": row.changes,
+        "state": state,
+        "undoes": row.undoes.map(|call| call.to_string()),
+        "undone_by": row.undone_by.map(|call| call.to_string()),
+    })
+}

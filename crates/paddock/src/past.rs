@@ -1,0 +1,135 @@
+//! What the commands about the past share: finding the history, and saying why something does not go.
+//!
+//! It decides nothing: what can be taken back is the history's to say, and every change goes through the guard as
+//! a person's act.
+
+use std::error::Error as _;
+use std::sync::Arc;
+
+use paddock_config::{Installation, Reloader};
+use paddock_core::{AgentPolicy, DenyRule, Operation, Outcome, Refused, visible};
+use paddock_db::DbError;
+use paddock_ledger::audit::AuditError;
+use paddock_ledger::history::{Content, History, HistoryError};
+use paddock_tools::Person;
+
+use crate::failure::Failure;
+use crate::unified;
+
+/// One agent's Workspaces and the history of what is behind them.
+pub(crate) struct Past {
+    pub(crate) policy: Arc<AgentPolicy>,
+    pub(crate) installation: Installation,
+    pub(crate) history: Arc<History>,
+}
+
+impl Past {
+    pub(crate) fn of((reloader, installation): (Reloader, Installation)) -> anyhow::Result<Self> {
+        let history = Arc::clone(history(&installation)?);
+        Ok(Self { policy: reloader.current(), installation, history })
+    }
+}
+
+/// The project's history, where there is any.
+pub(crate) fn history(installation: &Installation) -> anyhow::Result<&Arc<History>> {
+    installation.history().ok_or_else(|| {
+        Failure::failed("nothing has happened here yet", "the history begins with the first call of an agent")
+    })
+}
+
+/// What the history says, as it is told.
+#[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
+pub(crate) fn told(error: HistoryError) -> anyhow::Error {
+    match &error {
+        HistoryError::Refused(refused) => self::refused(refused),
+        other => Failure::failed(visible(&other.to_string()), other.hint()),
+    }
+}
+
+/// What the audit says, as it is told.
+#[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
+pub(crate) fn audit_problem(error: AuditError) -> anyhow::Error {
+    Failure::failed(&error, error.hint())
+}
+
+/// What a database says, as it is told.
+#[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
+pub(crate) fn database_problem(error: DbError) -> anyhow::Error {
+    Failure::failed(&error, error.hint())
+}
+
+/// An act that the guard or a Store refused, as it is told to a person.
+pub(crate) fn refused(refused: &Refused) -> anyhow::Error {
+    match refused {
+        Refused::Denied(denial) | Refused::DeniedInside(denial) => {
+            let rule = match denial.rule {
+                DenyRule::NoWorkspace => "no Workspace covers it",
+                DenyRule::Scope => "the Access Scope does not allow it",
+                DenyRule::Hidden => "its name is hidden",
+                DenyRule::Guarded(_) => "its name is guarded",
+                DenyRule::Own => "it is Paddock's own",
+                DenyRule::HoldsWorkspace => "it is, or holds, a Workspace",
+            };
+            let message = format!("{} {} is denied: {rule}", denial.op, denial.path);
+            Failure::failed(message, format!("`paddock why {} {}` says more", denial.op, denial.path))
+        }
+        Refused::Store { path, source } => {
+            let cause = source.source().map(ToString::to_string);
+            let message = match &cause {
+                Some(cause) => format!("{path}: {source}: {cause}"),
+                None => format!("{path}: {source}"),
+            };
+            Failure::failed(visible(&message), deepest_hint(source))
+        }
+        Refused::Misuse { .. } | Refused::Gate(_) => Failure::failed(refused, "`paddock why` says what is allowed"),
+    }
+}
+
+/// What to do, as the database or the audit that caused it says.
+fn deepest_hint(source: &paddock_core::StoreError) -> &'static str {
+    let inner = source.source().and_then(|cause| cause.downcast_ref::<std::io::Error>()).and_then(|io| io.get_ref());
+    let database = inner.and_then(|inner| inner.downcast_ref::<DbError>()).map(DbError::hint);
+    let audit = || inner.and_then(|inner| inner.downcast_ref::<AuditError>()).map(AuditError::hint);
+    database.or_else(audit).unwrap_or("`paddock log` shows what was done, and `paddock doctor` looks at the rest")
+}
+
+/// What a path once held, where it can still be had and is not too large to show. Nothing is an empty content.
+pub(crate) fn recall(person: &Person<'_>, content: &Content) -> Option<Vec<u8>> {
+    let range = content.range().start..content.range().end.min(unified::LARGEST + 1);
+    let bytes = match content {
+        Content::Nothing => return Some(Vec::new()),
+        Content::Dir | Content::Lost => return None,
+        Content::Kept { spot, kept, .. } => {
+            let path = spot.logical(person.vfs())?;
+            person.vfs().recall(&person.call(), &path, kept, &range).ok()?.0
+        }
+        Content::Now { spot, version, .. } => {
+            let path = spot.logical(person.vfs())?;
+            match person.look(Operation::Read { path, range }).ok()? {
+                Outcome::Read { bytes, meta } if version.is_none_or(|version| version == meta.version) => bytes,
+                _ => return None,
+            }
+        }
+    };
+    (bytes.len() as u64 <= unified::LARGEST).then_some(bytes)
+}
+
+/// A number of bytes as people read it.
+pub(crate) fn size(bytes: u64) -> String {
+    const STEPS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match STEPS.into_iter().find(|(_, step)| bytes >= *step) {
+        Some((unit, step)) => format!("{}.{} {unit}", bytes / step, bytes % step * 10 / step),
+        None => format!("{bytes} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_short() {
+        let shown = [0, 1023, 1024, 1536, 5 << 20, (3 << 30) - 1].map(size);
+        assert_eq!(shown, ["0 B", "1023 B", "1.0 KiB", "1.5 KiB", "5.0 MiB", "2.9 GiB"]);
+    }
+}
