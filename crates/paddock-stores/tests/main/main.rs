@@ -9,6 +9,8 @@ mod bases;
 mod conformance;
 mod doubles;
 mod forks;
+mod many_writers;
+mod overlay_model;
 mod physical_history;
 mod physical_quota;
 mod planting;

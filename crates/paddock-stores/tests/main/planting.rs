@@ -8,7 +8,7 @@ use paddock_stores::virtual_store::VirtualStore;
 use paddock_stores::virtual_store::base::{Content, NewRow, RowKind};
 
 /// Runs something with a call of its own.
-pub fn with_call<T>(act: impl FnOnce(&Call<'_>) -> T) -> T {
+pub(crate) fn with_call<T>(act: impl FnOnce(&Call<'_>) -> T) -> T {
     let (agent, cancel) = (AgentName::main(), Cancel::default());
     act(&Call {
         id: CallId::next(),
@@ -19,14 +19,14 @@ pub fn with_call<T>(act: impl FnOnce(&Call<'_>) -> T) -> T {
 }
 
 /// The View of a read-write Workspace on a Store.
-pub fn view(store: Arc<dyn Store>) -> View {
+pub(crate) fn view(store: Arc<dyn Store>) -> View {
     let prefix = LogicalPath::parse("/lower", &LogicalPath::top()).unwrap();
     let workspace = Workspace::new(prefix, AccessScope::ReadWrite, Mount::new(store, None));
     View::of(&workspace, std::slice::from_ref(&workspace)).unwrap()
 }
 
 /// A link, with the directories above it.
-pub fn link(store: &VirtualStore, path: &str, target: &str) {
+pub(crate) fn link(store: &VirtualStore, path: &str, target: &str) {
     with_call(|call| {
         let row =
             |kind, content| NewRow { kind, len: target.len() as u64, mode: 0o777, modified: 0, content, version: None };
@@ -44,7 +44,7 @@ pub fn link(store: &VirtualStore, path: &str, target: &str) {
 }
 
 /// Other mode bits for what is there.
-pub fn mode(store: &VirtualStore, path: &str, mode: u32) {
+pub(crate) fn mode(store: &VirtualStore, path: &str, mode: u32) {
     with_call(|call| {
         let written = store.base().write(call, store.namespace(), &mut |rows| {
             let old = rows.get(path)?.unwrap();
