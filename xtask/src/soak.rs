@@ -18,7 +18,7 @@ Usage: cargo xtask soak [--minutes N] [SUITE…]
 
   --minutes N  how long each fuzz target runs (default 10); the other suites run to the end of their counts
 
-Suites: race, properties-core, properties-config, properties-tools, and fuzz (every target) or fuzz:TARGET.
+Suites: race, properties-core, properties-config, properties-tools, forks, and fuzz (every target) or fuzz:TARGET.
 Without a name, all of them.
 Fuzzing needs a C++ compiler; cargo-fuzz is installed when it is absent.
 ";
@@ -53,6 +53,11 @@ const COUNTED: &[Counted] = &[
         name: "properties-tools",
         cargo: &["--package", "paddock-tools", "--test", "main", "properties"],
         env: &[("PROPTEST_CASES", "50000")],
+    },
+    Counted {
+        name: "forks",
+        cargo: &["--package", "paddock-stores", "--test", "main", "overlay_model"],
+        env: &[("PROPTEST_CASES", "5000")],
     },
 ];
 

@@ -51,7 +51,7 @@ pub(super) struct Compare<'a> {
 
 impl<'a> Compare<'a> {
     pub(super) fn run(&self, rows: &[OwnRow]) -> Result<Compared<'a>> {
-        let mut run = Run { compare: self, own: HashSet::new(), done: Compared::default(), made_way: Vec::new() };
+        let mut run = Run::new(self);
         let mut asked = Vec::with_capacity(rows.len());
         for own in rows {
             let path = own.path()?;
@@ -151,15 +151,23 @@ struct Run<'c, 'a> {
     /// Paths with a row of their own.
     own: HashSet<RelPathBuf>,
     done: Compared<'a>,
+    /// What there is a finding about.
+    found: HashSet<RelPathBuf>,
+    clashes: HashSet<RelPathBuf>,
     /// Where something that is no directory below makes way for one.
-    made_way: Vec<RelPathBuf>,
+    made_way: HashSet<RelPathBuf>,
 }
 
-impl<'a> Run<'_, 'a> {
+impl<'c, 'a> Run<'c, 'a> {
+    fn new(compare: &'c Compare<'a>) -> Self {
+        let (own, found, clashes, made_way) = Default::default();
+        Self { compare, own, done: Compared::default(), found, clashes, made_way }
+    }
+
     fn judge(&mut self, path: RelPathBuf, ours: Thing<'a>, opaque: bool) -> Result<()> {
         let compare = self.compare;
         let at = path.as_rel();
-        if self.in_a_clash(at) {
+        if self.found.contains(&path) || self.in_a_clash(at) {
             return Ok(());
         }
         let theirs = Thing::seen(compare.call, compare.below, at)?;
@@ -175,6 +183,10 @@ impl<'a> Run<'_, 'a> {
         } else {
             compare.both(at, &base, &ours, &theirs)?
         };
+        // Something in it cannot go, so it does not either.
+        if self.found.contains(&path) {
+            return Ok(());
+        }
         // Both sides had come to the same before, and only the layer below went on.
         if let Verdict::Merged(bytes) = &verdict
             && bytes.len() as u64 == theirs.len()
@@ -182,8 +194,16 @@ impl<'a> Run<'_, 'a> {
         {
             return Ok(());
         }
-        self.done.findings.push(Finding { path, ours, theirs, verdict });
+        self.find(path, ours, theirs, verdict);
         Ok(())
+    }
+
+    fn find(&mut self, path: RelPathBuf, ours: Thing<'a>, theirs: Thing<'a>, verdict: Verdict) {
+        self.found.insert(path.clone());
+        if matches!(verdict, Verdict::Clash(..)) {
+            self.clashes.insert(path.clone());
+        }
+        self.done.findings.push(Finding { path, ours, theirs, verdict });
     }
 
     /// Only the Overlay changed it.
@@ -191,7 +211,7 @@ impl<'a> Run<'_, 'a> {
         match (ours.kind(), theirs.kind()) {
             (Some(Kind::Link | Kind::Special), _) => return Ok(clash(ConflictKind::CannotBeApplied)),
             (Some(_), None) if !self.way_is_free(at)? => return Ok(clash(ConflictKind::KindClash)),
-            (Some(Kind::Dir), Some(_)) => self.made_way.push(at.to_buf()),
+            (Some(Kind::Dir), Some(_)) => drop(self.made_way.insert(at.to_buf())),
             (_, Some(Kind::Dir)) => self.judge_removed(at)?,
             _ => {}
         }
@@ -201,7 +221,7 @@ impl<'a> Run<'_, 'a> {
     /// Is there nothing but directories on the way to a path below, or what makes way?
     fn way_is_free(&self, at: RelPath<'_>) -> Result<bool> {
         for above in at.ancestors().skip(1) {
-            if self.made_way.iter().any(|made| made.as_rel() == above) {
+            if self.made_way.contains(&above.to_buf()) {
                 return Ok(true);
             }
             match Thing::seen(self.compare.call, self.compare.below, above)?.kind() {
@@ -220,11 +240,9 @@ impl<'a> Run<'_, 'a> {
             compare.call.tick(1)?;
             let Some(path) = RelPathBuf::parse(&name).ok().filter(|_| plain) else {
                 // No change can name it, so the directory cannot go.
-                let path = dir.to_buf();
-                let (ours, theirs) = (Thing::Absent, Thing::seen(compare.call, compare.below, dir)?);
-                let verdict = clash(ConflictKind::CannotBeApplied);
-                self.done.findings.push(Finding { path, ours, theirs, verdict });
-                continue;
+                let theirs = Thing::seen(compare.call, compare.below, dir)?;
+                self.find(dir.to_buf(), Thing::Absent, theirs, clash(ConflictKind::CannotBeApplied));
+                return Ok(());
             };
             if self.in_a_clash(path.as_rel()) {
                 continue;
@@ -240,7 +258,7 @@ impl<'a> Run<'_, 'a> {
             } else {
                 clash(ConflictKind::DeletedHereChangedBelow)
             };
-            self.done.findings.push(Finding { path, ours: Thing::Absent, theirs, verdict });
+            self.find(path, Thing::Absent, theirs, verdict);
         }
         Ok(())
     }
@@ -258,8 +276,7 @@ impl<'a> Run<'_, 'a> {
     }
 
     fn in_a_clash(&self, at: RelPath<'_>) -> bool {
-        let clashes = |finding: &Finding<'_>| matches!(finding.verdict, Verdict::Clash(..));
-        self.done.findings.iter().any(|finding| clashes(finding) && at.is_within(finding.path.as_rel()))
+        !self.clashes.is_empty() && at.ancestors().any(|path| self.clashes.contains(&path.to_buf()))
     }
 
     fn leave_out(&mut self, path: RelPathBuf) {

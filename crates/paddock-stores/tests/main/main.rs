@@ -11,6 +11,7 @@ mod doubles;
 mod forks;
 mod many_writers;
 mod overlay_model;
+mod overlay_model;
 mod physical_history;
 mod physical_quota;
 mod planting;

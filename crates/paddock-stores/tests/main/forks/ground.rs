@@ -191,25 +191,7 @@ impl Ground {
     /// Everything an agent sees: files with their content, directories with a slash.
     pub(crate) fn tree(&self, prefix: &str) -> Vec<(String, Vec<u8>)> {
         let store = self.vfs.workspaces().iter().find(|w| *w.prefix() == at(prefix)).unwrap();
-        let view = View::of(store, self.vfs.workspaces()).unwrap();
-        with_call(|call| {
-            let mut entries = Vec::new();
-            view.walk(call, rel("").as_rel(), &Walk::default(), &mut |entry| {
-                entries.push((entry.path.to_owned(), entry.kind));
-                std::ops::ControlFlow::Continue(())
-            })
-            .unwrap();
-            let content = |(path, kind): (String, Kind)| match kind {
-                Kind::File => {
-                    let mut bytes = Vec::new();
-                    view.read(call, rel(&path).as_rel(), 0..u64::MAX, &mut bytes).unwrap();
-                    (path, bytes)
-                }
-                Kind::Dir => (path + "/", Vec::new()),
-                Kind::Link | Kind::Special => (path + "@", Vec::new()),
-            };
-            entries.into_iter().map(content).collect()
-        })
+        tree_of(&View::of(store, self.vfs.workspaces()).unwrap())
     }
 
     /// What the last change told of what was there before.
@@ -238,4 +220,26 @@ pub(crate) fn take_back(ground: &Ground, told: Vec<(LogicalPath, Before)>) {
         Alteration { path, how, expect: Expect::Any }
     };
     ground.alter(told.into_iter().rev().map(undo).collect()).unwrap();
+}
+
+/// Everything a View shows: files with their content, directories with a slash.
+pub(crate) fn tree_of(view: &View) -> Vec<(String, Vec<u8>)> {
+    with_call(|call| {
+        let mut entries = Vec::new();
+        view.walk(call, rel("").as_rel(), &Walk::default(), &mut |entry| {
+            entries.push((entry.path.to_owned(), entry.kind));
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
+        let content = |(path, kind): (String, Kind)| match kind {
+            Kind::File => {
+                let mut bytes = Vec::new();
+                view.read(call, rel(&path).as_rel(), 0..u64::MAX, &mut bytes).unwrap();
+                (path, bytes)
+            }
+            Kind::Dir => (path + "/", Vec::new()),
+            Kind::Link | Kind::Special => (path + "@", Vec::new()),
+        };
+        entries.into_iter().map(content).collect()
+    })
 }
