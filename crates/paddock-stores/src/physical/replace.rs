@@ -195,6 +195,10 @@ impl<'a> Temp<'a> {
         if !self.is_ours_again()? {
             // Somebody replaced our file between the two swaps: theirs is the newest, so it goes back.
             self.rename(spot, RenameFlags::EXCHANGE).map_err(store_error)?;
+            // What they had there before would go with the temporary name; a directory stays under it.
+            if kind_of(&out) != Kind::Dir {
+                self.keep(&out, terms);
+            }
         }
         Ok(None)
     }

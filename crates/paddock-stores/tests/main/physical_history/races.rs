@@ -78,6 +78,8 @@ fn a_file_swapped_for_a_directory_with_everything_in_it() {
     });
     assert!(done > 0, "the honest twin succeeded at times");
     assert_nothing_foreign_is_kept(&pasture);
-    let places = ["f", "full"].map(|name| pasture.host(name).join("inner"));
-    assert!(places.iter().any(|inner| fs::read_to_string(inner).is_ok_and(|text| text == SECRET)), "it is still there");
+    // Under its own name or, where the swapper was faster twice, under a temporary one that `paddock doctor` tells of.
+    let state = pasture.state();
+    let inner: Vec<_> = state.iter().filter(|(path, _)| path.ends_with("/inner")).collect();
+    assert!(inner.len() == 1 && inner[0].1.ends_with(SECRET), "it is still there: {state:?}");
 }
