@@ -97,6 +97,16 @@ pub(crate) enum Command {
     Audit(Audit),
     /// Copy the project's state into a new directory while agents go on working
     Backup(Backup),
+    /// Make a fork of a Workspace: the agent works on a copy at /forks/NAME, and a person applies it
+    Fork(Fork),
+    /// Show what a fork or an overlay changes of what it stands on
+    Diff(Diff),
+    /// Take over what a fork or an overlay changed into what it stands on: all of it, or nothing
+    Apply(Apply),
+    /// Remove a fork, or empty an overlay
+    Discard(Discard),
+    /// Show what each Workspace holds and how much it may
+    Quota(Quota),
     /// Check the configuration: problems, agents, and keys that have no effect yet
     Check(Check),
     /// Look for what could keep Paddock from working here
@@ -323,6 +333,96 @@ pub(crate) struct Backup {
     pub(crate) dir: PathBuf,
 }
 
+/// `paddock fork`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  paddock fork /project/workspace try
+  paddock fork /notes review --agent reviewer --from main
+  paddock fork --list")]
+pub(crate) struct Fork {
+    /// The Workspace that it stands on, as the agent that has it writes it
+    #[arg(required_unless_present = "list")]
+    pub(crate) workspace: Option<String>,
+
+    /// Its name: the fork is a Workspace at /forks/NAME
+    #[arg(required_unless_present = "list")]
+    pub(crate) name: Option<String>,
+
+    /// An agent that gets it; more than once for several [default: main]
+    #[arg(long, value_name = "NAME", value_parser = agent_name)]
+    pub(crate) agent: Vec<AgentName>,
+
+    /// The agent that has the Workspace [default: the first that gets the fork]
+    #[arg(long, value_name = "AGENT", value_parser = agent_name)]
+    pub(crate) from: Option<AgentName>,
+
+    /// Show the forks that there are
+    #[arg(long, conflicts_with_all = ["workspace", "name", "agent", "from"])]
+    pub(crate) list: bool,
+
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `paddock diff`
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// The name of a fork, or the prefix of an overlay
+    #[arg(value_name = "NAME|PREFIX")]
+    pub(crate) layer: String,
+
+    /// One line for each path instead of its content
+    #[arg(long)]
+    pub(crate) stat: bool,
+
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `paddock apply`
+#[derive(Debug, Args)]
+#[command(after_help = "Where both sides changed a text in different places, both changes are kept.
+
+Exit codes: 0 applied, 1 refused because of conflicts, which are listed, or failed; then nothing is changed.")]
+pub(crate) struct Apply {
+    /// The name of a fork, or the prefix of an overlay
+    #[arg(value_name = "NAME|PREFIX")]
+    pub(crate) layer: String,
+
+    /// Only say what would change
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `paddock discard`
+#[derive(Debug, Args)]
+pub(crate) struct Discard {
+    /// The name of a fork, or the prefix of an overlay
+    #[arg(value_name = "NAME|PREFIX")]
+    pub(crate) layer: String,
+
+    /// Do not ask, whatever is lost
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+/// `paddock quota`
+#[derive(Debug, Args)]
+pub(crate) struct Quota {
+    /// One Workspace [default: all of the agent]
+    pub(crate) workspace: Option<String>,
+
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 /// `paddock check`
 #[derive(Debug, Args)]
 pub(crate) struct Check {
@@ -408,6 +508,18 @@ mod tests {
         for line in [["--agent", "x", "map"], ["map", "--agent", "x"]] {
             let cli = Cli::parse_from(["paddock"].into_iter().chain(line));
             assert_eq!(cli.global.agent().as_str(), "x");
+        }
+    }
+
+    #[test]
+    fn a_fork_may_be_for_several_agents() {
+        for line in ["fork /w f --agent x --agent y", "--agent x fork /w f", "fork --list"] {
+            let cli = Cli::parse_from(["paddock"].into_iter().chain(line.split(' ')));
+            let Command::Fork(fork) = cli.command else { panic!("{line}") };
+            let agents: Vec<&str> = fork.agent.iter().map(AgentName::as_str).collect();
+            let named =
+                line.split(' ').skip_while(|word| *word != "--agent").filter(|word| word.len() == 1 && *word != "f");
+            assert_eq!(agents, named.collect::<Vec<_>>(), "{line}");
         }
     }
 }

@@ -1,17 +1,22 @@
 //! Every command, one file each.
 
+mod apply;
 mod audit;
 mod backup;
 mod check;
 mod completions;
 mod config;
 mod demo;
+mod diff;
+mod discard;
 mod doctor;
+mod fork;
 mod init;
 mod log;
 mod man;
 mod map;
 mod mcp;
+mod quota;
 mod restore;
 mod tool;
 mod undo;
@@ -35,6 +40,11 @@ pub(crate) fn run(cli: &Cli, printer: &Printer) -> anyhow::Result<Ended> {
         Command::Restore(options) => restore::run(global, options, printer),
         Command::Audit(options) => audit::run(global, options, printer),
         Command::Backup(options) => backup::run(global, options, printer),
+        Command::Fork(options) => fork::run(global, options, printer),
+        Command::Diff(options) => diff::run(global, options, printer),
+        Command::Apply(options) => apply::run(global, options, printer),
+        Command::Discard(options) => discard::run(global, options, printer),
+        Command::Quota(options) => quota::run(global, options, printer),
         Command::Check(options) => check::run(global, options, printer),
         Command::Doctor(options) => doctor::run(global, options, printer),
         Command::Config(options) => config::run(global, options, printer),

@@ -10,6 +10,7 @@ mod cli;
 mod commands;
 mod failure;
 mod host;
+mod layered;
 mod log;
 mod moment;
 mod past;

@@ -46,6 +46,17 @@ impl Printer {
         Stream(self)
     }
 
+    /// One that never colours, as in a pipe.
+    #[cfg(test)]
+    pub(crate) fn plain() -> Self {
+        Self { colour: false, deserted: Cell::new(false) }
+    }
+
+    /// Does a person look at it, rather than a program?
+    pub(crate) fn is_for_a_person(&self) -> bool {
+        io::stdout().is_terminal()
+    }
+
     /// Prints a text and ends its line if it does not itself.
     pub(crate) fn text(&self, text: &str) -> anyhow::Result<()> {
         let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };

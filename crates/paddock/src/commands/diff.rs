@@ -1,0 +1,63 @@
+//! `paddock diff`: what a fork or an overlay changes of what it stands on.
+
+use paddock_core::visible;
+use paddock_stores::fork;
+use serde_json::json;
+
+use crate::cli::{Diff, Global};
+use crate::failure::Ended;
+use crate::layered::{self, Layered};
+use crate::printer::{self, Look, Printer};
+use crate::project::Project;
+
+pub(crate) fn run(global: &Global, options: &Diff, printer: &Printer) -> anyhow::Result<Ended> {
+    let layered = Layered::look(&Project::with_config(global)?)?;
+    let agent = global.agent();
+    let layers = layered.layers()?;
+    let name = layers.find(&options.layer, &agent).map_err(layered::told)?;
+    let layer = layers.open(&name).map_err(layered::told)?;
+    let differences = layered::differences(&layered.call(&layer.policy.agent), &layer)?;
+    match (options.json, options.stat) {
+        (true, false) => printer.json(&json!({
+            "name": name.as_str(),
+            "source": layer.source.as_str(),
+            "agent": layer.policy.agent.as_str(),
+            "differences": differences,
+        }))?,
+        (true, true) => printer.json(&json!(fork::stat(&differences)))?,
+        (false, _) if differences.is_empty() => {
+            printer::tell(format_args!("{} holds nothing that {} does not", layered::called(&name), layer.source));
+        }
+        (false, true) => printer.text(&fork::stat(&differences).to_string())?,
+        (false, false) if printer.is_for_a_person() => printer.text(&shown(&fork::unified(&differences), printer))?,
+        // As it is, so that `patch` takes it.
+        (false, false) => printer.text(&fork::unified(&differences))?,
+    }
+    Ok(Ended::Done)
+}
+
+/// A diff on a terminal: what agents wrote is in it, so nothing of it may steer the terminal.
+fn shown(diff: &str, printer: &Printer) -> String {
+    let line = |line: &str| {
+        // Tabs steer nothing, and code is full of them.
+        let plain = line.split('\t').map(visible).collect::<Vec<_>>().join("\t");
+        match plain.as_bytes().first() {
+            Some(b'+') => printer.look(Look::Good, plain),
+            Some(b'-') => printer.look(Look::Bad, plain),
+            Some(b'@') => printer.look(Look::Faint, plain),
+            _ => plain,
+        }
+    };
+    diff.lines().map(line).map(|line| line + "\n").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_steer_a_terminal_is_escaped() {
+        let told = shown("--- a/x\n+\u{1b}[2J\tx\u{202e}\n", &Printer::plain());
+        assert_eq!(told, "--- a/x\n+\\u{1b}[2J\tx\\u{202e}\n");
+    }
+}

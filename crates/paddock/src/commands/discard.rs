@@ -1,0 +1,72 @@
+//! `paddock discard`: removes a fork, or empties an overlay, with everything in it that was not applied.
+
+use paddock_config::{LayerError, LayerName, Layers};
+use paddock_core::AgentName;
+
+use crate::cli::{Discard, Global};
+use crate::failure::{Ended, Failure};
+use crate::layered::{self, Layered};
+use crate::printer::{self, Printer};
+use crate::project::Project;
+
+pub(crate) fn run(global: &Global, options: &Discard, printer: &Printer) -> anyhow::Result<Ended> {
+    let layered = Layered::claim(&Project::with_config(global)?)?;
+    let agent = global.agent();
+    let layers = layered.layers()?;
+    let name = layers.find(&options.layer, &agent).map_err(layered::told)?;
+    if let Some(lost) = lost(&layered, &layers, &name, &agent)?
+        && !options.yes
+    {
+        printer::tell(&lost);
+        match layered::confirmed("discard it with all of this?")? {
+            Some(true) => {}
+            Some(false) => {
+                printer::tell("nothing was discarded");
+                return Ok(Ended::Denied);
+            }
+            None => {
+                let (called, name) = (layered::called(&name), name.as_str());
+                let hint = format!("`paddock diff {name}` shows what it holds; --yes discards it all the same");
+                return Err(Failure::misused(format!("{called} was not discarded: nobody can be asked here"), hint));
+            }
+        }
+    }
+    let owner = owner(&name)?;
+    let call = layered.call(&owner);
+    let discarded = layers.discard(&call, &name).map_err(layered::told);
+    layered.record(&call, "discard", &layered::place(&name)?, discarded.is_ok())?;
+    discarded?;
+    match &name {
+        LayerName::Fork(fork) => printer.line(format_args!("discarded fork {}", fork.name))?,
+        LayerName::Overlay { prefix, .. } => printer.line(format_args!("emptied overlay {prefix}"))?,
+    }
+    Ok(Ended::Done)
+}
+
+/// Whose it is, for the audit.
+fn owner(name: &LayerName) -> anyhow::Result<AgentName> {
+    Ok(match name {
+        LayerName::Fork(fork) => AgentName::parse(&fork.from)?,
+        LayerName::Overlay { agent, .. } => agent.clone(),
+    })
+}
+
+/// What would be lost, in words; nothing where everything is applied.
+fn lost(layered: &Layered, layers: &Layers<'_>, name: &LayerName, agent: &AgentName) -> anyhow::Result<Option<String>> {
+    let called = layered::called(name);
+    let layer = match layers.open(name) {
+        Ok(layer) => layer,
+        Err(LayerError::SourceGone { .. }) => {
+            let held = layers.held(&layered.call(agent), name).map_err(layered::told)?;
+            let text = format!("{called} holds {} of its own, and its source is gone", layered::paths(held));
+            return Ok((held > 0).then_some(text));
+        }
+        Err(error) => return Err(layered::told(error)),
+    };
+    let differences = layered::differences(&layered.call(&layer.policy.agent), &layer)?;
+    if differences.is_empty() {
+        return Ok(None);
+    }
+    let changes = paddock_stores::fork::stat(&differences).to_string();
+    Ok(Some(format!("{called} holds what was not applied to {}:\n{}", layer.source, changes.trim_end())))
+}

@@ -1,0 +1,154 @@
+//! What the commands about forks and overlays share: finding them in a project, and saying why something does not go.
+//!
+//! It decides nothing: what differs and what can be merged is told by `paddock-stores`, and every change goes through
+//! the guard as a person's act.
+
+use std::io::{self, BufRead as _, IsTerminal as _};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use paddock_config::{ConfigFile, Host, Installation, Layer, LayerError, LayerName, Layers, Ports, Settings};
+use paddock_core::{AgentName, Call, CallId, CallRecord, Cancel, LogicalPath, Refused, Risk, StoreError};
+use paddock_stores::fork::{self, Difference};
+
+use crate::failure::Failure;
+use crate::past;
+use crate::printer;
+use crate::project::{self, Project};
+
+/// How long looking may take.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// A project as forks and overlays are found in it.
+pub(crate) struct Layered {
+    file: ConfigFile,
+    host: Host,
+    ports: Ports,
+    pub(crate) installation: Installation,
+    cancel: Cancel,
+}
+
+impl Layered {
+    /// For looking. Makes nothing on disk.
+    pub(crate) fn look(project: &Project) -> anyhow::Result<Self> {
+        let installation = project.installation()?;
+        Self::of(project, installation)
+    }
+
+    /// For what changes something.
+    pub(crate) fn claim(project: &Project) -> anyhow::Result<Self> {
+        let settings = Settings::of(project.host()?.project_root().to_owned(), Some(&project.config_file()?));
+        let installation =
+            Installation::claim(&project.system_root, &settings).map_err(project::installation_problem)?;
+        Self::of(project, installation)
+    }
+
+    fn of(project: &Project, installation: Installation) -> anyhow::Result<Self> {
+        let (file, host, ports) = (project.config_file()?, project.host()?, installation.ports(project::gate()));
+        Ok(Self { file, host, ports, installation, cancel: Cancel::default() })
+    }
+
+    pub(crate) fn layers(&self) -> anyhow::Result<Layers<'_>> {
+        Layers::of(&self.file, &self.host, &self.ports).map_err(told)
+    }
+
+    /// A call of the person's, on behalf of an agent.
+    pub(crate) fn call<'c>(&'c self, agent: &'c AgentName) -> Call<'c> {
+        Call { id: CallId::next(), agent, cancel: &self.cancel, deadline: Instant::now() + LONGEST }
+    }
+
+    /// Has what a person did to a fork or an overlay as a whole recorded.
+    pub(crate) fn record(&self, call: &Call<'_>, command: &str, path: &LogicalPath, done: bool) -> anyhow::Result<()> {
+        let record = CallRecord {
+            call: call.id,
+            agent: call.agent,
+            tool: command,
+            path: path.as_str(),
+            workspace: Some(path),
+            outcome: if done { "done" } else { "failed" },
+            reason: if done { "" } else { "person" },
+            risk: Some(Risk::Low),
+            bytes: 0,
+            took: Duration::ZERO,
+            effect: true,
+        };
+        self.installation.audit().record(&record).map_err(|error| store_problem(path, error))
+    }
+}
+
+/// What is different between a fork or an overlay and what it stands on.
+pub(crate) fn differences(call: &Call<'_>, layer: &Layer) -> anyhow::Result<Vec<Difference>> {
+    fork::differences(call, &layer.store, &layer.below).map_err(|error| store_problem(&layer.source, error))
+}
+
+/// Where the Workspace of a fork or an overlay is.
+pub(crate) fn place(name: &LayerName) -> anyhow::Result<LogicalPath> {
+    let prefix = match name {
+        LayerName::Fork(fork) => format!("/forks/{}", fork.name),
+        LayerName::Overlay { prefix, .. } => prefix.to_string(),
+    };
+    Ok(LogicalPath::parse(&prefix, &LogicalPath::top())?)
+}
+
+/// "fork x", or "overlay /try".
+pub(crate) fn called(name: &LayerName) -> String {
+    match name {
+        LayerName::Fork(fork) => format!("fork {}", fork.name),
+        LayerName::Overlay { prefix, .. } => format!("overlay {prefix}"),
+    }
+}
+
+/// Why a fork or an overlay cannot be had, as it is told.
+pub(crate) fn told(error: LayerError) -> anyhow::Error {
+    match error {
+        LayerError::Config(problem) => project::config_problem(problem),
+        LayerError::Store(source) => store_problem(&LogicalPath::top(), source),
+        error if error.is_misuse() => Failure::misused(&error, error.hint()),
+        error => Failure::failed(&error, error.hint()),
+    }
+}
+
+/// What a Store says, as it is told.
+pub(crate) fn store_problem(path: &LogicalPath, source: StoreError) -> anyhow::Error {
+    past::refused(&Refused::Store { path: path.clone(), source })
+}
+
+/// "1 path", "2 paths".
+pub(crate) fn paths(count: usize) -> String {
+    if count == 1 { "1 path".to_owned() } else { format!("{count} paths") }
+}
+
+/// How long ago a moment in milliseconds since 1970 was.
+pub(crate) fn age(created: u64) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seconds = now.saturating_sub(Duration::from_millis(created)).as_secs();
+    match seconds {
+        0..60 => "just made".to_owned(),
+        60..3600 => format!("{} min old", seconds / 60),
+        3600..86_400 => format!("{} h old", seconds / 3600),
+        86_400..172_800 => "1 day old".to_owned(),
+        _ => format!("{} days old", seconds / 86_400),
+    }
+}
+
+/// Asks the person at the terminal; nothing where there is none.
+pub(crate) fn confirmed(question: &str) -> anyhow::Result<Option<bool>> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Ok(None);
+    }
+    printer::tell(format_args!("{question} [y/N]"));
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_short() {
+        let now = u64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis()).unwrap();
+        let shown = [0, 90, 2 * 3600 + 5, 30 * 3600, 50 * 3600].map(|seconds| age(now - seconds * 1000));
+        assert_eq!(shown, ["just made", "1 min old", "2 h old", "1 day old", "2 days old"]);
+    }
+}
