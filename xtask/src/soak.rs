@@ -40,6 +40,11 @@ const COUNTED: &[Counted] = &[
         env: &[("PADDOCK_RACE_ATTEMPTS", "100000")],
     },
     Counted {
+        name: "kills",
+        cargo: &["--package", "paddock", "--test", "main", "crash"],
+        env: &[("PADDOCK_KILLS", "3000")],
+    },
+    Counted {
         name: "properties-core",
         cargo: &["--package", "paddock-core", "--test", "main"],
         env: &[("PROPTEST_CASES", "200000")],

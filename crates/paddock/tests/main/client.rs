@@ -144,6 +144,12 @@ impl Raw {
     }
 
     /// Closes standard input and gives every line that still comes, once the server has ended by itself.
+    /// Ends the server as nothing it could prepare for.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     pub(crate) fn end(mut self) -> Vec<Value> {
         drop(self.to);
         let lines: Vec<String> = self.from.lines().map(Result::unwrap).collect();
