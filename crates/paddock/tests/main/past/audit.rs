@@ -1,0 +1,171 @@
+//! `paddock audit`.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use super::{calls, plain, world, write};
+use crate::harness::World;
+
+fn database(world: &World) -> std::path::PathBuf {
+    super::backup::place(world).join("state.db")
+}
+
+#[test]
+fn every_call_is_there_with_what_became_of_it() {
+    let world = world();
+    write(&world, "/notes/plan.md", "one\n");
+    assert_eq!(world.paddock(&["tool", "read_file", r#"{"path": "/etc/passwd"}"#]).code, 1);
+    assert_eq!(world.paddock(&["tool", "\u{1b}[2Jno\nsuch", "{}"]).code, 2);
+    assert_eq!(world.paddock(&["tool", "read_file", r#"{"path": "/notes/\u001b[2J"}"#]).code, 1);
+    assert_eq!(world.paddock(&["undo"]).code, 0);
+    let tail = world.paddock(&["audit", "tail"]);
+    assert!(!tail.stdout.contains('\u{1b}'), "{tail}");
+    insta::assert_snapshot!(plain(&tail), @r#"
+    [time]  begun    [call 1]  main      write                    /notes/plan.md
+    [time]  done     [call 1]  main      write_file          4 B  /notes/plan.md
+    [time]  denied   [call 2]  main      read_file           0 B  /etc/passwd  (no Workspace)
+    [time]  invalid  [call 3]  main      \u{1b}[2Jno\u{a}such        0 B    (tool)
+    [time]  denied   [call 4]  main      read_file           0 B  /notes/\u{1b}[2J  (path)
+    [time]  begun    [call 5]  main      delete                   /notes/plan.md
+    [time]  done     [call 5]  main      undo                0 B  /notes/plan.md
+    [exit 0]
+    "#);
+    insta::assert_snapshot!(plain(&world.paddock(&["audit", "verify"])), @"
+    ✓ 7 rows in 5 chains, as they were written
+    [exit 0]
+    ");
+}
+
+#[test]
+fn a_query_finds_what_fits() {
+    let world = world();
+    assert_eq!(world.paddock(&["audit", "query", "--json"]).json(), json!([]));
+    assert_eq!(world.paddock(&["audit", "verify"]).code, 0);
+    assert!(!world.home().join(".paddock").exists(), "looking makes nothing");
+    write(&world, "/notes/plan.md", "one\n");
+    write(&world, "/disk/a.txt", "a\n");
+    assert_eq!(world.paddock(&["tool", "read_file", r#"{"path": "/etc/passwd"}"#]).code, 1);
+    let count = |options: &[&str]| {
+        let ran = world.paddock(&[&["audit", "query", "--json"], options].concat());
+        ran.json().as_array().unwrap().len()
+    };
+    let id = calls(&world)[0].clone();
+    for (options, expected) in [
+        (&[][..], 5),
+        (&["--agent", "main"], 5),
+        (&["--agent", "other"], 0),
+        (&["--outcome", "denied"], 1),
+        (&["--tool", "write_file"], 2),
+        (&["--path", "/notes"], 2),
+        (&["--path", "notes/plan.md"], 2),
+        (&["--workspace", "/disk", "--outcome", "done"], 1),
+        (&["--call", &id], 2),
+        (&["--call", &id[..22]], 2),
+        (&["--since", "1 h ago"], 5),
+        (&["--until", "1 h ago"], 0),
+        (&["--limit", "2"], 2),
+    ] {
+        assert_eq!(count(options), expected, "{options:?}");
+    }
+    let cut = world.paddock(&["audit", "query", "--limit", "2"]);
+    assert!(cut.stderr.contains("there may be more: raise --limit"), "{cut}");
+    insta::assert_snapshot!(world.paddock(&["audit", "query", "--since", "soon"]), @r#"
+    [stderr]
+    error: "soon" is no moment
+    hint: write "2026-11-15 12:30", "10 min ago" or 2026-11-15T12:30:00Z
+    [exit 2]
+    "#);
+    insta::assert_snapshot!(world.paddock(&["audit", "query", "--call", "x"]), @r#"
+    [stderr]
+    error: no call that changed anything has the id "x"
+    hint: see `paddock log` for the calls there are
+    [exit 1]
+    "#);
+}
+
+#[test]
+fn what_was_tampered_with_is_found() {
+    let world = world();
+    write(&world, "/notes/plan.md", "one\n");
+    write(&world, "/notes/plan.md", "two\n");
+    let db = Connection::open(database(&world)).unwrap();
+    assert_eq!(db.execute("UPDATE audit_row SET agent = 'nobody' WHERE chain = 1 AND seq = 2", ()).unwrap(), 1);
+    drop(db);
+    insta::assert_snapshot!(world.paddock(&["audit", "verify"]), @"
+    ✗ row 2 of chain 1 was changed
+    [stderr]
+    error: the audit is not as it was written: 1 thing is wrong
+    hint: find out who can write the System Root; after putting back an older copy yourself, run `paddock audit accept`
+    [exit 1]
+    ");
+    let report = world.paddock(&["audit", "verify", "--json"]);
+    assert_eq!((report.code, &report.json()["ok"]), (1, &json!(false)), "{report}");
+    assert_eq!(report.json()["findings"][0], json!({"finding": "changed", "chain": 1, "seq": 2}));
+    let doctor = world.paddock(&["doctor"]);
+    assert!(
+        doctor.stdout.contains("✗ audit: it is not as it was written (1 findings)") && doctor.code == 1,
+        "{doctor}"
+    );
+}
+
+#[test]
+fn an_older_copy_is_found_and_a_person_may_accept_it() {
+    let world = world();
+    write(&world, "/notes/plan.md", "one\n");
+    let place = super::backup::place(&world);
+    let older = place.with_extension("older");
+    let head = std::fs::read(place.join("audit.head")).unwrap();
+    super::backup::copy_dir(&place, &older);
+    write(&world, "/notes/plan.md", "two\n");
+    let newer_head = std::fs::read(place.join("audit.head")).unwrap();
+    assert_ne!(head, newer_head);
+    std::fs::remove_dir_all(&place).unwrap();
+    std::fs::rename(&older, &place).unwrap();
+    std::fs::write(place.join("audit.head"), newer_head).unwrap();
+    let ran = world.paddock(&["audit", "verify"]);
+    assert!(ran.stdout.contains("rolled back") && ran.stderr.contains("paddock audit accept"), "{ran}");
+    assert_eq!(ran.code, 1);
+    assert_eq!(world.paddock(&["audit", "accept"]).code, 0);
+    insta::assert_snapshot!(world.paddock(&["audit", "verify"]), @"
+    ⚠ a person took the audit as it was: 1 times
+    ✓ 2 rows in 1 chain, as they were written
+    [exit 0]
+    ");
+}
+
+#[test]
+fn an_export_holds_every_row_and_replaces_nothing() {
+    let world = world();
+    write(&world, "/notes/plan.md", "one\n");
+    let printed = world.paddock(&["audit", "export"]);
+    let rows: Vec<Value> = printed.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((rows.len(), &rows[1]["tool"]), (2, &json!("write_file")), "{printed}");
+    let ran = world.paddock(&["audit", "export", "../rows.jsonl"]);
+    assert!(ran.stderr.starts_with("wrote 2 rows to") && ran.stdout.is_empty(), "{ran}");
+    let file = world.path().join("rows.jsonl");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), printed.stdout);
+    let again = world.paddock(&["audit", "export", "../rows.jsonl"]);
+    assert!(again.stderr.contains("cannot make") && again.code == 1, "{again}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), printed.stdout);
+}
+
+#[test]
+fn following_shows_the_rows_that_come_and_ends_with_its_reader() {
+    let world = world();
+    write(&world, "/notes/plan.md", "one\n");
+    let mut command = world.command(&["audit", "tail", "--follow", "--json", "-n", "1"]);
+    let mut follower = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();
+    let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!(next()["tool"], "write_file");
+    write(&world, "/notes/plan.md", "two\n");
+    let (begun, done) = (next(), next());
+    assert_eq!((&begun["kind"], &done["kind"]), (&json!("intent"), &json!("outcome")));
+    assert_eq!(begun["call"], done["call"]);
+    drop(lines);
+    write(&world, "/notes/plan.md", "three\n");
+    assert!(follower.wait().unwrap().success(), "nobody reads it any more");
+}

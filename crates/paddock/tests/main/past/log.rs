@@ -1,0 +1,69 @@
+//! `paddock log`.
+
+use serde_json::json;
+
+use super::{plain, tool, world, write};
+
+#[test]
+fn a_path_a_directory_everything_and_the_calls() {
+    let world = world();
+    write(&world, "/notes/old.md", "one\n");
+    tool(&world, "move_file", &json!({ "source": "/notes/old.md", "destination": "/notes/new.md" }));
+    tool(&world, "append_file", &json!({ "path": "/notes/new.md", "content": &"x".repeat(2000) }));
+    tool(&world, "make_dir", &json!({ "path": "/notes/empty" }));
+    write(&world, "/disk/a.txt", "a\n");
+    tool(&world, "delete_file", &json!({ "path": "/disk/a.txt" }));
+    insta::assert_snapshot!(plain(&world.paddock(&["log", "/notes/new.md"])), @"
+    [time]  [call 1]  main      append      1.9 KiB  /notes/new.md
+    [time]  [call 2]  main      move              -  /notes/old.md → /notes/new.md (new)
+    [time]  [call 3]  main      write           4 B  /notes/old.md (new)
+    [exit 0]
+    ");
+    insta::assert_snapshot!(plain(&world.paddock(&["log", "/notes", "--limit", "2"])), @"
+    [time]  [call 1]  main      make_dir          -  /notes/empty
+    [time]  [call 2]  main      append      1.9 KiB  /notes/new.md
+    [exit 0]
+    ");
+    insta::assert_snapshot!(plain(&world.paddock(&["log", "/disk/a.txt"])), @"
+    [time]  [call 1]  main      delete            -  /disk/a.txt
+    [time]  [call 2]  main      write           2 B  /disk/a.txt (new)
+    [exit 0]
+    ");
+    let all = world.paddock(&["log", "/", "--json"]).json();
+    assert_eq!(all.as_array().unwrap().len(), 6, "both Workspaces, each change once");
+    assert_eq!(world.paddock(&["log", "/notes/never.md"]).stdout, "");
+    insta::assert_snapshot!(plain(&world.paddock(&["log", "--limit", "3"])), @"
+    [time]  [call 1]  main      delete      1 change  /disk/a.txt
+    [time]  [call 2]  main      write       1 change  /disk/a.txt
+    [time]  [call 3]  main      make_dir    1 change  /notes/empty
+    [exit 0]
+    ");
+    let none = world.paddock(&["log", "--agent", "other"]);
+    assert!(none.stdout.is_empty() && none.code == 0, "{none}");
+}
+
+#[test]
+fn for_programs_and_wrong_paths() {
+    let world = world();
+    assert_eq!(world.paddock(&["log", "--json"]).json(), json!([]));
+    assert!(!world.home().join(".paddock").exists(), "looking makes nothing");
+    write(&world, "/notes/plan.md", "one\n");
+    let row = &world.paddock(&["log", "/notes/plan.md", "--json"]).json()[0];
+    let what = (&row["what"], &row["path"], &row["bytes"], &row["new"]);
+    assert_eq!(what, (&json!("write"), &json!("/notes/plan.md"), &json!(4), &json!(true)));
+    assert!(row["version"].as_str().unwrap().starts_with('v'));
+    let row = &world.paddock(&["log", "--json"]).json()[0];
+    assert_eq!((&row["state"], &row["changes"]), (&json!("completed"), &json!(1)));
+    insta::assert_snapshot!(world.paddock(&["log", "/elsewhere"]), @r#"
+    [stderr]
+    error: no Workspace that keeps a history covers "/elsewhere"
+    hint: `paddock map` shows the Workspaces of the agent; --agent names another
+    [exit 1]
+    "#);
+    insta::assert_snapshot!(world.paddock(&["log", "../.."]), @r#"
+    [stderr]
+    error: path "../.." leads above "/"
+    hint: write the path from "/", without climbing above it
+    [exit 1]
+    "#);
+}
