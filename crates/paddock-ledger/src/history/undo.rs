@@ -146,7 +146,10 @@ impl Today<'_> {
             Left::Dir => self.look_at_directory(step, now, earlier)?,
             Left::File(version) => self.look_at_file(step, version, now)?,
         };
-        if fit && self.arrives(step, earlier)? {
+        if fit && let Some((home, there)) = self.in_the_way(step, earlier)? {
+            return Ok(Sight::Conflict(Box::new(self.taken_conflict(step, home, there)?)));
+        }
+        if fit {
             // What moved along has, in some Stores, another version where it arrives.
             let expect = match (step.left, now) {
                 (Left::File(_), Now::There(version)) if step.now == step.place => Expect::Is(version),
@@ -192,15 +195,16 @@ impl Today<'_> {
         }
     }
 
-    /// Is the way free where a move goes back to?
-    fn arrives(&self, step: &Step, earlier: &[&Step]) -> Result<bool> {
-        let Back::MoveTo(home) = &step.back else { return Ok(true) };
+    /// What stands where a move goes back to.
+    fn in_the_way<'s>(&self, step: &'s Step, earlier: &[&Step]) -> Result<Option<(&'s Place, Now)>> {
+        let Back::MoveTo(home) = &step.back else { return Ok(None) };
         let frees = |back: &Back| matches!(back, Back::Remove | Back::RemoveDir | Back::RemoveParent | Back::MoveTo(_));
         if earlier.iter().any(|before| before.place == *home && frees(&before.back)) {
-            return Ok(true);
+            return Ok(None);
         }
         let (path, _) = find(self.vfs, home, &step.row)?;
-        Ok(version_now(self.vfs, self.call, &path)? == Now::Nothing)
+        let now = version_now(self.vfs, self.call, &path)?;
+        Ok((now != Now::Nothing).then_some((home, now)))
     }
 
     /// Does the directory hold nothing but what the earlier steps take away?
@@ -245,6 +249,14 @@ impl Today<'_> {
 
     fn since(&self, step: &Step, below: bool) -> Result<Since> {
         self.history.read(|session| self.history.since(session, &step.now, &step.row, below))
+    }
+
+    /// The place that something left is taken.
+    fn taken_conflict(&self, step: &Step, home: &Place, there: Now) -> Result<Conflict> {
+        let (path, _) = find(self.vfs, home, &step.row)?;
+        let since = self.history.read(|session| self.history.since(session, home, &step.row, true))?;
+        let now = if let Now::There(version) = there { Some(version) } else { None };
+        Ok(Conflict { path, after: None, now, before: None, newer: since.standing })
     }
 
     fn conflict(&self, step: &Step, path: LogicalPath, now: Now) -> Result<Conflict> {

@@ -139,6 +139,33 @@ fn what_moved_is_in_the_way_of_what_was_done_to_it_before() {
 }
 
 #[test]
+fn what_took_the_place_of_something_that_moved_is_in_the_way() {
+    let world = World::new();
+    world.write("/w/a", "1");
+    let moved = world.rename("/w/a", "/w/b");
+    let taken = world.write("/w/a", "2");
+    assert_eq!(newer(world.undo(moved)), [("/w/a".to_owned(), vec![taken])]);
+    world.undo(taken).unwrap();
+    world.undo(moved).unwrap();
+    assert_eq!((world.text("/w/a").as_deref(), world.text("/w/b")), (Some("1"), None));
+}
+
+#[test]
+fn a_file_where_a_directory_was_made_is_not_removed() {
+    let world = World::new();
+    let made = world.make_dir("/w/d");
+    let on_the_way = world.write("/w/e/a", "1");
+    world.delete("/w/d");
+    world.delete("/w/e");
+    world.write("/w/d", "a file");
+    world.write("/w/e", "a file");
+    for call in [made, on_the_way] {
+        newer(world.undo(call));
+    }
+    assert_eq!(world.paths(), ["d", "e"]);
+}
+
+#[test]
 fn moves_between_workspaces_come_back() {
     let world = World::new();
     world.write("/w/d/a", "1");
@@ -374,6 +401,12 @@ fn what_was_cut_off_is_told_and_comes_back_as_far_as_it_went() {
     let open = world.history.unfinished().unwrap();
     assert_eq!(open.iter().map(|call| (call.call, call.path.as_str())).collect::<Vec<_>>(), [(cut_off, "/w/x")]);
     assert!(matches!(world.undo(cut_off), Err(HistoryError::ChangedNothing(_))));
+
+    // One that ends after its last part.
+    let done = world.cut_off(Operation::Delete { path: path("/w/d"), recursive: true });
+    assert_eq!(world.history.unfinished().unwrap()[0].call, done);
+    world.undo(done).unwrap();
+    assert_eq!(world.paths(), ["d", "d/a", "d/b"]);
 }
 
 #[test]

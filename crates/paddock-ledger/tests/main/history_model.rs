@@ -193,7 +193,9 @@ impl Model<'_> {
             && made.into_iter().all(|dir| below(now, dir) == below(&past.after, dir))
             && !self.past[target + 1..].iter().any(|later| later.moves_directories);
         let only_this = self.past[target + 1..].iter().all(|later| later.before.0 == later.after);
-        let must = undisturbed && (!past.moves_directories || only_this) && !touched.is_empty();
+        // Who takes back something older after this may bring back its state by another way, which is not looked for.
+        let crossed = self.past[target + 1..].iter().any(|later| later.undoes.is_some_and(|older| older < target));
+        let must = undisturbed && !crossed && (!past.moves_directories || only_this) && !touched.is_empty();
         (must, may)
     }
 

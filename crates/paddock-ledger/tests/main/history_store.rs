@@ -11,13 +11,13 @@ use paddock_core::{
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Node {
+pub(crate) enum Node {
     Dir,
     File(Vec<u8>, u128),
 }
 
 #[derive(Debug, Default)]
-pub struct KeepingStore {
+pub(crate) struct KeepingStore {
     inner: Mutex<Inner>,
 }
 
@@ -29,20 +29,20 @@ struct Inner {
 }
 
 impl KeepingStore {
-    pub fn dump(&self) -> BTreeMap<String, Node> {
+    pub(crate) fn dump(&self) -> BTreeMap<String, Node> {
         self.inner.lock().unwrap().nodes.clone()
     }
 
-    pub fn kept(&self) -> Vec<Kept> {
+    pub(crate) fn kept(&self) -> Vec<Kept> {
         self.inner.lock().unwrap().kept.keys().cloned().map(Kept).collect()
     }
 
-    pub fn kept_len(&self, kept: &Kept) -> Option<u64> {
+    pub(crate) fn kept_len(&self, kept: &Kept) -> Option<u64> {
         self.inner.lock().unwrap().kept.get(&kept.0).map(|content| content.len() as u64)
     }
 
     /// As somebody who does not ask Paddock.
-    pub fn plant(&self, path: &str, content: &str) {
+    pub(crate) fn plant(&self, path: &str, content: &str) {
         let mut inner = self.inner.lock().unwrap();
         inner.clock += 1;
         let version = inner.clock;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use paddock_core::{
     AccessScope, AgentName, Alteration, Call, CallId, Cancel, Expect, Gate, Journal, LogicalPath, Mount, Operation,
-    Passed, Permit, Plan, Refused, Replacement, Request, Risk, Territory, Vfs, Workspace,
+    PartDone, Passed, Permit, Plan, Refused, Replacement, Request, Risk, Territory, Vfs, Workspace,
 };
 use paddock_db::{Durability, Sqlite};
 use paddock_ledger::history::{Content, History, HistoryError, Page, Spot, schema};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use super::history_store::{KeepingStore, Node};
 
-pub struct Free;
+pub(crate) struct Free;
 
 impl Gate for Free {
     fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
@@ -22,39 +22,58 @@ impl Gate for Free {
     }
 }
 
-pub struct World {
-    pub store: Arc<KeepingStore>,
-    pub other: Arc<KeepingStore>,
-    pub history: History,
-    pub vfs: Vfs,
-    pub agent: AgentName,
+/// The history of a process that is killed before the end of a call is written.
+struct NeverEnds(History);
+
+impl Journal for NeverEnds {
+    fn keeps(&self) -> bool {
+        self.0.keeps()
+    }
+
+    fn begin(&self, call: &Call<'_>, plan: &Plan) -> paddock_core::Result<()> {
+        self.0.begin(call, plan)
+    }
+
+    fn part_done(&self, call: &Call<'_>, done: &PartDone<'_>) -> paddock_core::Result<()> {
+        self.0.part_done(call, done)
+    }
+
+    fn end(&self, _: &Call<'_>, _: bool) {}
+}
+
+pub(crate) struct World {
+    pub(crate) store: Arc<KeepingStore>,
+    pub(crate) other: Arc<KeepingStore>,
+    pub(crate) history: History,
+    pub(crate) vfs: Vfs,
+    pub(crate) agent: AgentName,
     clock: Arc<AtomicU64>,
     last: Mutex<CallId>,
     _dir: TempDir,
 }
 
-pub fn path(text: &str) -> LogicalPath {
+pub(crate) fn path(text: &str) -> LogicalPath {
     LogicalPath::parse(text, &LogicalPath::top()).unwrap()
 }
 
-pub fn workspace(prefix: &str, names: &[&str], store: &Arc<KeepingStore>) -> Workspace {
+pub(crate) fn workspace(prefix: &str, names: &[&str], store: &Arc<KeepingStore>) -> Workspace {
     let territory = Territory::new("test", names.iter().copied());
     let mount = Mount::new(Arc::<KeepingStore>::clone(store), Some(territory));
     Workspace::new(path(prefix), AccessScope::ReadWrite, mount)
 }
 
-pub fn person(workspaces: Vec<Workspace>, journal: Arc<dyn Journal>) -> Vfs {
+pub(crate) fn person(workspaces: Vec<Workspace>, journal: Arc<dyn Journal>) -> Vfs {
     Vfs::new(workspaces, Arc::new(Free), journal).unwrap().for_person(Arc::new(Free))
 }
 
 impl World {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let database = Sqlite::new(dir.path().join("state.db"), vec![schema::SQLITE], Durability::Process);
         Self::on(History::on_sqlite(database), dir)
     }
 
-    pub fn on(history: History, dir: TempDir) -> Self {
+    pub(crate) fn on(history: History, dir: TempDir) -> Self {
         let clock = Arc::new(AtomicU64::new(1_000));
         let seconds = Arc::clone(&clock);
         let now = move || UNIX_EPOCH + Duration::from_secs(seconds.load(Ordering::SeqCst));
@@ -67,79 +86,91 @@ impl World {
     }
 
     /// Lets seconds pass.
-    pub fn wait(&self, seconds: u64) {
+    pub(crate) fn wait(&self, seconds: u64) {
         self.clock.fetch_add(seconds, Ordering::SeqCst);
     }
 
-    pub fn now(&self) -> SystemTime {
+    pub(crate) fn now(&self) -> SystemTime {
         UNIX_EPOCH + Duration::from_secs(self.clock.load(Ordering::SeqCst))
     }
 
-    pub fn with_call<T>(&self, id: CallId, run: impl FnOnce(&Call<'_>) -> T) -> T {
+    pub(crate) fn with_call<T>(&self, id: CallId, run: impl FnOnce(&Call<'_>) -> T) -> T {
         let cancel = Cancel::default();
         let deadline = Instant::now() + Duration::from_secs(60);
         run(&Call { id, agent: &self.agent, cancel: &cancel, deadline })
     }
 
-    pub fn run_as(&self, id: CallId, operation: Operation) -> Result<(), Refused> {
+    pub(crate) fn run_as(&self, id: CallId, operation: Operation) -> Result<(), Refused> {
+        self.run_in(&self.vfs, id, operation)
+    }
+
+    fn run_in(&self, vfs: &Vfs, id: CallId, operation: Operation) -> Result<(), Refused> {
         self.with_call(id, |call| {
-            let plan = self.vfs.plan(call, operation)?;
+            let plan = vfs.plan(call, operation)?;
             let request = Request { tool: "test", risk: Risk::Low };
-            let Passed::Now(token) = self.vfs.ask(call, &request, &plan)? else { panic!("parked") };
-            self.vfs.run(call, plan, token).map(|_| ())
+            let Passed::Now(token) = vfs.ask(call, &request, &plan)? else { panic!("parked") };
+            vfs.run(call, plan, token).map(|_| ())
         })
     }
 
+    /// Runs it, and is killed before the end is written.
+    pub(crate) fn cut_off(&self, operation: Operation) -> CallId {
+        let journal = Arc::new(NeverEnds(self.history.clone()));
+        let id = CallId::next();
+        self.run_in(&person(self.vfs.workspaces().to_vec(), journal), id, operation).unwrap();
+        id
+    }
+
     /// Runs it as a call of its own.
-    pub fn run(&self, operation: Operation) -> Result<CallId, Refused> {
+    pub(crate) fn run(&self, operation: Operation) -> Result<CallId, Refused> {
         let id = CallId::next();
         *self.last.lock().unwrap() = id;
         self.run_as(id, operation).map(|()| id)
     }
 
     /// The id of the call that was run last, also when it failed.
-    pub fn last(&self) -> CallId {
+    pub(crate) fn last(&self) -> CallId {
         *self.last.lock().unwrap()
     }
 
-    pub fn write(&self, at: &str, text: &str) -> CallId {
+    pub(crate) fn write(&self, at: &str, text: &str) -> CallId {
         self.run(Operation::Write { path: path(at), content: text.into(), expect: Expect::Any }).unwrap()
     }
 
-    pub fn append(&self, at: &str, text: &str) -> CallId {
+    pub(crate) fn append(&self, at: &str, text: &str) -> CallId {
         self.run(Operation::Append { path: path(at), content: text.into() }).unwrap()
     }
 
-    pub fn edit(&self, at: &str, old: &str, new: &str) -> CallId {
+    pub(crate) fn edit(&self, at: &str, old: &str, new: &str) -> CallId {
         let edits = vec![Replacement { old: old.to_owned(), new: new.to_owned(), all: false }];
         self.run(Operation::Edit { path: path(at), edits, expect: Expect::Any }).unwrap()
     }
 
-    pub fn make_dir(&self, at: &str) -> CallId {
+    pub(crate) fn make_dir(&self, at: &str) -> CallId {
         self.run(Operation::MakeDir { path: path(at) }).unwrap()
     }
 
-    pub fn rename(&self, from: &str, to: &str) -> CallId {
+    pub(crate) fn rename(&self, from: &str, to: &str) -> CallId {
         self.run(Operation::Move { from: path(from), to: path(to) }).unwrap()
     }
 
-    pub fn delete(&self, at: &str) -> CallId {
+    pub(crate) fn delete(&self, at: &str) -> CallId {
         self.run(Operation::Delete { path: path(at), recursive: true }).unwrap()
     }
 
-    pub fn alter(&self, alterations: Vec<Alteration>) -> CallId {
+    pub(crate) fn alter(&self, alterations: Vec<Alteration>) -> CallId {
         self.run(Operation::Alter { path: path("/w"), alterations }).unwrap()
     }
 
     /// Undoes a call, by a call of its own.
-    pub fn undo(&self, undone: CallId) -> Result<CallId, HistoryError> {
+    pub(crate) fn undo(&self, undone: CallId) -> Result<CallId, HistoryError> {
         let id = CallId::next();
         let undo = self.with_call(id, |call| self.history.undo(&self.vfs, call, undone))?;
         self.run_as(id, undo.operation())?;
         Ok(id)
     }
 
-    pub fn text(&self, at: &str) -> Option<String> {
+    pub(crate) fn text(&self, at: &str) -> Option<String> {
         let (store, rel) = match at.strip_prefix("/w/") {
             Some(rel) => (&self.store, rel),
             None => (&self.other, at.strip_prefix("/o/").unwrap()),
@@ -150,16 +181,16 @@ impl World {
         }
     }
 
-    pub fn paths(&self) -> Vec<String> {
+    pub(crate) fn paths(&self) -> Vec<String> {
         self.store.dump().into_keys().collect()
     }
 
-    pub fn spot(&self, at: &str) -> Spot {
+    pub(crate) fn spot(&self, at: &str) -> Spot {
         Spot::find(&self.vfs, &path(at)).unwrap()
     }
 
     /// The log of a path: what happened, as it was called then.
-    pub fn log(&self, at: &str) -> Vec<String> {
+    pub(crate) fn log(&self, at: &str) -> Vec<String> {
         let rows = self.history.log(&self.spot(at), Page::first(100)).unwrap();
         rows.iter()
             .map(|row| match row.to_then() {
@@ -170,7 +201,7 @@ impl World {
     }
 
     /// What the history says a path held, read as it says.
-    pub fn content(&self, content: &Content) -> Option<String> {
+    pub(crate) fn content(&self, content: &Content) -> Option<String> {
         let range = content.range();
         let bytes = self.with_call(CallId::next(), |call| match content {
             Content::Kept { spot, kept, .. } => {
