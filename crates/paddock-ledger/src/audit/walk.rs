@@ -31,6 +31,8 @@ pub(super) struct Walk<'a> {
     missing: Vec<Range<u64>>,
     /// How far the last link stood from its place.
     shift: i64,
+    /// Something is wrong already, by which what follows may have got another number.
+    renumbered: bool,
     watched: Watched,
 }
 
@@ -69,6 +71,7 @@ impl<'a> Walk<'a> {
             unfit: Vec::new(),
             missing: Vec::new(),
             shift: 0,
+            renumbered: false,
             watched,
         }
     }
@@ -117,6 +120,10 @@ impl<'a> Walk<'a> {
         if place == self.next && self.last.is_some_and(|last| last != link.prev()) {
             self.findings.add(Finding::Changed { chain: self.chain, seq: place.saturating_sub(1).max(1) });
         }
+        if link.seq() != place && !self.renumbered {
+            self.renumbered = true;
+            self.findings.add(Finding::Reordered { chain: self.chain, seq: place, found_at: link.seq() });
+        }
         self.next = place + 1;
         self.last = Some(link.hash());
     }
@@ -148,6 +155,7 @@ impl<'a> Walk<'a> {
         if gap.is_empty() && self.unfit.is_empty() {
             return;
         }
+        self.renumbered = true;
         let unfit = std::mem::take(&mut self.unfit);
         let mut absent: Vec<Range<u64>> = if gap.is_empty() { Vec::new() } else { vec![gap] };
         let (at_place, elsewhere): (Vec<u64>, Vec<u64>) =

@@ -83,6 +83,11 @@ fn manipulations() -> Vec<(&'static str, String, Vec<Finding>)> {
         ],
     );
     row(
+        "the last rows moved on, in order",
+        "UPDATE audit_row SET seq = seq + 100 WHERE chain = 1 AND seq > 4",
+        &[Reordered { chain: 1, seq: 5, found_at: 105 }],
+    );
+    row(
         "two neighbours exchanged",
         "UPDATE audit_row SET seq = 100 WHERE chain = 1 AND seq = 3; \
          UPDATE audit_row SET seq = 3 WHERE chain = 1 AND seq = 4; \
@@ -149,7 +154,11 @@ fn manipulations() -> Vec<(&'static str, String, Vec<Finding>)> {
         "DELETE FROM audit_register; DELETE FROM audit_head; DELETE FROM audit_row",
         &[RolledBack { chain: 0, seen: 4, found: 0 }],
     );
-    row("a copy before the first row", &copy(1, 0), &[Inserted { chain: 1, seq: 1 }]);
+    row(
+        "a copy before the first row",
+        &copy(1, 0),
+        &[Reordered { chain: 1, seq: 1, found_at: 0 }, Inserted { chain: 1, seq: 1 }],
+    );
     row(
         "a chain under a number that nothing has",
         "UPDATE audit_row SET chain = -3 WHERE chain = 3 AND seq = 4",
