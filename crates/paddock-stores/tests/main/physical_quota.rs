@@ -429,8 +429,11 @@ fn the_reconciler_counts_what_nobody_counted_and_what_others_write() {
     drop(reconciler);
     let last = stall.counter.counted_at().unwrap();
     fs::write(stall.host("h"), "1").unwrap();
-    // A count that is recent enough is left alone.
-    drop(Reconciler::start(vec![Arc::clone(&stall.store)], Duration::from_secs(3600)).unwrap());
+    // A count that is recent enough is left alone: it comes before one that is not, which is waited for.
+    let other = Stall::with(TempDir::new().unwrap(), bytes(10), Arc::new(MemoryUsage::new()));
+    let both = vec![Arc::clone(&stall.store), Arc::clone(&other.store)];
+    let _reconciler = Reconciler::start(both, Duration::from_secs(3600)).unwrap();
+    until(|| other.counter.current().unwrap() == Some(held(0, 0)));
     assert_eq!(stall.counter.counted_at().unwrap(), last);
 }
 

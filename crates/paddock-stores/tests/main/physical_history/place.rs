@@ -141,10 +141,10 @@ fn a_link_on_the_way_to_it_is_resolved_once_and_never_again() {
     assert_eq!(fs::read_dir(pasture.dir.path().join("real/history")).unwrap().count(), 1);
     // Somebody puts a link where the directory was.
     fs::rename(pasture.dir.path().join("real"), pasture.dir.path().join("away")).unwrap();
-    fs::create_dir(pasture.dir.path().join("trap")).unwrap();
+    fs::create_dir_all(pasture.dir.path().join("trap/history")).unwrap();
     symlink("trap", pasture.dir.path().join("real")).unwrap();
     fs::remove_dir_all(pasture.dir.path().join("away/history")).unwrap();
     assert!(pasture.run(write("/w/f", "three")).is_err());
-    assert_eq!(fs::read_dir(pasture.dir.path().join("trap")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(pasture.dir.path().join("trap/history")).unwrap().count(), 0);
     assert_eq!(pasture.read("/w/f"), "two");
 }
