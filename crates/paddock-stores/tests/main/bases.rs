@@ -23,7 +23,7 @@ use paddock_stores::virtual_store::{MemoryBase, PostgresBase, SqliteBase};
 use tempfile::TempDir;
 
 /// A fresh database, gone when dropped.
-trait Fresh {
+trait Fresh: Sync {
     /// A handle, as another process would have one where several can.
     fn handle(&self) -> Arc<dyn BaseStore>;
 }

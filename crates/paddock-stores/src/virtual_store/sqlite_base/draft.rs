@@ -3,7 +3,7 @@
 //! What a commit counts (its number, what the namespace holds, the last number given) is kept here and written once, at
 //! the end. A step that failed fails the whole change, also when the caller goes on: its statements may be half done.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::Cell;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -16,13 +16,16 @@ use super::super::rows_sql::{damaged, signed, store_error, unsigned, written_lis
 use super::SqliteBase;
 use super::sight::Sight;
 
-const OPEN: &str = "SELECT id, head, bytes, files FROM namespace WHERE key = ?1";
-const MAKE: &str = "INSERT INTO namespace(key) VALUES (?1) RETURNING id, head, bytes, files";
-const NUMBERS: &str = "SELECT head FROM namespace WHERE id = 0";
-const COUNT: &str = "UPDATE namespace SET head = ?2, bytes = ?3, files = ?4 WHERE id = ?1";
-const COUNT_NUMBERS: &str = "UPDATE namespace SET head = ?1 WHERE id = 0";
+const OPEN: &str =
+    "SELECT id, head, bytes, files, (SELECT head FROM namespace WHERE id = 0) FROM namespace WHERE key = ?1";
+const MAKE: &str = "INSERT INTO namespace(key) VALUES (?1)";
+/// The numbers of the namespace, and the last one given.
+const COUNT: &str = "UPDATE namespace SET head = iif(id = 0, ?5, ?2), bytes = iif(id = 0, 0, ?3), files = iif(id = 0, 0, ?4) \
+     WHERE id IN (0, ?1)";
 
-const OLD: &str = "SELECT born, body FROM living WHERE ns = ?1 AND dir = ?2 AND name = ?3";
+/// What lives at a key, and whether a pin fell into its life up to now.
+const OLD: &str = "SELECT born, body, EXISTS (SELECT 1 FROM pin WHERE pin.ns = ?1 AND at >= born AND at < ?4) \
+     FROM living WHERE ns = ?1 AND dir = ?2 AND name = ?3";
 const BURY: &str = "INSERT INTO past \
      SELECT ns, dir, name, ?4, born, kind, len, mode, modified, version, body, chunked, ?5 \
      FROM living WHERE ns = ?1 AND dir = ?2 AND name = ?3";
@@ -34,11 +37,11 @@ const SHARE: &str = "INSERT INTO share(body, refs) SELECT id, 2 FROM body WHERE 
      ON CONFLICT(body) DO UPDATE SET refs = refs + 1";
 const UNSHARE: &str = "UPDATE share SET refs = refs - 1 WHERE body = ?1 RETURNING refs";
 const SHARED_BY_ONE: &str = "DELETE FROM share WHERE body = ?1";
-const REMOVE_BODY: &str = "DELETE FROM body WHERE id = ?1";
+/// Most are not shared, and go with one statement.
+const REMOVE_BODY: &str = "DELETE FROM body WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM share WHERE share.body = ?1)";
 
-const PINS: &str = "SELECT at FROM pin WHERE ns = ?1 ORDER BY at";
-const MEANT: &str = "SELECT died, born, body FROM past WHERE ns = ?1 AND dir = ?2 AND name = ?3 AND died > ?4 \
-     ORDER BY died LIMIT 1";
+const MEANT: &str = "SELECT died, born, body, EXISTS (SELECT 1 FROM pin WHERE pin.ns = ?1 AND at >= born AND at < died) \
+     FROM past WHERE ns = ?1 AND dir = ?2 AND name = ?3 AND died > ?4 ORDER BY died LIMIT 1";
 const UNASKED: &str = "UPDATE past SET asked = 0 WHERE ns = ?1 AND dir = ?2 AND name = ?3 AND died = ?4";
 pub(super) const REMOVE_PAST: &str = "DELETE FROM past WHERE ns = ?1 AND dir = ?2 AND name = ?3 AND died = ?4";
 
@@ -54,9 +57,6 @@ pub(super) struct Draft<'a> {
     last: u64,
     /// Whether the numbers above are not yet in the database.
     counted: bool,
-    numbered: bool,
-    /// When what is pinned was pinned, in order.
-    pins: OnceCell<Vec<i64>>,
     failed: Cell<bool>,
 }
 
@@ -66,25 +66,16 @@ impl<'a> Draft<'a> {
         let sight = Sight { base, conn, key, ns: None, moment: Moment::Now, overtaken: Cell::new(false) };
         let read = |row: &rusqlite::Row<'_>| {
             let usage = Usage { bytes: unsigned(row.get(2)?), files: unsigned(row.get(3)?) };
-            Ok((row.get::<_, i64>(0)?, unsigned(row.get(1)?), usage))
+            Ok((row.get::<_, i64>(0)?, unsigned(row.get(1)?), usage, unsigned(row.get(4)?)))
         };
-        let found = match sight.one(OPEN, (key,), read)? {
-            None => sight.one(MAKE, (key,), read)?,
-            found => found,
-        };
-        let (ns, head, usage) = found.ok_or_else(|| damaged("a namespace that cannot be made"))?;
-        let last = sight.one(NUMBERS, (), |row| row.get(0))?.ok_or_else(|| damaged("no last number"))?;
-        Ok(Self {
-            sight: Sight { ns: Some(ns), ..sight },
-            ns,
-            head,
-            usage,
-            last: unsigned(last),
-            counted: false,
-            numbered: false,
-            pins: OnceCell::new(),
-            failed: Cell::new(false),
-        })
+        let mut found = sight.one(OPEN, (key,), read)?;
+        if found.is_none() {
+            sight.execute(MAKE, (key,))?;
+            found = sight.one(OPEN, (key,), read)?;
+        }
+        let (ns, head, usage, last) = found.ok_or_else(|| damaged("a namespace that cannot be made"))?;
+        let failed = Cell::new(false);
+        Ok(Self { sight: Sight { ns: Some(ns), ..sight }, ns, head, usage, last, counted: false, failed })
     }
 
     /// Writes what was counted.
@@ -94,10 +85,7 @@ impl<'a> Draft<'a> {
         }
         if self.counted {
             let (bytes, files) = (signed(self.usage.bytes), signed(self.usage.files));
-            self.sight.execute(COUNT, (self.ns, signed(self.head), bytes, files))?;
-        }
-        if self.numbered {
-            self.sight.execute(COUNT_NUMBERS, (signed(self.last),))?;
+            self.sight.execute(COUNT, (self.ns, signed(self.head), bytes, files, signed(self.last)))?;
         }
         Ok(())
     }
@@ -112,41 +100,20 @@ impl<'a> Draft<'a> {
         &self.sight
     }
 
-    /// Whether a pin falls into a life.
-    pub(super) fn is_pinned(&self, born: i64, died: i64) -> Result<bool> {
-        let pins = match self.pins.get() {
-            Some(pins) => pins,
-            None => {
-                let found = self.read_pins()?;
-                self.pins.get_or_init(|| found)
-            }
-        };
-        let first = pins.partition_point(|pin| *pin < born);
-        Ok(pins.get(first).is_some_and(|pin| *pin < died))
-    }
-
-    fn read_pins(&self) -> Result<Vec<i64>> {
-        let look = || {
-            let mut statement = self.sight.conn.prepare_cached(PINS)?;
-            let pins = statement.query_map((self.ns,), |row| row.get(0))?;
-            pins.collect::<rusqlite::Result<Vec<i64>>>()
-        };
-        look().map_err(|error| store_error(self.sight.base.state.error(error)))
-    }
-
     fn next_number(&mut self) -> u64 {
         self.last += 1;
-        self.numbered = true;
+        self.counted = true;
         self.last
     }
 
     /// Takes what lives at a key to the past, or lets its content go, unless it `stays` for the next row: that one
     /// may be about to share what nobody else holds.
     fn bury(&self, dir: &str, name: &str, keep: bool, stays: Option<i64>) -> Result<Buried> {
-        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?));
-        let Some((born, body)) = self.sight.one(OLD, (self.ns, dir, name), read)? else { return Ok(Buried::Nothing) };
         let head = signed(self.head);
-        if born < head && (keep || self.is_pinned(born, head)?) {
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?, row.get(2)?));
+        let found: Option<(_, _, bool)> = self.sight.one(OLD, (self.ns, dir, name, head), read)?;
+        let Some((born, body, pinned)) = found else { return Ok(Buried::Nothing) };
+        if born < head && (keep || pinned) {
             self.sight.execute(BURY, (self.ns, dir, name, head, keep))?;
             return Ok(Buried::Kept);
         }
@@ -233,14 +200,15 @@ impl<'a> Draft<'a> {
 
     fn forget_row(&self, key: &str, at: Commit) -> Result<()> {
         let ((dir, name), at) = (split(key), signed(at.0));
-        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get(2)?));
-        let found = self.sight.one(MEANT, (self.ns, dir, name, at), read)?;
-        let Some((died, born, body)) = found.filter(|(_, born, _)| *born <= at) else { return Ok(()) };
-        if self.is_pinned(born, died)? {
+        let read = |row: &rusqlite::Row<'_>| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, Option<i64>>(2)?, row.get(3)?))
+        };
+        let found: Option<(_, _, _, bool)> = self.sight.one(MEANT, (self.ns, dir, name, at), read)?;
+        let Some((died, _, body, pinned)) = found.filter(|(_, born, _, _)| *born <= at) else { return Ok(()) };
+        if pinned {
             return self.sight.execute(UNASKED, (self.ns, dir, name, died)).map(drop);
         }
         self.sight.execute(REMOVE_PAST, (self.ns, dir, name, died))?;
-        let body: Option<i64> = body;
         body.map_or(Ok(()), |body| release(&self.sight, body))
     }
 
@@ -265,10 +233,12 @@ enum Buried {
 
 /// One row less names a body; without any it goes.
 pub(super) fn release(sight: &Sight<'_>, body: i64) -> Result<()> {
+    if sight.execute(REMOVE_BODY, (body,))? > 0 {
+        return Ok(());
+    }
     match sight.one(UNSHARE, (body,), |row| row.get::<_, i64>(0))? {
-        None => sight.execute(REMOVE_BODY, (body,)).map(drop),
         Some(1) => sight.execute(SHARED_BY_ONE, (body,)).map(drop),
-        Some(_) => Ok(()),
+        _ => Ok(()),
     }
 }
 

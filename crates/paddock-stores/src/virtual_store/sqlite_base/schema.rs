@@ -78,6 +78,7 @@ CREATE TABLE pin(
     at INTEGER NOT NULL,
     PRIMARY KEY (ns, name)
 ) WITHOUT ROWID, STRICT;
+CREATE INDEX pin_at ON pin(ns, at);
 ";
 
 /// Numbers are never given twice: a reader of an older state must not meet another content under one.

@@ -22,8 +22,9 @@ const STEP: i64 = 100;
 const PIN: &str = "INSERT INTO pin(ns, name, at) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
 const PINNED: &str = "SELECT at FROM pin WHERE ns = ?1 AND name = ?2";
 const UNPIN: &str = "DELETE FROM pin WHERE ns = ?1 AND name = ?2";
-const UNASKED: &str = "SELECT died, dir, name, born, body FROM past \
-     WHERE ns = ?1 AND asked = 0 AND (died, dir, name) > (?2, ?3, ?4) ORDER BY died, dir, name LIMIT ?5";
+/// Rows that only a pin keeps, and whether one does.
+const UNASKED: &str = "SELECT died, dir, name, body, EXISTS (SELECT 1 FROM pin WHERE pin.ns = ?1 AND at >= born AND at < died) \
+     FROM past WHERE ns = ?1 AND asked = 0 AND (died, dir, name) > (?2, ?3, ?4) ORDER BY died, dir, name LIMIT ?5";
 
 const DROP: &str = "INSERT INTO dropped(id) SELECT id FROM namespace WHERE key = ?1";
 const DROP_NAMESPACE: &str = "DELETE FROM namespace WHERE key = ?1";
@@ -69,14 +70,13 @@ pub(super) fn unpin(base: &SqliteBase, call: &Call<'_>, namespace: &Namespace, n
 /// One step; answers where to go on.
 fn collect_past(draft: &Draft<'_>, after: &At) -> Result<Option<At>> {
     let (sight, ns) = (draft.sight(), draft.ns());
-    let rows = all(&sight.base.state, sight.conn, UNASKED, (ns, after.0, &after.1, &after.2, STEP), |row| {
-        Ok(((row.get(0)?, row.get(1)?, row.get(2)?), row.get::<_, i64>(3)?, row.get::<_, Option<i64>>(4)?))
-    })?;
-    for ((died, dir, name), born, body) in &rows {
-        if !draft.is_pinned(*born, *died)? {
-            sight.execute(REMOVE_PAST, (ns, dir, name, died))?;
-            body.map_or(Ok(()), |body| release(sight, body))?;
-        }
+    let rows: Vec<(At, _, _)> =
+        all(&sight.base.state, sight.conn, UNASKED, (ns, after.0, &after.1, &after.2, STEP), |row| {
+            Ok(((row.get(0)?, row.get(1)?, row.get(2)?), row.get::<_, Option<i64>>(3)?, row.get::<_, bool>(4)?))
+        })?;
+    for ((died, dir, name), body, _) in rows.iter().filter(|(_, _, pinned)| !pinned) {
+        sight.execute(REMOVE_PAST, (ns, dir, name, died))?;
+        body.map_or(Ok(()), |body| release(sight, body))?;
     }
     Ok(rows.into_iter().last().map(|(at, _, _)| at))
 }

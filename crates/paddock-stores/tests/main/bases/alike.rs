@@ -189,18 +189,18 @@ fn sqlite_is_like_memory() {
 #[test]
 fn postgres_is_like_memory() {
     // A database for each would take longer than what is done in it.
-    let fresh = std::rc::Rc::new(OnPostgres::new());
+    let fresh = Arc::new(OnPostgres::new());
     compare(24, move || {
         let base = fresh.handle();
         for space in SPACES {
             with_call(|call| base.drop_namespace(call, &Namespace::new([space]))).unwrap();
         }
         with_call(|call| base.collect_chunks(call, 0)).unwrap();
-        Box::new(std::rc::Rc::clone(&fresh))
+        Box::new(Arc::clone(&fresh))
     });
 }
 
-impl<T: Fresh> Fresh for std::rc::Rc<T> {
+impl<T: Fresh + Send> Fresh for Arc<T> {
     fn handle(&self) -> Arc<dyn BaseStore> {
         (**self).handle()
     }

@@ -89,3 +89,8 @@ fn a_content_that_namespaces_share_is_counted_right() {
     });
     assert_eq!(left(&fresh), (0, 0));
 }
+
+#[test]
+fn collecting_beside_writers_and_readers_takes_nothing_that_is_named() {
+    chunks::collecting_beside_writers_and_readers_takes_nothing_that_is_named(&OnPostgres::new());
+}

@@ -1,7 +1,5 @@
 //! What is of SQLite alone: the tables, two databases, what has to be fast.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use paddock_db::DbError;
 use paddock_db::rusqlite::Connection;
 
@@ -133,62 +131,9 @@ fn a_name_with_a_hundred_thousand_lives_is_listed_once() {
     assert_eq!(row.unwrap().version, 50_001);
 }
 
-/// Writers that name old chunks again, readers and collectors at once: no row ever names a chunk that is not there.
 #[test]
 fn collecting_beside_writers_and_readers_takes_nothing_that_is_named() {
-    let fresh = OnSqlite::new();
-    let done = AtomicBool::new(false);
-    let round = |base: &dyn BaseStore, number: u64| {
-        let key = format!("f{}", number % 3);
-        let ids = with_call(|call| base.stage(call, &[&number.to_be_bytes()])).unwrap();
-        // With no grace at all what was just staged may be collected before it is named; then it is said so.
-        let _ = with_call(|call| {
-            base.write(call, &space(), &mut |rows| {
-                rows.advance()?;
-                let old = rows.get(&key)?.and_then(|row| row.body);
-                let mut list = old.map_or(Ok(Vec::new()), |body| rows.chunks(body, 0..3))?;
-                list.insert(0, ids[0]);
-                rows.put(&key, &chunked(&list, 8), false).map(drop)
-            })
-        });
-    };
-    std::thread::scope(|scope| {
-        let collector = scope.spawn(|| {
-            let base = fresh.handle();
-            while !done.load(Ordering::Relaxed) {
-                with_call(|call| base.collect_chunks(call, 0)).unwrap();
-            }
-        });
-        let reader = scope.spawn(|| {
-            let base = fresh.handle();
-            while !done.load(Ordering::Relaxed) {
-                look(&*base, &space(), Moment::Now, |rows| check_chunks(rows, "f0")).unwrap();
-            }
-        });
-        let write = |start: u64| {
-            let base = fresh.handle();
-            (start..120).step_by(2).for_each(|number| round(&*base, number));
-        };
-        let writers = [0, 1].map(|start| scope.spawn(move || write(start)));
-        for writer in writers {
-            writer.join().unwrap();
-        }
-        done.store(true, Ordering::Relaxed);
-        collector.join().unwrap();
-        reader.join().unwrap();
-    });
-    let base = fresh.handle();
-    for key in ["f0", "f1", "f2"] {
-        look(&*base, &space(), Moment::Now, |rows| check_chunks(rows, key)).unwrap();
-    }
-}
-
-fn check_chunks(rows: &dyn Rows, key: &str) -> Result<()> {
-    let Some(body) = rows.get(key)?.and_then(|row| row.body) else { return Ok(()) };
-    for id in rows.chunks(body, 0..9)? {
-        rows.chunk(id, 0..9, &mut Vec::new())?;
-    }
-    Ok(())
+    chunks::collecting_beside_writers_and_readers_takes_nothing_that_is_named(&OnSqlite::new());
 }
 
 #[test]
