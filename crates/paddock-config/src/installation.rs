@@ -236,10 +236,13 @@ impl Installation {
 
     /// What every agent's guard is given besides its Workspaces.
     pub fn ports(&self, gate: Arc<dyn Gate>) -> Ports {
-        let history = self.history().cloned();
+        let journal: Arc<dyn Journal> = match self.history() {
+            Some(history) => Arc::clone(history) as Arc<dyn Journal>,
+            None => Arc::new(NoJournal),
+        };
         Ports {
             gate,
-            journal: history.map_or_else(|| Arc::new(NoJournal) as Arc<dyn Journal>, |history| history),
+            journal,
             audit: self.audit(),
             base: Arc::clone(&self.base),
             home: self.home.clone(),
@@ -299,7 +302,7 @@ impl Installation {
         for released in &collected {
             match VirtualStore::namespace_of_text(&released.territory) {
                 Some(namespace) => {
-                    VirtualStore::new(Arc::clone(&self.base), namespace).release(&call, &released.kept)?
+                    VirtualStore::new(Arc::clone(&self.base), namespace).release(&call, &released.kept)?;
                 }
                 None => self.kept.as_ref().map_or(Ok(()), |kept| kept.release(&released.kept))?,
             }

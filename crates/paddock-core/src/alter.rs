@@ -228,6 +228,9 @@ impl Vfs {
     ) -> Result<Settled, Refused> {
         let kind = kind.ok_or_else(|| store_refusal(asked, ErrorKind::NotFound))?;
         let dest = self.settle(call, OpKind::MoveTo, to, LastName::Keep)?;
+        if dest.path.below(&from.path).is_some() {
+            return Err(Refused::Misuse { path: to.clone(), why: "a directory cannot move into itself" });
+        }
         let arrival = self.judge_kind(OpKind::MoveTo, &dest.path, kind);
         if !arrival.allowed() {
             return Err(Refused::Denied(Box::new(arrival.denial(to))));
