@@ -11,7 +11,6 @@ mod doubles;
 mod forks;
 mod many_writers;
 mod overlay_model;
-mod overlay_model;
 mod physical_history;
 mod physical_quota;
 mod planting;

@@ -27,7 +27,6 @@ fn number(text: &str) -> u64 {
 
 /// Overwrites and deletes one file for ever, and tells of each number that is done.
 #[test]
-#[ignore = "a process that another test starts"]
 fn writer() {
     let Ok(home) = std::env::var(HOME) else { return };
     let dir = TempDir::new_in(&home).unwrap();
@@ -67,7 +66,7 @@ fn found(dir: &Path, seen: &mut BTreeSet<u64>) {
 fn a_writer_that_is_killed_at_any_moment_loses_nothing() {
     for round in 0..12 {
         let home = TempDir::new().unwrap();
-        let arguments = ["--ignored", "--exact", "--nocapture", "physical_history::crash::writer"];
+        let arguments = ["--exact", "--nocapture", "physical_history::crash::writer"];
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(arguments)
             .env(HOME, home.path())
