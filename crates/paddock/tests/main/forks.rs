@@ -64,6 +64,14 @@ fn without_ids(ran: &Ran) -> String {
     words.collect::<Vec<_>>().join("`")
 }
 
+/// How many moments of Virtual Stores are held on to.
+fn pins(world: &World) -> i64 {
+    let places = std::fs::read_dir(world.home().join(".paddock/workspaces")).unwrap();
+    let database = places.map(|place| place.unwrap().path().join("state.db")).next().unwrap();
+    let database = rusqlite::Connection::open(database).unwrap();
+    database.query_row("SELECT count(*) FROM pin", [], |row| row.get(0)).unwrap()
+}
+
 #[test]
 fn an_agent_works_in_a_fork_and_a_person_takes_it_over() {
     let world = world();
@@ -214,10 +222,17 @@ fn conflicts_are_listed_and_nothing_changes() {
     [exit 2]
     ");
     assert_eq!(read(&world, "/forks/x/new.txt"), "fine\n", "still there");
+    // Where both hold the same, nothing contradicts any more.
+    world.write("w/a.txt", "one\nHERE\nthree\n");
+    write(&world, "/forks/x/z.txt", "changed below\n");
+    let settled = world.paddock(&["apply", "x"]);
+    assert_eq!((settled.code, world.read("w/new.txt").as_str()), (0, "fine\n"), "{settled}");
+    write(&world, "/forks/x/left.txt", "left\n");
+    assert_eq!(world.paddock(&["discard", "x"]).code, 2, "something would be lost");
     assert_eq!(world.paddock(&["discard", "x", "--yes"]).code, 0);
     // The same name again is another fork.
     assert_eq!(world.paddock(&["fork", "/w", "x"]).code, 0);
-    assert!(!tool(&world, "main", "list_dir", &json!({"path": "/forks/x"})).stdout.contains("new.txt"));
+    assert!(!tool(&world, "main", "list_dir", &json!({"path": "/forks/x"})).stdout.contains("left.txt"));
 }
 
 /// A limit on the size of files makes the host refuse the second of two files, and never a small one.
@@ -267,7 +282,12 @@ fn hidden_names_never_leave() {
     removed directory sub
     [exit 0]
     ");
-    insta::assert_snapshot!(world.paddock(&["apply", "x"]), @"");
+    insta::assert_snapshot!(world.paddock(&["apply", "x"]), @r"
+    [stderr]
+    error: delete /w/sub/.env is denied: its name is hidden
+    hint: `paddock why delete /w/sub/.env` says more
+    [exit 1]
+    ");
     assert_eq!(world.read("w/sub/.env"), "TOKEN=never-shown\n");
 }
 
@@ -368,7 +388,9 @@ fn a_fork_whose_source_is_gone_can_still_be_discarded() {
     without(&CONFIG.replace("\"/notes\"", "\"/other\""));
     let asked = world.paddock(&["discard", "x"]);
     assert!(asked.stderr.starts_with("fork x holds 1 path of its own, and its source is gone\n"), "{asked}");
+    assert_eq!(pins(&world), 1);
     assert_eq!(world.paddock(&["discard", "x", "--yes"]).code, 0);
+    assert_eq!(pins(&world), 0, "what it stood on is let go");
     assert_eq!(world.paddock(&["fork", "--list", "--json"]).json(), json!([]));
 }
 

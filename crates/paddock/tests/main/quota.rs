@@ -91,6 +91,26 @@ fn a_fork_may_hold_as_much_as_what_it_stands_on() {
 }
 
 #[test]
+fn a_directory_is_counted_whoever_wrote_it() {
+    let bounded =
+        "[[workspace]]\nprefix = \"/w\"\nscope = \"RW\"\nmount = { physical = \"w\" }\nquota = { files = 3 }\n";
+    let world = World::configured(bounded);
+    world.write("w/a.txt", "12345");
+    world.write("w/d/b.txt", "678");
+    insta::assert_snapshot!(world.paddock(&["quota"]), @"
+    /w  not counted, may hold 3 files
+    [exit 0]
+    ");
+    assert!(!world.home().join(".paddock").exists(), "looking makes nothing");
+    // From the first call on there is a counter.
+    assert_eq!(world.paddock(&["tool", "list_dir", r#"{"path": "/w"}"#]).code, 0);
+    insta::assert_snapshot!(world.paddock(&["quota"]), @"
+    /w  8 B, 3 of 3 files (full)
+    [exit 0]
+    ");
+}
+
+#[test]
 fn what_is_in_the_memory_of_another_process_is_not_counted() {
     let world = World::configured(&format!("{CONFIG}\n[virtual]\nurl = \"memory\"\n"));
     insta::assert_snapshot!(world.paddock(&["quota"]), @"
