@@ -74,20 +74,31 @@ fn a_content_that_namespaces_share_is_counted_right() {
         }
     });
     assert_eq!(left(&fresh), (1, 1));
-    // The one who held it lets go together with those who share it.
-    for namespace in &spaces {
-        commit(&*base, namespace, |rows| rows.put("f", &sharing(&row), false).map(drop));
-    }
-    std::thread::scope(|scope| {
-        for namespace in spaces.iter().chain([&space()]) {
-            let namespace = namespace.clone();
-            scope.spawn(|| {
-                let namespace = namespace;
-                commit(&*fresh.handle(), &namespace, |rows| rows.remove("f", false));
-            });
+}
+
+/// All who share a content let go of it at once: who counts down finds that another has done so meanwhile.
+#[test]
+fn a_content_goes_when_all_let_go_at_once() {
+    let fresh = OnPostgres::new();
+    let spaces: Vec<Namespace> =
+        (0..6).map(|number| Namespace::new(["sharer".to_owned(), number.to_string()])).collect();
+    let bases: Vec<_> = spaces.iter().map(|_| fresh.handle()).collect();
+    for _ in 0..12 {
+        let (_, row) = put(&*bases[0], &spaces[0], "f", "shared", false);
+        for (namespace, base) in spaces.iter().zip(&bases).skip(1) {
+            commit(&**base, namespace, |rows| rows.put("f", &sharing(&row), false).map(drop));
         }
-    });
-    assert_eq!(left(&fresh), (0, 0));
+        let together = std::sync::Barrier::new(spaces.len());
+        std::thread::scope(|scope| {
+            for (namespace, base) in spaces.iter().zip(&bases) {
+                scope.spawn(|| {
+                    together.wait();
+                    commit(&**base, namespace, |rows| rows.remove("f", false));
+                });
+            }
+        });
+        assert_eq!(left(&fresh), (0, 0));
+    }
 }
 
 #[test]
