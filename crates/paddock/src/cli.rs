@@ -53,7 +53,7 @@ pub(crate) struct Global {
     #[arg(long, value_name = "FILE", global = true, value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
 
-    /// An agent of the configuration [default: main; check and doctor: all]
+    /// An agent of the configuration [default: main; all for check, doctor, log, audit]
     #[arg(long, value_name = "NAME", global = true, value_parser = agent_name)]
     pub(crate) agent: Option<AgentName>,
 

@@ -102,6 +102,23 @@ impl Project {
         Installation::look(&self.system_root, &settings).map_err(installation_problem)
     }
 
+    /// What of the project's state is in PostgreSQL, by the key that says so.
+    pub(crate) fn on_servers(&self) -> anyhow::Result<Vec<&'static str>> {
+        let file = self.config_file()?;
+        let config = file.config();
+        let is_server = |url: &str| !matches!(url, "sqlite" | "memory");
+        let of = |url: Option<&str>, key| url.filter(|url| is_server(url)).map(|_| key);
+        let virtual_ = config.virtual_.as_ref().and_then(|stores| stores.url.as_ref()).map(|url| url.0.as_str());
+        let state = config.state.as_ref().and_then(|state| state.url.as_ref()).map(|url| url.0.as_str());
+        Ok(of(virtual_, "virtual.url").into_iter().chain(of(state, "state.url")).collect())
+    }
+
+    /// Was anything recorded yet? Asking an embedded database would make it.
+    pub(crate) fn has_ledger(&self, installation: &Installation) -> anyhow::Result<bool> {
+        let Some(home) = installation.home() else { return Ok(false) };
+        Ok(host::is_file(&home.state_db()) || self.on_servers()?.contains(&"state.url"))
+    }
+
     fn start(&self, agent: AgentName, take: Taking) -> anyhow::Result<(Reloader, Installation)> {
         let mut taken = Installation::in_memory();
         let mut ports = |host: &Host, file: Option<&ConfigFile>| -> anyhow::Result<Ports> {

@@ -19,8 +19,10 @@ use crate::{host, moment, past};
 const LOOK: Duration = Duration::from_millis(250);
 
 pub(crate) fn run(global: &Global, options: &Audit, printer: &Printer) -> anyhow::Result<Ended> {
-    let installation = Project::with_config(global)?.installation()?;
-    let log = installation.audit_log().filter(|_| is_kept(&installation)).map(|log| &**log);
+    let project = Project::with_config(global)?;
+    let installation = project.installation()?;
+    let kept = project.has_ledger(&installation)?;
+    let log = installation.audit_log().filter(|_| kept).map(|log| &**log);
     match options {
         Audit::Tail { n, follow, json } => tail(global, log, Tail { n: *n, follow: *follow, json: *json }, printer),
         Audit::Query(options) => query(global, &installation, log, options, printer),
@@ -30,11 +32,7 @@ pub(crate) fn run(global: &Global, options: &Audit, printer: &Printer) -> anyhow
     }
 }
 
-/// Was anything recorded yet? Asking the database would make it.
-fn is_kept(installation: &Installation) -> bool {
-    installation.home().is_some_and(|home| host::is_file(&home.state_db()))
-}
-
+#[derive(Clone, Copy)]
 struct Tail {
     n: usize,
     follow: bool,
@@ -183,11 +181,12 @@ fn verify(log: Option<&AuditLog>, as_json: bool, printer: &Printer) -> anyhow::R
     }
     if report.lost > 0 {
         let sign = printer.look(Look::Warning, "⚠");
-        printer.line(format_args!("{sign} {} rows could not be kept when they came", report.lost))?;
+        printer.line(format_args!("{sign} {} could not be kept when they came", counted(report.lost, "row")))?;
     }
     if report.accepted > 0 {
         let sign = printer.look(Look::Warning, "⚠");
-        printer.line(format_args!("{sign} a person took the audit as it was: {} times", report.accepted))?;
+        let times = counted(report.accepted, "time");
+        printer.line(format_args!("{sign} a person took the audit as it was, {times}"))?;
     }
     if !report.is_ok() {
         let count = report.findings.len() as u64 + report.more;

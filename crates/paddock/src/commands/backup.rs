@@ -45,7 +45,7 @@ pub(crate) fn run(global: &Global, options: &Backup, printer: &Printer) -> anyho
     }
     let instances = home.instances_dir();
     host::copy_new(&instances, &to.join("instances")).map_err(|error| not_copied(&instances, &error))?;
-    let words = words(&project, home);
+    let words = words(&project, home)?;
     let readme = to.join(README);
     let written = host::make_private_file(&readme).and_then(|mut file| {
         file.write_all(words.as_bytes())?;
@@ -120,16 +120,25 @@ fn not_copied(path: &Path, error: &std::io::Error) -> anyhow::Error {
 }
 
 /// How to put the copy back.
-fn words(project: &Project, home: &WorkspaceHome) -> String {
+fn words(project: &Project, home: &WorkspaceHome) -> anyhow::Result<String> {
+    let servers = project.on_servers()?;
+    let elsewhere = if servers.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "\nWhat is in PostgreSQL ({}) is not in the copy: use pg_dump at the same moment.\n",
+            servers.join(", ")
+        )
+    };
     let key = project.system_root.secrets_dir().join("audit.key");
-    format!(
+    Ok(format!(
         "To put it back, with no agent working:\n\
          1. move \"{home}\" away\n\
          2. copy this directory to that place: cp -a DIR \"{home}\"\n\
          3. run `paddock doctor` and `paddock audit verify` in the project\n\n\
          The key of the audit is a secret and not in the copy: keep \"{key}\" elsewhere too.\n\
-         Without it the audit can be read, and not verified.\n",
+         Without it the audit can be read, and not verified.\n{elsewhere}",
         home = home.path().display(),
         key = key.display(),
-    )
+    ))
 }

@@ -16,7 +16,8 @@ use crate::project::Project;
 pub(crate) fn run(global: &Global, options: &Log, printer: &Printer) -> anyhow::Result<Ended> {
     let project = Project::with_config(global)?;
     let installation = project.installation()?;
-    let Some(history) = installation.history() else {
+    let kept = project.has_ledger(&installation)?;
+    let Some(history) = installation.history().filter(|_| kept) else {
         return nothing(options, printer);
     };
     let Some(path) = &options.path else {
@@ -72,7 +73,7 @@ fn change_line(row: &ChangeRow, printer: &Printer) -> String {
         Some(to) => format!("{} → {}", visible(&row.path_then()), visible(&to)),
         None => visible(&row.path_then()),
     };
-    let new = if row.created && row.what != What::MakeDir { " (new)" } else { "" };
+    let new = if row.created && carries(row.what) { " (new)" } else { "" };
     let time = printer.look(Look::Faint, moment::shown(row.at));
     let size = if carries(row.what) { past::size(row.bytes) } else { "-".to_owned() };
     format!("{time}  {}  {:<8}  {:<8}  {size:>9}  {path}{new}", row.call, visible(&row.agent), row.what.name())

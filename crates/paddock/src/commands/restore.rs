@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use paddock_config::Installation;
 use paddock_core::{LogicalPath, Version, visible};
-use paddock_ledger::history::{History, Moment, Restoration, Spot};
+use paddock_ledger::history::{History, HistoryError, Moment, Restoration, Spot};
 use paddock_tools::Person;
 use serde_json::json;
 
@@ -85,7 +85,14 @@ fn when(installation: &Installation, text: &str) -> anyhow::Result<Moment> {
 }
 
 fn as_left_by(history: &History, id: &str) -> anyhow::Result<Moment> {
-    Ok(Moment::Call(history.find_call(id).map_err(past::told)?.call))
+    match history.find_call(id) {
+        Ok(call) => Ok(Moment::Call(call.call)),
+        Err(HistoryError::NoSuchCall(_)) => {
+            let message = format!("\"{id}\" is no moment, and no call that changed anything has this id");
+            Err(Failure::failed(message, format!("{}, or an id that `paddock log` shows", moment::WAYS)))
+        }
+        Err(error) => Err(past::told(error)),
+    }
 }
 
 fn uncovered(path: &LogicalPath) -> anyhow::Error {

@@ -97,3 +97,22 @@ fn for_programs() {
     let statuses: Vec<&str> = rows.as_array().unwrap().iter().map(|row| row["status"].as_str().unwrap()).collect();
     assert!(statuses.contains(&"ok") && statuses.contains(&"warning"), "{rows}");
 }
+
+#[test]
+fn what_is_kept_is_looked_at() {
+    let world = World::seed();
+    let write = r#"{"path": "workspace/a.txt", "content": "a"}"#;
+    assert_eq!(world.paddock(&["tool", "write_file", write]).code, 0);
+    let ran = world.paddock(&["doctor"]);
+    let whole = ran.stdout.lines().find(|line| line.starts_with("✓ database state.db: ")).unwrap();
+    assert!(whole.ends_with("state.db is whole") && ran.stdout.contains("\n✓ audit: 2 rows, as they were written\n"));
+    // A process that was killed in the middle of a call, long ago.
+    let place = std::fs::read_dir(world.home().join(".paddock/workspaces")).unwrap().next().unwrap().unwrap().path();
+    let database = rusqlite::Connection::open(place.join("state.db")).unwrap();
+    assert_eq!(database.execute("UPDATE history_call SET state = 0, deadline = 1", ()).unwrap(), 1);
+    drop(database);
+    let ran = world.paddock(&["doctor"]);
+    let found = "⚠ calls: 1 call never ended, the last one write /project/workspace/a.txt at ";
+    assert!(ran.stdout.contains(found) && ran.stdout.contains("    → look at what it did; `paddock undo "), "{ran}");
+    assert_eq!(ran.code, 0);
+}

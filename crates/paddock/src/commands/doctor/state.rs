@@ -27,7 +27,7 @@ pub(super) fn examine(project: &Project) -> Vec<Row> {
     let mut rows: Vec<Row> = there.iter().map(|(name, database)| database_row(name, database)).collect();
     // What cannot be opened has nothing more to say.
     let whole = rows.iter().all(|row| row.remedy.is_none());
-    if whole && there.iter().any(|(name, _)| *name == "state.db") {
+    if whole && project.has_ledger(&installation).unwrap_or(false) {
         rows.extend(ledger(&installation));
     }
     rows
@@ -95,12 +95,7 @@ fn audit_row(audit: &AuditLog) -> Row {
     match audit.verify() {
         Err(error) => Row::bad(what, error.to_string(), error.hint()),
         Ok(report) if !report.is_ok() => {
-            let count = report.findings.len() as u64 + report.more;
-            Row::bad(
-                what,
-                format!("it is not as it was written ({count} findings)"),
-                "`paddock audit verify` lists them",
-            )
+            Row::bad(what, "it is not as it was written", "`paddock audit verify` says what is wrong")
         }
         Ok(report) if report.lost > 0 => {
             let found = format!("{} rows, and {} could not be kept when they came", report.rows, report.lost);

@@ -92,8 +92,12 @@ fn what_was_tampered_with_is_found() {
     write(&world, "/notes/plan.md", "one\n");
     write(&world, "/notes/plan.md", "two\n");
     let db = Connection::open(database(&world)).unwrap();
-    assert_eq!(db.execute("UPDATE audit_row SET agent = 'nobody' WHERE chain = 1 AND seq = 2", ()).unwrap(), 1);
+    let deceiving =
+        "UPDATE audit_row SET agent = ?1, tool = ?1, path = ?1, outcome = ?1, reason = ?1 WHERE chain = 1 AND seq = 2";
+    assert_eq!(db.execute(deceiving, ["\u{1b}[2J\u{202e}"]).unwrap(), 1);
     drop(db);
+    let tail = world.paddock(&["audit", "tail"]).stdout;
+    assert!(!tail.contains(['\u{1b}', '\u{202e}']) && tail.matches("\\u{1b}[2J\\u{202e}").count() == 5, "{tail}");
     insta::assert_snapshot!(world.paddock(&["audit", "verify"]), @"
     ✗ row 2 of chain 1 was changed
     [stderr]
@@ -105,10 +109,7 @@ fn what_was_tampered_with_is_found() {
     assert_eq!((report.code, &report.json()["ok"]), (1, &json!(false)), "{report}");
     assert_eq!(report.json()["findings"][0], json!({"finding": "changed", "chain": 1, "seq": 2}));
     let doctor = world.paddock(&["doctor"]);
-    assert!(
-        doctor.stdout.contains("✗ audit: it is not as it was written (1 findings)") && doctor.code == 1,
-        "{doctor}"
-    );
+    assert!(doctor.stdout.contains("✗ audit: it is not as it was written") && doctor.code == 1, "{doctor}");
 }
 
 #[test]
@@ -130,7 +131,7 @@ fn an_older_copy_is_found_and_a_person_may_accept_it() {
     assert_eq!(ran.code, 1);
     assert_eq!(world.paddock(&["audit", "accept"]).code, 0);
     insta::assert_snapshot!(world.paddock(&["audit", "verify"]), @"
-    ⚠ a person took the audit as it was: 1 times
+    ⚠ a person took the audit as it was, 1 time
     ✓ 2 rows in 1 chain, as they were written
     [exit 0]
     ");

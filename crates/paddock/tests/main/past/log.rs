@@ -15,7 +15,7 @@ fn a_path_a_directory_everything_and_the_calls() {
     tool(&world, "delete_file", &json!({ "path": "/disk/a.txt" }));
     insta::assert_snapshot!(plain(&world.paddock(&["log", "/notes/new.md"])), @"
     [time]  [call 1]  main      append      1.9 KiB  /notes/new.md
-    [time]  [call 2]  main      move              -  /notes/old.md → /notes/new.md (new)
+    [time]  [call 2]  main      move              -  /notes/old.md → /notes/new.md
     [time]  [call 3]  main      write           4 B  /notes/old.md (new)
     [exit 0]
     ");

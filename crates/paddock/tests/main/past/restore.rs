@@ -61,8 +61,8 @@ fn a_moment_that_is_none_is_told() {
     "#);
     insta::assert_snapshot!(restore("zzz"), @r#"
     [stderr]
-    error: no call that changed anything has the id "zzz"
-    hint: see `paddock log` for the calls there are
+    error: "zzz" is no moment, and no call that changed anything has this id
+    hint: write "2026-11-15 12:30", "10 min ago" or 2026-11-15T12:30:00Z, or an id that `paddock log` shows
     [exit 1]
     "#);
     let early = restore("40 days ago");

@@ -75,12 +75,14 @@ fn a_database_that_is_none() {
     for command in COMMANDS {
         assert_told(command, &world.paddock(command));
     }
-    insta::assert_snapshot!(world.paddock(&["undo"]), @r#"
-    [stderr]
-    error: the database "[world]/home/.paddock/workspaces/tmp_paddock-test-zreieI_project__p/state.db" is damaged: file is not a database
-    hint: run `paddock doctor`; put back a copy that `paddock backup` made
-    [exit 1]
-    "#);
+    let ran = world.paddock(&["undo"]);
+    assert!(
+        ran.stderr.contains(
+            "is damaged: file is not a database
+hint: run `paddock doctor`; put back"
+        ),
+        "{ran}"
+    );
     let doctor = world.paddock(&["doctor"]);
     assert!(doctor.stdout.contains("✗ database state.db") && doctor.code == 1, "{doctor}");
     assert!(std::fs::read(state(&world)).unwrap() == bytes, "it is left as it is");
