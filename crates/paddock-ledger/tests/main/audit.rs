@@ -77,7 +77,8 @@ impl Ground {
     fn write_chain(&self, rows: u64) {
         let log = self.open();
         for n in 0..rows {
-            log.record(&record(&main(), "read", &format!("/ws/{n}"), false)).unwrap();
+            let risk = (n % 2 == 1).then_some(Risk::Low);
+            log.record(&CallRecord { risk, ..record(&main(), "read", &format!("/ws/{n}"), false) }).unwrap();
         }
         log.close().unwrap();
     }
