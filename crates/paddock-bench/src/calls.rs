@@ -60,7 +60,8 @@ pub(crate) fn run(report: &mut Report, options: &Options, project: &Project, ser
     report.section(
         "Calls per second over stdio",
         "Calls answered per second, one at a time; more is better, and the ratio is ours divided by theirs. \
-         The peers answer an edit with a diff, Paddock with the new version of the file.",
+         The peers answer an edit with a diff, Paddock with the new version of the file. Paddock has history and audit on, as \
+         it always has: every call is recorded, and what a change replaces is kept.",
     );
     for (what, measured, goals) in &measured {
         measured.report_speed(report, what, goals);

@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use paddock_core::{
-    AccessScope, AgentName, Call, CallId, Cancel, Expect, Gate, HidePattern, LogicalPath, Mount, NameRules, NoJournal,
-    OpKind, Operation, Origin, Outcome, Passed, Permit, Plan, Refused, Request, Risk, Vfs, Workspace,
+    AccessScope, AgentName, Call, CallId, Cancel, Expect, HidePattern, LogicalPath, Mount, NameRules, NoJournal,
+    OpKind, Operation, Origin, Outcome, Passed, Request, Risk, Vfs, Workspace,
 };
+use paddock_db::Durability;
 use paddock_stores::PhysicalStore;
 
+use crate::guarded::{Databases, Guarded, Open};
 use crate::options::Options;
 use crate::report::{Report, Wanted};
 use crate::rounds::{in_turn, time};
@@ -21,14 +23,6 @@ use crate::trees::{Project, READ, SIZE};
 
 /// The names that a new configuration hides in every Workspace.
 const HIDDEN: [&str; 6] = [".env", ".env.*", "*.pem", "*.key", "id_rsa", "id_ed25519"];
-
-struct Open;
-
-impl Gate for Open {
-    fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
-        Ok(Passed::Now(permit.grant()))
-    }
-}
 
 /// Runs every in-process benchmark.
 pub(crate) fn run(report: &mut Report, options: &Options, project: &Project) -> Result<()> {
@@ -40,12 +34,19 @@ pub(crate) fn run(report: &mut Report, options: &Options, project: &Project) -> 
         "What the guard costs where no transport is in the way: parsing the path, judging it, asking the Gate and running \
          the plan. Less is better, and the ratio is ours divided by theirs.",
     );
-    reads(report, options, &vfs, &place, &paths)?;
+    reads(report, options, &vfs, &recorded(project)?, &place, &paths)?;
     denials(report, options, &vfs)?;
     routing(report, options, &place)
 }
 
-fn reads(report: &mut Report, options: &Options, vfs: &Vfs, dir: &Path, paths: &[String]) -> Result<()> {
+fn reads(
+    report: &mut Report,
+    options: &Options,
+    vfs: &Vfs,
+    recorded: &Guarded,
+    dir: &Path,
+    paths: &[String],
+) -> Result<()> {
     let agent = AgentName::main();
     let hosts: Vec<_> = paths.iter().map(|path| dir.join(path)).collect();
     let given: Vec<String> = paths.iter().map(|path| format!("/project/{path}")).collect();
@@ -60,11 +61,22 @@ fn reads(report: &mut Report, options: &Options, vfs: &Vfs, dir: &Path, paths: &
         assert_eq!(bytes.len(), SIZE, "our read reads");
         black_box(bytes);
     };
-    let samples = in_turn(2, options.rounds(50), |which| {
-        Ok(if which == 0 { time(READ, &mut bare) } else { time(READ, &mut guarded) })
+    let mut audited = |i: usize| {
+        let bytes = recorded.read(&paths[i], 0..65536).unwrap_or_default();
+        assert_eq!(bytes.len(), SIZE, "our read reads");
+        black_box(bytes);
+    };
+    let samples = in_turn(3, options.rounds(50), |which| {
+        Ok(match which {
+            0 => time(READ, &mut bare),
+            1 => time(READ, &mut guarded),
+            _ => time(READ, &mut audited),
+        })
     })?;
-    let wanted = Some(Wanted::AtMost(1.3));
-    report.cheaper("4 KiB read through the Vfs", "bare open, read, close", &samples[0], &samples[1], wanted);
+    let rows = [("4 KiB read through the Vfs", 1.3), ("4 KiB read through the Vfs, with audit", 1.6)];
+    for ((what, limit), ours) in rows.into_iter().zip(&samples[1..]) {
+        report.cheaper(what, "bare open, read, close", &samples[0], ours, Some(Wanted::AtMost(limit)));
+    }
     Ok(())
 }
 
@@ -119,6 +131,12 @@ fn routing(report: &mut Report, options: &Options, dir: &Path) -> Result<()> {
 fn median(options: &Options, mut work: impl FnMut(usize)) -> Result<Duration> {
     let samples = in_turn(1, options.rounds(25), |_| Ok(time(10_000, &mut work)))?;
     Ok(samples[0].median())
+}
+
+/// The same Workspace with history and audit on.
+fn recorded(project: &Project) -> Result<Guarded> {
+    let ledger = Databases::at(&project.scratch("ledger")?, Durability::Process)?.ledger()?;
+    Guarded::of(workspace(&project.path(), "/project")?, Some(ledger))
 }
 
 fn view(dir: &Path, workspaces: usize) -> Result<Vfs> {

@@ -28,6 +28,11 @@ fn has_journal(device: &str) -> bool {
     journals.flatten().any(|journal| journal.file_name().to_string_lossy().starts_with(&format!("{name}-")))
 }
 
+/// The type of the file system that holds a path.
+pub(crate) fn file_system(path: &Path) -> String {
+    mounted(&read("/proc/self/mounts"), path).map_or("unknown".to_owned(), |(_, kind)| kind)
+}
+
 /// What has to be said beside figures for them to mean anything.
 #[derive(Debug, Default)]
 pub(crate) struct Machine {
@@ -41,7 +46,7 @@ impl Machine {
             ("date", today()),
             ("processor", format!("{} cores, {}", cores(), processor())),
             ("kernel", format!("Linux {}", read("/proc/sys/kernel/osrelease"))),
-            ("file system", mounted(&read("/proc/self/mounts"), files).map_or("unknown".to_owned(), |(_, kind)| kind)),
+            ("file system", file_system(files)),
             ("load before the run", read("/proc/loadavg").split(' ').take(3).collect::<Vec<_>>().join(", ")),
         ];
         let programs = [
@@ -49,10 +54,12 @@ impl Machine {
             ("rust-mcp-filesystem", &options.rust_mcp_filesystem),
             ("Node", &options.node),
             ("ripgrep", &options.ripgrep),
+            ("agentfs-sdk", &options.agentfs),
         ];
         lines.extend(programs.map(|(name, program)| (name, program.as_deref().map_or(missing(), version))));
         let official = options.official.as_deref().map_or(missing(), package_version);
         lines.push(("@modelcontextprotocol/server-filesystem", official));
+        lines.push(("PostgreSQL", options.postgres_version.clone().unwrap_or_else(missing)));
         Self { lines }
     }
 

@@ -7,9 +7,15 @@
 #![allow(clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod agentfs;
+mod bare_sqlite;
 mod calls;
 mod client;
+mod guarded;
+mod helpers;
 mod in_process;
+mod large;
+mod layers;
 mod machine;
 mod memory;
 mod options;
@@ -19,8 +25,11 @@ mod rounds;
 mod searching;
 mod servers;
 mod starting;
+mod store_work;
 mod trees;
 mod usage;
+mod virtual_store;
+mod writers;
 
 use anyhow::{Context, Result};
 use machine::Machine;
@@ -29,7 +38,11 @@ use report::Report;
 use trees::Project;
 
 fn main() -> Result<()> {
-    let options = Options::parse(std::env::args().skip(1))?;
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if helpers::helped(&args)? {
+        return Ok(());
+    }
+    let options = Options::parse(args)?;
     usage::allow_open_files()?;
     let project = Project::new(&machine::place_of_files())?;
     let machine = Machine::here(&options, &project.path());
@@ -37,6 +50,7 @@ fn main() -> Result<()> {
     if options.wants("in-process") {
         in_process::run(&mut report, &options, &project)?;
     }
+    virtual_stores(&mut report, &options, &project)?;
     if options.paddock.is_some() {
         over_stdio(&mut report, &options, &project)?;
     }
@@ -47,6 +61,22 @@ fn main() -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+fn virtual_stores(report: &mut Report, options: &Options, project: &Project) -> Result<()> {
+    if options.wants("virtual") {
+        virtual_store::run(report, options, project)?;
+    }
+    if options.wants("layers") {
+        layers::run(report, options, project)?;
+    }
+    if options.wants("large") {
+        large::run(report, options, project)?;
+    }
+    if options.wants("writers") {
+        writers::run(report, options, project)?;
+    }
+    Ok(())
 }
 
 fn over_stdio(report: &mut Report, options: &Options, project: &Project) -> Result<()> {

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 
 /// The parts that can be measured alone.
-pub(crate) const PARTS: [&str; 5] = ["in-process", "calls", "search", "start", "memory"];
+pub(crate) const PARTS: [&str; 9] =
+    ["in-process", "virtual", "layers", "large", "writers", "calls", "search", "start", "memory"];
 
 /// The command line.
 #[derive(Debug, Default, Clone)]
@@ -17,6 +18,12 @@ pub(crate) struct Options {
     pub(crate) node: Option<PathBuf>,
     pub(crate) official: Option<PathBuf>,
     pub(crate) ripgrep: Option<PathBuf>,
+    /// AgentFS doing the work of Virtual Stores.
+    pub(crate) agentfs: Option<PathBuf>,
+    /// The url of a PostgreSQL server.
+    pub(crate) postgres: Option<String>,
+    /// What it is.
+    pub(crate) postgres_version: Option<String>,
     /// The page that is written when everything was measured.
     pub(crate) page: Option<PathBuf>,
     /// Only these parts.
@@ -37,6 +44,9 @@ impl Options {
                 "--node" => options.node = Some(program(&value()?)?),
                 "--official" => options.official = Some(program(&value()?)?),
                 "--ripgrep" => options.ripgrep = Some(program(&value()?)?),
+                "--agentfs" => options.agentfs = Some(program(&value()?)?),
+                "--postgres" => options.postgres = Some(value()?),
+                "--postgres-version" => options.postgres_version = Some(value()?),
                 "--page" => options.page = Some(value()?.into()),
                 "--only" => options.only.push(part(value()?)?),
                 "--quick" => options.quick = true,

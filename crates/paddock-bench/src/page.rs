@@ -24,10 +24,13 @@ const METHOD: &str = "\
   where it is wide, the machine was disturbed.
 - Every answer is checked: contents read are compared, files written and edited are read back, names listed and lines found
   must be the expected ones. A wrong answer ends the run.
+- Virtual Stores are measured in the process that calls them, through the guard, as an agent's call reaches them; AgentFS in a
+  process of its own that keeps the clock itself, so that no pipe is measured. Each does 1,000 files, then the next one.
 - Processor time is what the kernel charges to the server's processes; memory is what it calls resident.
 - The limit of open files is raised to the most the host allows, for all: rust-mcp-filesystem opens every file of a tree at once to
   search contents and fails where there are more than it may open.
-- All files are in memory, in the page cache or on tmpfs; nothing is synced to a disk, by any contender. An ext4 without a journal is
+- All files are in memory, in the page cache or on tmpfs; nothing is synced to a disk, by any contender, but where the page says
+  so. An ext4 without a journal is
   avoided: it makes new files slowly for a minute after others were deleted, and so would punish whoever replaces files atomically
   (Paddock and the server on Node) for what ran before.
 ";

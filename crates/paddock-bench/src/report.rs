@@ -150,6 +150,11 @@ impl Report {
         self.push(Row { what: what.to_owned(), ours: time(took), wanted, is_met, ..Row::default() });
     }
 
+    /// A figure of ours with no peer and no goal.
+    pub(crate) fn noted(&mut self, what: &str, ours: &str) {
+        self.push(Row { what: what.to_owned(), ours: ours.to_owned(), ..Row::default() });
+    }
+
     /// A figure of ours with no peer.
     pub(crate) fn absolute(&mut self, what: &str, ours: &str, wanted: &str, is_met: bool) {
         self.push(Row {
@@ -211,7 +216,7 @@ pub(crate) fn mebibytes(bytes: u64) -> String {
 }
 
 /// Three digits that mean something.
-fn time(time: Duration) -> String {
+pub(crate) fn time(time: Duration) -> String {
     let nanoseconds = time.as_secs_f64() * 1e9;
     let (value, unit) = match nanoseconds {
         n if n < 1e3 => (n, "ns"),
@@ -227,7 +232,7 @@ fn between((low, high): (f64, f64)) -> String {
     format!("{low:.2}–{high:.2}")
 }
 
-fn grouped(value: f64) -> String {
+pub(crate) fn grouped(value: f64) -> String {
     if value < 100.0 {
         return format!("{value:.1}");
     }

@@ -87,6 +87,13 @@ impl Project {
         self.directory.path().join("system")
     }
 
+    /// A new directory beside the project, for files that no server serves.
+    pub(crate) fn scratch(&self, name: &str) -> Result<PathBuf> {
+        let path = self.directory.path().join(name);
+        fs::create_dir(&path).with_context(|| format!("cannot make \"{}\"", path.display()))?;
+        Ok(path)
+    }
+
     pub(crate) fn read(&self, relative: &str) -> Result<String> {
         fs::read_to_string(self.path().join(relative)).with_context(|| format!("cannot read \"{relative}\""))
     }

@@ -40,6 +40,21 @@ pub(crate) fn memory(pid: u32) -> Result<Memory> {
     Ok(sum)
 }
 
+/// What this process has resident: of its own, and pages of files.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Resident {
+    pub(crate) own: u64,
+    pub(crate) mapped: u64,
+}
+
+/// Memory of this process alone.
+pub(crate) fn own_memory() -> Result<Resident> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let of = |key| kibibytes(&status, key).map(|kibibytes| kibibytes * 1024);
+    let told = || Some(Resident { own: of("RssAnon:")?, mapped: of("RssFile:")? + of("RssShmem:")? });
+    told().context("the kernel tells the memory of a process")
+}
+
 /// The process and its descendants. Where the kernel does not tell them, the process alone.
 fn tree(pid: u32) -> Vec<u32> {
     let mut all = vec![pid];

@@ -8,6 +8,7 @@ mod peers;
 
 use anyhow::{Result, ensure};
 
+use crate::postgres;
 use crate::process;
 use crate::repo::Repo;
 
@@ -21,7 +22,8 @@ Usage: cargo xtask bench [ARGS…]
 Installs the peers under target/peers (the first time, which takes minutes), builds Paddock in release mode, measures the
 same work side by side and writes docs/benchmarks.md. Run it while the machine does nothing else.
 
-  --only PART   measure only this part: in-process, calls, search, start or memory; nothing is written
+  --only PART   measure only this part: in-process, virtual, layers, large, writers, calls, search, start
+                or memory; nothing is written
   --quick       a fifth of the rounds, to see that it runs; nothing is written
 ";
 
@@ -40,8 +42,22 @@ pub(crate) fn run(repo: &Repo, args: &[String]) -> Result<bool> {
     let built = repo.build_directory().join("release");
     let mut measure = std::process::Command::new(built.join("paddock-bench"));
     measure.current_dir(repo.top()).args(peers::arguments(repo));
+    let server = server(repo);
+    if let Some((server, version)) = &server {
+        measure.args(["--postgres", &server.url(), "--postgres-version", version]);
+    }
     measure.arg("--paddock").arg(built.join("paddock")).arg("--page").arg(repo.path(PAGE)).args(args);
     Ok(process::stream(&mut measure, |_| {})?.success())
+}
+
+/// A PostgreSQL for the writers, gone when dropped, and its version. Without one they are measured on SQLite alone.
+fn server(repo: &Repo) -> Option<(postgres::Server, String)> {
+    let start = || {
+        let programs = postgres::programs(repo)?;
+        let version = programs.into_iter().find(|program| program.contains("ostgre")).unwrap_or_default();
+        Ok::<_, anyhow::Error>((postgres::Server::start()?, version))
+    };
+    start().inspect_err(|error| eprintln!("PostgreSQL is left out: {error:#}")).ok()
 }
 
 #[cfg(test)]

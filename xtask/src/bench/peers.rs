@@ -17,6 +17,9 @@ use crate::repo::Repo;
 const RUST_MCP_FILESYSTEM: (&str, &str, &str) = ("rust-mcp-filesystem", "0.4.5", "rust-mcp-filesystem");
 const RIPGREP: (&str, &str, &str) = ("ripgrep", "15.2.0", "rg");
 
+/// AgentFS, behind a program of ours that does the work with its SDK; its `Cargo.toml` pins the version.
+const AGENTFS: &str = "crates/paddock-bench/peers/agentfs";
+
 /// The official server, and a Node for it where npm has one for this processor.
 const PACKAGES: &str = r#"{
   "name": "paddock-bench-peers",
@@ -40,6 +43,7 @@ pub(super) fn arguments(repo: &Repo) -> Vec<String> {
     add("rust-mcp-filesystem", program("--rust-mcp-filesystem", RUST_MCP_FILESYSTEM));
     add("ripgrep", program("--ripgrep", RIPGREP));
     add("the official filesystem server", place.official());
+    add("AgentFS", place.agentfs().map(|path| vec![("--agentfs", path)]));
     place.clean();
     arguments
 }
@@ -62,6 +66,23 @@ impl Place<'_> {
             Ok(())
         })?;
         ensure!(path.is_file(), "\"{}\" is not there after the install", path.display());
+        Ok(path)
+    }
+
+    /// The program with AgentFS in it; built again when it or its pins change.
+    fn agentfs(&self) -> Result<PathBuf> {
+        let source = |name: &str| self.repo.read(&format!("{AGENTFS}/{name}"));
+        let sources = [source("Cargo.toml")?, source("Cargo.lock")?, source("src/main.rs")?].concat();
+        self.once("agentfs", &sources, || {
+            println!("building AgentFS in release mode: this takes minutes, once");
+            let mut command = process::cargo(&self.repo.path(AGENTFS));
+            command.args(["install", "--locked", "--force", "--path", ".", "--root"]).arg(&self.directory);
+            command.arg("--target-dir").arg(self.build());
+            ensure!(process::stream(&mut command, |_| {})?.success(), "cargo could not build it");
+            Ok(())
+        })?;
+        let path = self.directory.join("bin/agentfs-peer");
+        ensure!(path.is_file(), "\"{}\" is not there after the build", path.display());
         Ok(path)
     }
 
