@@ -253,14 +253,14 @@ fn set_refuses_what_cannot_be_built() {
     note: nothing was changed: with this value the configuration could not take effect
     [exit 2]
     "#);
-    insta::assert_snapshot!(world.paddock(&["config", "set", "workspace[0].mount", "{ virtual = \"notes\" }"]), @r#"
+    insta::assert_snapshot!(world.paddock(&["config", "set", "workspace[0].mount", "{ overlay = \"/gone\" }"]), @r#"
     [stderr]
-    error: the Workspace "/w" cannot be opened: Virtual Stores are not built yet
+    error: the agent has no Workspace "/gone" for an overlay to stand on
      --> paddock.toml:6:9
       |
-    6 | mount = { virtual = "notes" }
+    6 | mount = { overlay = "/gone" }
       |         ^^^^^^^^^^^^^^^^^^^^^
-    hint: use mount = { physical = "DIRECTORY" }, or remove this Workspace
+    hint: name the prefix of another Workspace of the same agent
     note: nothing was changed: with this value the configuration could not take effect
     [exit 2]
     "#);

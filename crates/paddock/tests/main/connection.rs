@@ -205,7 +205,7 @@ fn what_has_no_effect_yet_is_told_to_people_only() {
     let world = World::configured(&format!("{BOUNDED}quota = {{ bytes = \"1MiB\" }}\n[approvals]\n"));
     insta::assert_snapshot!(world.paddock(&["mcp"]), @r"
     [stderr]
-    warning: without effect in this version: workspace[0].quota, approvals; see `paddock check`
+    warning: without effect in this version: approvals; see `paddock check`
     [exit 0]
     ");
     let answers = world.paddock_reading(&["mcp"], &format!("{}\n", greeting())).stdout;
