@@ -255,12 +255,14 @@ fn told(tree: &Tree, changed: usize, rounds: usize) -> Result<Told> {
     Ok(Told { diff: take(diff)?, apply: take(apply)? })
 }
 
-/// Changes one line of each of so many files, spread over the tree.
+/// Changes one line of each of so many files that are beside each other.
 fn change(tree: &Tree, fork: &VirtualStore, changed: usize, round: usize) -> Result<()> {
     let vfs = Vfs::new(vec![workspace("/fork", Arc::new(fork.clone()))?], Arc::new(Open), Arc::new(NoJournal))?;
     let caller = Caller::new();
+    // As many directories, however large the tree is.
+    let first = (tree.files - changed) / 2 / IN_A_DIRECTORY * IN_A_DIRECTORY;
     for at in 0..changed {
-        let number = at * (tree.files / changed);
+        let number = first + at;
         let content = planted(number).replace("to be changed", &format!("changed {round} times")).into_bytes();
         let path = logical(&format!("/fork/{}", path(number)))?;
         perform(&vfs, &caller.call(), Operation::Write { path, content, expect: paddock_core::Expect::Any })?;

@@ -283,6 +283,10 @@ pub fn fork_store(
     source: &Workspace,
     all: &[Workspace],
 ) -> Option<(VirtualStore, View)> {
+    // The prefix leads to another place by now: that one was never forked.
+    if source.territory().map(ToString::to_string).unwrap_or_default() != fork.territory {
+        return None;
+    }
     let view = View::of(source, all)?;
     let store = VirtualStore::new(Arc::clone(base), fork_namespace(fork));
     match (fork.frozen_at, namespace_of(source)) {

@@ -316,6 +316,7 @@ impl<'l> Layers<'l> {
             name: new.name.to_owned(),
             id: CallId::next().to_string(),
             source: source.prefix().to_string(),
+            territory: source.territory().map(ToString::to_string).unwrap_or_default(),
             from: new.from.to_string(),
             agents: new.agents.iter().map(ToString::to_string).collect(),
             created: now(),

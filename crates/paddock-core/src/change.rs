@@ -129,6 +129,15 @@ impl ChangeSet {
         self
     }
 
+    /// The same changes in sets of at most so many.
+    pub(crate) fn in_batches(self, size: usize) -> Vec<Self> {
+        if self.changes.len() <= size {
+            return vec![self];
+        }
+        let (quota, keep) = (self.quota, self.keep);
+        self.changes.chunks(size).map(|batch| Self { changes: batch.to_vec(), quota, keep }).collect()
+    }
+
     /// The changes, in the order in which they are made.
     pub fn changes(&self) -> &[Change] {
         &self.changes
@@ -183,8 +192,10 @@ pub struct Usage {
 /// What became of each change, in the same order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Applied {
-    /// One for each change of the set.
+    /// One for each change of the set; for fewer where something stopped it half-way.
     pub changes: Vec<AppliedChange>,
+    /// Why it stopped half-way. What was changed before stays changed, and is recorded.
+    pub stopped: Option<ErrorKind>,
 }
 
 /// What became of one change.

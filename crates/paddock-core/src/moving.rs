@@ -145,7 +145,7 @@ impl Vfs {
     ) -> Result<(), Refused> {
         let set = ChangeSet::one(from, Act::Move { to }, Expect::Any);
         let moved = AppliedChange { created: true, before: Before::Absent, ..AppliedChange::default() };
-        let applied = Applied { changes: vec![moved] };
+        let applied = Applied { changes: vec![moved], stopped: None };
         let workspace = &self.workspaces[workspace];
         let done = PartDone { part, workspace, set: &set, applied: &applied };
         self.journal.part_done(call, &done).map_err(|e| refusal(asked, e))

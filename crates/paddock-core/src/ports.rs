@@ -133,6 +133,11 @@ pub trait Audit: Send + Sync {
     /// Keeps the record. That of a call with an effect is as durable as promised when this returns; without it the
     /// call is not acknowledged.
     fn record(&self, record: &CallRecord<'_>) -> Result<()>;
+
+    /// Writes what waits. Called at the end.
+    fn flush(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// What the audit keeps of one call.

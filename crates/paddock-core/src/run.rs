@@ -12,6 +12,8 @@ use crate::scope::OpKind;
 use crate::store::{Hit, Kind, LastName, Meta, Query};
 use crate::vfs::{Refused, Vfs, refusal, store_refusal};
 
+/// How many changes the Journal hears of at once, where a Store makes them one by one.
+const BATCH: usize = 32;
 /// The largest file that moves from one Store to another.
 const MAX_CARRIED: u64 = 256 * 1024 * 1024;
 
@@ -73,13 +75,23 @@ impl Vfs {
         }
     }
 
-    /// Has a Store make one part of a plan, and tells the Journal.
+    /// Has a Store make a set, and tells the Journal. Where the Store does not make it as a whole, the Journal hears of
+    /// it batch by batch: whatever stops it, nearly all that was changed can be taken back.
     fn apply(&self, call: &Call<'_>, part: usize, workspace: usize, set: ChangeSet) -> StoreResult<Applied> {
         let workspace = &self.workspaces[workspace];
+        let store = &workspace.mount.store;
         let set = set.within(workspace.quota, self.journal.keeps());
-        let applied = workspace.mount.store.apply(call, &set)?;
-        self.journal.part_done(call, &PartDone { part, workspace, set: &set, applied: &applied })?;
-        Ok(applied)
+        let batches = set.in_batches(if store.is_atomic() { usize::MAX } else { BATCH });
+        let mut all = Applied::default();
+        for (n, set) in batches.iter().enumerate() {
+            let applied = store.apply(call, set)?;
+            self.journal.part_done(call, &PartDone { part: part + n, workspace, set, applied: &applied })?;
+            if let Some(kind) = applied.stopped {
+                return Err(kind.into());
+            }
+            all.changes.extend(applied.changes);
+        }
+        Ok(all)
     }
 
     /// Copies first and removes last: a run that is cut off leaves both, never neither.

@@ -17,6 +17,8 @@ use crate::transport::Connection;
 
 /// Threads for calls that may take long. Two more are spare for a standard input that needs one.
 const LONG_CALLS: usize = 8;
+/// The stack of a thread that runs a call.
+const DEEP: usize = 16 * 1024 * 1024;
 /// How long work that nobody waits for any more may hold up the end of the process.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -45,6 +47,8 @@ pub fn serve_stdio(policy: Arc<dyn PolicySource>) -> Result<(), ServeError> {
         .enable_io()
         .enable_time()
         .max_blocking_threads(LONG_CALLS + 2)
+        // A path can be two thousand directories deep, and a walk goes down step by step.
+        .thread_stack_size(DEEP)
         .build()
         .map_err(ServeError::Runtime)?;
     let served = runtime.block_on(async {

@@ -5,8 +5,9 @@
 //! Toolbox at every call.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use paddock_tools::{PolicySource, Toolbox};
+use paddock_tools::{Control, PolicySource, Toolbox};
 use rmcp::model::{
     CacheScope, CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CompleteRequestMethod,
     CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode, Implementation,
@@ -79,6 +80,8 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         if !self.toolbox.knows(&request.name) {
+            // Answered as the protocol wants, and recorded as every call is.
+            self.toolbox.call(&request.name, serde_json::Map::new(), &Control::for_at_most(Duration::ZERO));
             let message = format!("unknown tool: \"{}\"", shortened(&request.name));
             return Err(ErrorData::invalid_params(message, None));
         }

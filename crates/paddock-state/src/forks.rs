@@ -22,6 +22,9 @@ pub struct ForkRecord {
     pub id: String,
     /// The prefix of the Workspace that it stands on.
     pub source: String,
+    /// The place behind it. Another one there later is not what was forked.
+    #[serde(default)]
+    pub territory: String,
     /// The agent that has this Workspace.
     pub from: String,
     /// The agents that have the fork.
@@ -112,6 +115,7 @@ mod tests {
             name: name.to_owned(),
             id: format!("{name}-1"),
             source: "/w".to_owned(),
+            territory: "disk:/w".to_owned(),
             from: "main".to_owned(),
             agents: vec!["main".to_owned()],
             created: 1,

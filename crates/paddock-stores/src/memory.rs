@@ -165,7 +165,7 @@ impl Store for MemoryStore {
         if let (Err(_), Some(before)) = (&made, before) {
             *tree = before;
         }
-        Ok(Applied { changes: made? })
+        Ok(Applied { changes: made?, stopped: None })
     }
 }
 

@@ -278,6 +278,10 @@ impl Audit for AuditLog {
         };
         Ok(self.keep(&row, record.effect)?)
     }
+
+    fn flush(&self) -> Result<(), StoreError> {
+        Ok(Self::flush(self)?)
+    }
 }
 
 impl Inner {

@@ -249,7 +249,7 @@ impl Store for KeepingStore {
         if made.is_err() {
             *inner = before;
         }
-        Ok(Applied { changes: made? })
+        Ok(Applied { changes: made?, stopped: None })
     }
 
     fn is_atomic(&self) -> bool {

@@ -43,14 +43,18 @@ pub(super) fn apply(store: &PhysicalStore, call: &Call<'_>, set: &ChangeSet) -> 
     let several = set.changes().len() > 1;
     let mut applied = Applied::default();
     for change in set.changes() {
-        call.tick(1)?;
-        match work.make(change) {
+        match call.tick(1).and_then(|()| work.make(change)) {
             Ok(done) => applied.changes.push(done),
             // One of many doomed paths that went away by itself is no reason to stop half-way.
             Err(e) if several && *change.act() == Act::Delete && *e.kind() == ErrorKind::NotFound => {
                 applied.changes.push(AppliedChange { before: Before::Absent, ..AppliedChange::default() });
             }
-            Err(e) => return Err(e),
+            Err(e) if applied.changes.is_empty() => return Err(e),
+            // What was changed so far is told, so that it can be taken back.
+            Err(e) => {
+                applied.stopped = Some(e.kind().clone());
+                break;
+            }
         }
     }
     work.settle_kept(&applied)?;

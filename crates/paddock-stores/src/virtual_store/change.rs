@@ -17,6 +17,7 @@ use super::content::{self, Like, Ready};
 use super::layers::{Found, Layers, rel};
 use super::memory_base::join;
 use super::overlay;
+use super::remembered::Remembered;
 
 const NEW_FILE: u32 = 0o644;
 const NEW_DIR: u32 = 0o755;
@@ -41,7 +42,8 @@ pub(super) fn apply(store: &VirtualStore, call: &Call<'_>, set: &ChangeSet) -> R
     let mut applied = Applied::default();
     store.base.write(call, &store.namespace, &mut |rows| {
         let before = rows.usage()?;
-        let mut work = Work { store, call, rows, usage: before, keep: set.keeps() };
+        let mut remembered = Remembered::new(rows);
+        let mut work = Work { store, call, rows: &mut remembered, usage: before, keep: set.keeps() };
         applied.changes.clear();
         for (change, prepared) in set.changes().iter().zip(&prepared) {
             call.tick(1)?;
@@ -506,6 +508,7 @@ impl Work<'_> {
         if old.is_none() {
             self.remember(key)?;
         }
+        let version = Some(version.unwrap_or_else(unguessable));
         let row = NewRow { kind, len, mode, modified: now(), content, version };
         let put = self.rows.put(key, &row, self.keep)?;
         self.count(old.as_ref(), Some(&put));
@@ -572,6 +575,14 @@ fn file_only(found: &Found) -> Result<()> {
         Kind::Link => Err(ErrorKind::Link.into()),
         Kind::Special => Err(ErrorKind::NotAFile.into()),
     }
+}
+
+/// A version that tells nothing: one that counted would tell an agent how often others have changed something, also where
+/// nothing may come back.
+fn unguessable() -> u64 {
+    use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+    // Databases count with a sign.
+    RandomState::new().build_hasher().finish() >> 2
 }
 
 fn now() -> i64 {

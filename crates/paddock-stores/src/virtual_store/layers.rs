@@ -82,7 +82,15 @@ impl Layers<'_> {
     /// The layer that decides about a path without a row of its own, if it shows through there. The nearest row
     /// above decides that.
     pub(super) fn below_of(&self, path: RelPath<'_>) -> Result<Option<&View>> {
-        for above in path.ancestors().skip(1).filter(|above| !above.is_here()) {
+        let above: Vec<RelPath<'_>> = path.ancestors().skip(1).filter(|above| !above.is_here()).collect();
+        // A row has rows above it: with none at the top there is none on the way, and most of a layer is not covered.
+        if let [_, .., top] = above[..]
+            && self.lower.is_some()
+            && self.rows.get(top.as_str())?.is_none()
+        {
+            return Ok(self.lower);
+        }
+        for above in above {
             match self.rows.get(above.as_str())?.map(|row| row.kind) {
                 None => {}
                 Some(RowKind::Dir) => break,

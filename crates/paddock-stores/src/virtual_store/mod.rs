@@ -5,7 +5,7 @@
 //! - `content`: contents whole and in chunks;
 //! - `layers`: what a path means, with a layer below or without;
 //! - `overlay`: what an Overlay itself holds, and what it stood on;
-//! - `change`: making the changes of a set, in one transaction;
+//! - `change`: making the changes of a set, in one transaction; `remembered`: what it has looked at;
 //! - `walk`: going through the tree, and searching it.
 //!
 //! Nothing here decides policy, and nothing is cached: several processes may change one namespace at a time.
@@ -17,6 +17,7 @@ mod layers;
 mod memory_base;
 mod overlay;
 mod postgres_base;
+mod remembered;
 mod rows_sql;
 mod rows_sql_sweep;
 mod sqlite_base;

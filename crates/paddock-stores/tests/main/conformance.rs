@@ -183,3 +183,12 @@ fn overlay_on_memory() -> Fixture {
 
 conformance_tests!(overlay_memory_physical, overlay_on_disk);
 conformance_tests!(overlay_memory_memory, overlay_on_memory);
+
+/// A version that counted would tell how often others have changed something, also in a write-only Workspace.
+#[test]
+fn versions_of_a_virtual_store_count_nothing() {
+    let world = virtual_in_memory().world();
+    let count = |n: u32| (world.write("/w/f", n.to_string()).0 & u128::from(u64::MAX)) as u64;
+    let counts: Vec<u64> = (0..16).map(count).collect();
+    assert!(counts.windows(2).all(|pair| pair[0].abs_diff(pair[1]) > 1 << 16), "{counts:?}");
+}

@@ -19,7 +19,10 @@ pub(crate) fn run(global: &Global, options: &Mcp) -> anyhow::Result<Ended> {
             "waiting for an MCP client on standard input; Ctrl-D ends this, and `paddock demo` shows how it works",
         );
     }
-    paddock_mcp::serve_stdio(policy).map_err(|error| {
+    let served = paddock_mcp::serve_stdio(Arc::clone(&policy));
+    // What only looked or was denied is recorded a moment after its answer, and the end must not come before.
+    policy.audit().flush().map_err(|error| Failure::failed(&error, "run `paddock doctor`"))?;
+    served.map_err(|error| {
         Failure::failed(&error, "an MCP client starts this command and speaks to it; `paddock demo` shows one")
     })?;
     Ok(Ended::Done)

@@ -455,3 +455,20 @@ async fn a_running_server_has_a_fork_at_its_next_call() {
     assert!(client.call("write_file", write).await.0, "it is gone");
     client.close().await;
 }
+
+/// A prefix that leads elsewhere by now is not what was forked: the fork must not show the new place.
+#[test]
+fn a_fork_does_not_follow_its_source_to_another_place() {
+    let config =
+        |place: &str| format!("[[workspace]]\nprefix = \"/p\"\nscope = \"RW\"\nmount = {{ physical = \"{place}\" }}\n");
+    let world = World::configured(&config("open"));
+    world.write("open/a", "open");
+    world.write("secret/key", "secret");
+    assert_eq!(world.paddock(&["fork", "/p", "f"]).code, 0);
+    assert_eq!(read(&world, "/forks/f/a"), "open\n");
+    world.write("paddock.toml", config("secret"));
+    let told = tool(&world, "main", "read_file", &json!({"path": "/forks/f/key"}));
+    assert!(told.code != 0 && !told.stdout.contains("secret"), "{told}");
+    world.write("paddock.toml", config("open"));
+    assert_eq!(read(&world, "/forks/f/a"), "open\n", "and is back when its place is");
+}

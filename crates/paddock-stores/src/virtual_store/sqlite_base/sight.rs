@@ -59,7 +59,7 @@ const PAST_CHILDREN: &str = concat!(
     "  AND p.name > names.name) FROM names WHERE names.name IS NOT NULL)",
     " SELECT p.name, p.kind, p.len, p.mode, p.modified, p.version, p.body, p.chunked FROM names CROSS JOIN past p",
     " ON p.ns = (SELECT ns FROM of) AND p.dir = ?3 AND p.name = names.name",
-    " AND p.died = (SELECT min(died) FROM past WHERE ns = p.ns AND dir = ?3 AND name = names.name AND died > ?5)",
+    " AND p.died = (SELECT min(died) FROM past WHERE ns = (SELECT ns FROM of) AND dir = ?3 AND name = names.name AND died > ?5)",
     " WHERE p.born <= ?5 LIMIT ?6"
 );
 const SLICE: &str = "SELECT substr(data, ?2, ?3) FROM body WHERE id = ?1";

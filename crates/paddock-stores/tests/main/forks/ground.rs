@@ -39,7 +39,7 @@ impl Journal for Told {
     }
 
     fn part_done(&self, _: &Call<'_>, done: &PartDone<'_>) -> paddock_core::Result<()> {
-        let Applied { changes } = done.applied;
+        let Applied { changes, .. } = done.applied;
         for (change, applied) in done.set.changes().iter().zip(changes) {
             let path = done.workspace.prefix().join(change.path());
             self.0.lock().unwrap().push((path, applied.before.clone()));

@@ -7,6 +7,7 @@ use rusqlite::Connection;
 use serde_json::{Value, json};
 
 use super::{calls, plain, world, write};
+use crate::client::{Raw, call};
 use crate::harness::World;
 
 fn database(world: &World) -> std::path::PathBuf {
@@ -169,4 +170,20 @@ fn following_shows_the_rows_that_come_and_ends_with_its_reader() {
     drop(lines);
     write(&world, "/notes/plan.md", "three\n");
     assert!(follower.wait().unwrap().success(), "nobody reads it any more");
+}
+
+/// A tool that there is none of is a call too, and so is what was denied right before the end.
+#[test]
+fn the_last_calls_of_a_connection_are_recorded_also_mistaken_ones() {
+    let world = World::configured("[[workspace]]\nprefix = \"/p\"\nscope = \"RO\"\nmount = { physical = \".\" }\n");
+    let mut raw = Raw::greeted(&world, &["mcp"]);
+    raw.send(&call(1, "teleport", &json!({})));
+    raw.receive();
+    raw.send(&call(2, "read_file", &json!({"path": "/etc/shadow"})));
+    raw.receive();
+    raw.end();
+    let rows = world.paddock(&["audit", "query", "--json"]).stdout;
+    for part in ["teleport", "/etc/shadow"] {
+        assert!(rows.contains(part), "{part} in {rows}");
+    }
 }
