@@ -97,3 +97,58 @@ impl RowsMut for Remembered<'_> {
         self.rows.set_usage(usage)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use paddock_core::{AgentName, Call, CallId, Cancel};
+
+    use super::super::MemoryBase;
+    use super::super::base::{BaseStore as _, Content, Namespace, RowKind};
+    use super::*;
+
+    #[test]
+    fn what_the_transaction_itself_changes_is_seen() {
+        let (agent, cancel) = (AgentName::main(), Cancel::default());
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let call = Call { id: CallId::next(), agent: &agent, cancel: &cancel, deadline };
+        let row = |content: &'static [u8]| NewRow {
+            kind: RowKind::File,
+            len: content.len() as u64,
+            mode: 0o644,
+            modified: 0,
+            content: Content::Inline(content),
+            version: None,
+        };
+        let done = MemoryBase::new().write(&call, &Namespace::new(["n"]), &mut |rows| {
+            let mut rows = Remembered::new(rows);
+            assert_eq!(rows.get("a")?, None);
+            rows.advance()?;
+            rows.put("a", &row(b"1"), false)?;
+            assert_eq!(rows.get("a")?.map(|row| row.len), Some(1));
+            rows.put("a", &row(b"22"), false)?;
+            assert_eq!(rows.get("a")?.map(|row| row.len), Some(2));
+            rows.remove("a", false)?;
+            assert_eq!(rows.get("a")?, None);
+            Ok(())
+        });
+        done.unwrap();
+    }
+
+    #[test]
+    fn no_more_is_kept_than_a_change_needs() {
+        let (agent, cancel) = (AgentName::main(), Cancel::default());
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let call = Call { id: CallId::next(), agent: &agent, cancel: &cancel, deadline };
+        let done = MemoryBase::new().write(&call, &Namespace::new(["n"]), &mut |rows| {
+            let rows = Remembered::new(rows);
+            for n in 0..3 * KEPT {
+                rows.get(&n.to_string())?;
+            }
+            assert_eq!(rows.seen.borrow().len(), KEPT);
+            Ok(())
+        });
+        done.unwrap();
+    }
+}
