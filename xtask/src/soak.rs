@@ -18,7 +18,7 @@ Usage: cargo xtask soak [--minutes N] [SUITE…]
 
   --minutes N  how long each fuzz target runs (default 10); the other suites run to the end of their counts
 
-Suites: race, properties-core, properties-config, properties-tools, forks, and fuzz (every target) or fuzz:TARGET.
+Suites: race, kills, properties-core, properties-config, properties-tools, forks, and fuzz (every target) or fuzz:TARGET.
 Without a name, all of them.
 Fuzzing needs a C++ compiler; cargo-fuzz is installed when it is absent.
 ";

@@ -118,7 +118,7 @@ fn ledger(
     state: &Sqlite,
 ) -> Result<Ledger, InstallationError> {
     let key = AuditKey::load_or_create(&system.secrets_dir().join("audit.key"))?;
-    let outside = home.path().join("audit.head");
+    let outside = home.audit_head();
     let (audit, history) = if settings.state_url == "sqlite" {
         let audit = AuditLog::sqlite(state.clone(), settings.durability, key, outside);
         (audit, History::on_sqlite(state.clone()))

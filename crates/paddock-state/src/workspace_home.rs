@@ -83,6 +83,12 @@ impl WorkspaceHome {
         self.path.join("state.db")
     }
 
+    /// How far the audit was when it was last looked at from outside its database.
+    #[must_use]
+    pub fn audit_head(&self) -> PathBuf {
+        self.path.join("audit.head")
+    }
+
     /// Chunks of Virtual Stores and evicted outputs.
     #[must_use]
     pub fn content_db(&self) -> PathBuf {

@@ -116,7 +116,9 @@ impl Project {
     /// Was anything recorded yet? Asking an embedded database would make it.
     pub(crate) fn has_ledger(&self, installation: &Installation) -> anyhow::Result<bool> {
         let Some(home) = installation.home() else { return Ok(false) };
-        Ok(host::is_file(&home.state_db()) || self.on_servers()?.contains(&"state.url"))
+        // A head without its database is what is left when somebody took the database away.
+        let recorded = host::is_file(&home.state_db()) || host::is_file(&home.audit_head());
+        Ok(recorded || self.on_servers()?.contains(&"state.url"))
     }
 
     fn start(&self, agent: AgentName, take: Taking) -> anyhow::Result<(Reloader, Installation)> {

@@ -187,3 +187,16 @@ fn the_last_calls_of_a_connection_are_recorded_also_mistaken_ones() {
         assert!(rows.contains(part), "{part} in {rows}");
     }
 }
+
+#[test]
+fn a_database_that_was_taken_away_is_noticed() {
+    let world = world();
+    write(&world, "/notes/plan.md", "one\n");
+    assert_eq!(world.paddock(&["audit", "verify"]).code, 0);
+    let database = database(&world);
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(format!("{}{suffix}", database.display()));
+    }
+    let verified = world.paddock(&["audit", "verify"]);
+    assert_eq!(verified.code, 1, "{verified}");
+}
