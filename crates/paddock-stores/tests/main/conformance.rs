@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use paddock_core::{Cancel, Quota, Store};
+use paddock_db::{Durability, Sqlite};
 use paddock_stores::conformance::{Capabilities, Fixture, Fresh};
 use paddock_stores::quota::{MemoryUsage, UsageCounter, reconcile};
 use paddock_stores::virtual_store::base::{BaseStore, Namespace};
-use paddock_stores::virtual_store::{MemoryBase, VirtualStore};
+use paddock_stores::virtual_store::{MemoryBase, SqliteBase, VirtualStore};
 use paddock_stores::{KeptPlace, MemoryStore, PhysicalStore, conformance_tests};
 use tempfile::TempDir;
 
@@ -183,6 +184,32 @@ fn overlay_on_memory() -> Fixture {
 
 conformance_tests!(overlay_memory_physical, overlay_on_disk);
 conformance_tests!(overlay_memory_memory, overlay_on_memory);
+
+/// A SQLite database in a directory that goes with the process.
+fn sqlite_base() -> Arc<dyn BaseStore> {
+    static PLACES: std::sync::Mutex<Vec<TempDir>> = std::sync::Mutex::new(Vec::new());
+    let dir = TempDir::new().unwrap();
+    let open = |name, schema| Sqlite::new(dir.path().join(name), vec![schema], Durability::Process);
+    let base = SqliteBase::new(open("state.db", SqliteBase::STATE), open("content.db", SqliteBase::CONTENT));
+    PLACES.lock().unwrap().push(dir);
+    Arc::new(base)
+}
+
+fn virtual_on_sqlite() -> Fixture {
+    rows(sqlite_base)
+}
+
+fn overlay_of_sqlite_on_disk() -> Fixture {
+    over(sqlite_base, || on_disk().fresh())
+}
+
+fn overlay_of_sqlite_on_sqlite() -> Fixture {
+    over(sqlite_base, || virtual_on_sqlite().fresh())
+}
+
+conformance_tests!(virtual_sqlite, virtual_on_sqlite);
+conformance_tests!(overlay_sqlite_physical, overlay_of_sqlite_on_disk);
+conformance_tests!(overlay_sqlite_sqlite, overlay_of_sqlite_on_sqlite);
 
 /// A version that counted would tell how often others have changed something, also in a write-only Workspace.
 #[test]
