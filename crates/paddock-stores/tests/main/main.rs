@@ -14,3 +14,4 @@ mod overlay_model;
 mod physical_history;
 mod physical_quota;
 mod planting;
+mod stopped;

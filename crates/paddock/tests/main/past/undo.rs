@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use super::{calls, plain, read, tool, world, write};
-use crate::client::{Raw, call};
 use crate::harness::World;
 
 #[test]
@@ -229,29 +228,4 @@ fn for_programs() {
     assert_eq!(dry, json!({"undoes": id, "call": null, "done": false, "changes": ["removes /notes/plan.md"]}));
     let done = world.paddock(&["undo", "--json"]);
     assert_eq!(done.json()["call"], calls(&world)[0].as_str(), "{done}");
-}
-
-/// Where changes are made one by one, what was made before a call was given up is known and comes back.
-#[test]
-fn a_delete_that_was_given_up_half_way_can_be_undone() {
-    const FILES: usize = 400;
-    let world = World::configured("[[workspace]]\nprefix = \"/p\"\nscope = \"RW\"\nmount = { physical = \"p\" }\n");
-    for n in 0..FILES {
-        world.write(&format!("p/d/{n}"), format!("content {n}"));
-    }
-    let mut raw = Raw::greeted(&world, &["mcp"]);
-    let delete = call(1, "delete_file", &json!({"path": "/p/d", "recursive": true}));
-    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
-    let read = call(2, "list_dir", &json!({"path": "/p"}));
-    raw.send_text(&format!("{delete}\n{cancel}\n{read}\n"));
-    raw.end();
-    let left = || (0..FILES).filter(|n| world.has(&format!("p/d/{n}"))).count();
-    if left() < FILES {
-        let undone = world.paddock(&["undo"]);
-        assert_eq!(undone.code, 0, "{undone}");
-    }
-    assert_eq!(left(), FILES);
-    for n in 0..FILES {
-        assert_eq!(world.read(&format!("p/d/{n}")), format!("content {n}"));
-    }
 }
