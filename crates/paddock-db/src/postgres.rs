@@ -28,7 +28,7 @@ pub use watch::Watch;
 
 use connection::{Connection, Connector};
 use patience::Patience;
-use pool::{Lease, Pool};
+use pool::{Holding, Lease, Pool};
 use trouble::{Fault, Trouble};
 use url::Settings;
 
@@ -173,7 +173,8 @@ impl Inner {
     ) -> Result<T, E> {
         let mut patience = Patience::new(until);
         loop {
-            let mut lease = self.pool.take(until).ok_or_else(|| Trouble::late(self.connector.name()).error)?;
+            let mut lease = self.place(until)?;
+            let _holding = Holding::begin();
             let mut connection = self.connected(&mut lease, &mut patience)?;
             let (fault, error) = match attempt(&mut connection) {
                 Attempt::Done(value) => {
@@ -201,6 +202,14 @@ impl Inner {
                 return Err(error);
             }
         }
+    }
+
+    /// A place for a connection. A transaction inside of another gets one that it need not wait for.
+    fn place(&self, until: Instant) -> Result<Lease<'_, Connection>> {
+        if pool::holds_a_place() {
+            return Ok(self.pool.beside());
+        }
+        self.pool.take(until).ok_or_else(|| Trouble::late(self.connector.name()).error)
     }
 
     /// The connection that was lent, or a new one in its place.

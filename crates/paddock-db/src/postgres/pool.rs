@@ -2,8 +2,13 @@
 //!
 //! A waiter is given its place directly by whoever returns one: with nobody able to push in front, none starves.
 //! A lent connection that is not given back whole (a panic, a transaction left open) is closed, never lent again.
+//!
+//! Who holds a place and needs another to get done, must not wait for one: all places may be held by those who wait for it.
+//! It gets one beside, so that there are at most as many of these as there are holders, for each step they go deeper.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
+use std::marker::PhantomData;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -19,6 +24,9 @@ struct State<C> {
     /// Places that nobody has yet.
     unused: usize,
     waiting: VecDeque<Arc<Waiter<C>>>,
+    /// Connections of places beside, at most `kept` of them.
+    beside: Vec<C>,
+    kept: usize,
 }
 
 #[derive(Debug)]
@@ -32,24 +40,35 @@ type Place<C> = Option<C>;
 
 impl<C> Pool<C> {
     pub(super) fn new(size: usize) -> Self {
-        Self { state: Mutex::new(State { idle: Vec::new(), unused: size, waiting: VecDeque::new() }) }
+        let (waiting, beside) = (VecDeque::new(), Vec::new());
+        Self { state: Mutex::new(State { idle: Vec::new(), unused: size, waiting, beside, kept: size }) }
+    }
+
+    /// A place beside, for who holds one already; never waits.
+    pub(super) fn beside(&self) -> Lease<'_, C> {
+        let connection = lock(&self.state).beside.pop();
+        Lease { pool: self, connection, is_beside: true }
     }
 
     /// A place, with its connection when it has one; none when `deadline` passes first.
     pub(super) fn take(&self, deadline: Instant) -> Option<Lease<'_, C>> {
         let mut state = lock(&self.state);
         if let Some(connection) = state.idle.pop() {
-            return Some(Lease { pool: self, connection: Some(connection) });
+            return Some(self.lent(Some(connection)));
         }
         if state.unused > 0 {
             state.unused -= 1;
-            return Some(Lease { pool: self, connection: None });
+            return Some(self.lent(None));
         }
         let waiter = Arc::new(Waiter { given: Mutex::new(None), woken: Condvar::new() });
         state.waiting.push_back(waiter.clone());
         drop(state);
         let connection = self.wait(&waiter, deadline)?;
-        Some(Lease { pool: self, connection })
+        Some(self.lent(connection))
+    }
+
+    fn lent(&self, connection: Place<C>) -> Lease<'_, C> {
+        Lease { pool: self, connection, is_beside: false }
     }
 
     fn wait(&self, waiter: &Arc<Waiter<C>>, deadline: Instant) -> Option<Place<C>> {
@@ -83,6 +102,13 @@ impl<C> Pool<C> {
             None => state.unused += 1,
         }
     }
+
+    fn give_back_beside(&self, connection: C) {
+        let mut state = lock(&self.state);
+        if state.beside.len() < state.kept {
+            state.beside.push(connection);
+        }
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -94,6 +120,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(super) struct Lease<'a, C> {
     pool: &'a Pool<C>,
     connection: Option<C>,
+    is_beside: bool,
 }
 
 impl<C> Lease<'_, C> {
@@ -110,7 +137,36 @@ impl<C> Lease<'_, C> {
 
 impl<C> Drop for Lease<'_, C> {
     fn drop(&mut self) {
-        self.pool.give_back(self.connection.take());
+        match (self.connection.take(), self.is_beside) {
+            (place, false) => self.pool.give_back(place),
+            (Some(connection), true) => self.pool.give_back_beside(connection),
+            (None, true) => {}
+        }
+    }
+}
+
+thread_local! {
+    static HELD: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Whether this thread holds a place, of whichever pool.
+pub(super) fn holds_a_place() -> bool {
+    HELD.get() > 0
+}
+
+/// Says that this thread holds a place; it stays with its thread.
+pub(super) struct Holding(PhantomData<*const ()>);
+
+impl Holding {
+    pub(super) fn begin() -> Self {
+        HELD.set(HELD.get() + 1);
+        Self(PhantomData)
+    }
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        HELD.set(HELD.get() - 1);
     }
 }
 
@@ -166,6 +222,20 @@ mod tests {
             drop(held);
         });
         assert_eq!(*lock(&order), (0..8).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_place_beside_is_there_when_all_are_lent_and_is_never_one_of_them() {
+        let pool = Pool::<u8>::new(1);
+        let held = pool.take(soon()).unwrap();
+        let mut extra: Vec<_> = (0..3).map(|_| pool.beside()).collect();
+        extra.iter_mut().for_each(|lease| lease.put(7));
+        drop(extra);
+        assert!(pool.take(soon()).is_none());
+        assert_eq!(lock(&pool.state).beside, [7], "no more are kept than there are places");
+        assert_eq!(pool.beside().take(), Some(7));
+        drop(held);
+        assert_eq!(pool.take(soon()).unwrap().take(), None);
     }
 
     #[test]

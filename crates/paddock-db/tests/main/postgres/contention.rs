@@ -7,7 +7,7 @@ use std::thread;
 use paddock_db::DbError;
 use paddock_db::postgres_testing::Database;
 
-use super::{COUNTERS, URL, count_up, counted, opened, soon, start_again};
+use super::{COUNTERS, URL, count_up, counted, number, opened, put, soon, start_again};
 
 #[test]
 fn of_64_threads_that_count_one_row_none_loses_and_none_starves() {
@@ -86,4 +86,30 @@ fn two_that_wait_for_each_other_both_get_done() {
     });
     assert_eq!(tries.load(Ordering::Relaxed), 3, "the server ended one of the two");
     assert_eq!(counted(&db), 2);
+}
+
+/// All places are held by those who wait for the row of one who needs another place to get done.
+#[test]
+fn a_transaction_inside_of_another_does_not_wait_for_a_place() {
+    let database = Database::fresh();
+    let db = paddock_db::Postgres::new(&database.url_with("pool_size=2"), vec![COUNTERS]).unwrap();
+    thread::scope(|scope| {
+        for writer in 0..8 {
+            let db = &db;
+            scope.spawn(move || {
+                for _ in 0..5 {
+                    let done = db.write(soon(), |tx| {
+                        let n: i64 = tx.query_one("SELECT n FROM counter WHERE id = 1 FOR UPDATE", &[])?.get(0);
+                        db.write(soon(), |inner| {
+                            put(inner, writer)?;
+                            db.read(soon(), |deepest| deepest.query_one("SELECT 1", &[]).map(drop))
+                        })?;
+                        tx.execute("UPDATE counter SET n = $1 WHERE id = 1", &[&(n + 1)]).map(drop)
+                    });
+                    done.unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!((counted(&db), number(&db, "SELECT count(*) FROM entry")), (40, 40));
 }
