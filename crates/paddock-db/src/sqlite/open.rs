@@ -20,7 +20,7 @@ use super::queue::beside;
 use crate::{DbError, Result};
 
 /// How long a connection that is no writer waits for SQLite's own locks: recovery after a crash, for one.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Statements kept compiled for each connection.
 const STATEMENTS: usize = 64;
@@ -28,6 +28,10 @@ const STATEMENTS: usize = 64;
 /// How many directories above a database may be as new as itself: a Workspace's, the one of all Workspaces, the System Root;
 /// and the one that holds its name.
 const NAMES: usize = 4;
+
+/// Of a reader. A mapping of the file would save the copies, but SQLite gives it up and makes it anew after every commit of anybody,
+/// which costs more than it saves wherever somebody writes. There may be many readers, so that each keeps little.
+const READING: &str = "PRAGMA query_only = ON; PRAGMA cache_size = -768;";
 
 /// Nothing a foreign file could make SQLite run on its own; damage is noticed where it is met.
 const SETTINGS: &str = "PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; \
@@ -75,8 +79,7 @@ pub(super) fn reader(path: &Path, name: &str) -> Result<Option<Connection>> {
     if !uses_log(&conn, name)? {
         return Ok(None);
     }
-    conn.execute_batch("PRAGMA query_only = ON; PRAGMA mmap_size = 134217728;")
-        .map_err(|error| DbError::of_sqlite(name, error))?;
+    conn.execute_batch(READING).map_err(|error| DbError::of_sqlite(name, error))?;
     Ok(Some(conn))
 }
 

@@ -60,6 +60,11 @@ impl Queue {
         Ok(Turn { _gate: gate.pass(until)?, _thread: thread })
     }
 
+    /// Whether nobody of this process has the turn or waits for it.
+    pub(super) fn is_empty(&self) -> bool {
+        !lock(&self.threads.state).taken
+    }
+
     fn gate(&self, database: &Path) -> std::io::Result<Arc<Gate>> {
         let mut gate = lock(&self.processes);
         if let Some(gate) = &*gate {

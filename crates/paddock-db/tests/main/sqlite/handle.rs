@@ -72,6 +72,51 @@ fn a_reader_keeps_its_snapshot_and_cannot_write() {
 }
 
 #[test]
+fn a_glance_sees_every_commit_and_nothing_else() {
+    let home = tempdir().unwrap();
+    let db = numbers(home.path(), Durability::Process);
+    let count = |db: &Sqlite| {
+        db.glance(|conn| {
+            let count = conn.query_row("SELECT count(*) FROM number", (), |row| row.get::<_, i64>(0));
+            count.map_err(|error| db.error(error))
+        })
+    };
+    assert_eq!(count(&db).unwrap(), 0, "the first who looks makes the tables");
+    put(&db, 1).unwrap();
+    assert_eq!(count(&db).unwrap(), 1);
+    put(&numbers(home.path(), Durability::Process), 2).unwrap();
+    assert_eq!(count(&db).unwrap(), 2, "also what another process wrote");
+    db.write(soon(), |tx| {
+        tx.execute("INSERT INTO number(n) VALUES (3)", ()).map_err(|error| db.error(error))?;
+        assert_eq!(count(&db)?, 2, "nothing of a change that is not over");
+        std::thread::scope(|scope| scope.spawn(|| assert_eq!(count(&db).unwrap(), 2)).join().unwrap());
+        Ok::<_, DbError>(())
+    })
+    .unwrap();
+    assert_eq!(count(&db).unwrap(), 3);
+}
+
+#[test]
+fn a_glance_that_fails_or_panics_leaves_the_writer_as_it_was() {
+    let home = tempdir().unwrap();
+    let db = numbers(home.path(), Durability::Process);
+    put(&db, 1).unwrap();
+    let failed = db.glance(|conn| {
+        conn.query_row("SELECT n FROM number WHERE n = 7", (), |_| Ok(())).map_err(|error| db.error(error))
+    });
+    assert!(failed.is_err());
+    let panicked = std::panic::catch_unwind(|| {
+        db.glance(|conn| -> Result<(), DbError> {
+            conn.query_row("SELECT n FROM number", (), |_| Ok(())).unwrap();
+            panic!("on purpose");
+        })
+    });
+    assert!(panicked.is_err());
+    put(&db, 2).unwrap();
+    assert_eq!(all(&db).unwrap(), [1, 2]);
+}
+
+#[test]
 fn only_the_owner_may_read_the_files() {
     let home = tempdir().unwrap();
     let db = numbers(&home.path().join("new"), Durability::Disk);
