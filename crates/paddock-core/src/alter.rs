@@ -11,14 +11,15 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use crate::call::Call;
-use crate::change::{Act, Change, ChangeSet, Expect, Kept};
+use crate::change::{Act, Change, ChangeSet, Expect, Kept, Looks};
 use crate::error::ErrorKind;
 use crate::path::{LogicalPath, RelPath, RelPathBuf};
 use crate::place::Place;
 use crate::plan::{Effect, EffectKind, Work};
 use crate::scope::{AccessScope, OpKind};
+use crate::staged::Staged;
 use crate::store::{Kind, LastName, Walk};
-use crate::vfs::{Refused, Settled, Vfs, refusal, store_refusal};
+use crate::vfs::{Guards, Refused, Settled, Vfs, refusal, store_refusal};
 use crate::workspace::Workspace;
 
 /// One change of several that belong together, in logical paths.
@@ -55,12 +56,35 @@ pub enum Alter {
         /// Where nothing may be.
         to: LogicalPath,
     },
+    /// A file that was made elsewhere arrives whole, in the place of any file or link.
+    Take(Staged),
+    /// A symbolic link is there, in the place of any file or link.
+    Link {
+        /// Where it says that it leads, as it is written.
+        leads_to: String,
+    },
+    /// The content stays; the mode or the time changes.
+    Dress(Looks),
+}
+
+/// Whose changes they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Author {
+    /// A person's, or an undo's.
+    Person,
+    /// What a command did.
+    Command,
 }
 
 impl Alter {
     pub(crate) fn op(&self) -> OpKind {
         match self {
-            Self::Write { .. } | Self::Restore(_) | Self::Truncate(_) => OpKind::Write,
+            Self::Write { .. }
+            | Self::Restore(_)
+            | Self::Truncate(_)
+            | Self::Take(_)
+            | Self::Link { .. }
+            | Self::Dress(_) => OpKind::Write,
             Self::MakeDir => OpKind::MakeDir,
             Self::Delete => OpKind::Delete,
             Self::Move { .. } => OpKind::MoveFrom,
@@ -71,6 +95,8 @@ impl Alter {
 /// What one Store is asked to do in one go.
 enum Part {
     Set(usize, Vec<Change>),
+    /// Into a write-only Workspace.
+    Delivery(Work),
     /// A directory is judged again on its way, so it goes by itself.
     MoveDir {
         workspace: usize,
@@ -94,13 +120,14 @@ impl Vfs {
     pub(crate) fn plan_alterations(
         &self,
         call: &Call<'_>,
+        author: Author,
         alterations: Vec<Alteration>,
     ) -> Result<(Work, Vec<Effect>), Refused> {
         let mut parts: Vec<Part> = Vec::new();
         let mut effects = Vec::new();
         let mut left = Left::default();
         for alteration in alterations {
-            match (self.plan_alteration(call, alteration, &mut effects, &mut left)?, parts.last_mut()) {
+            match (self.plan_alteration(call, author, alteration, &mut effects, &mut left)?, parts.last_mut()) {
                 // Where a set is not made as a whole, each change is recorded as soon as it is made.
                 (Part::Set(workspace, more), Some(Part::Set(last, changes)))
                     if *last == workspace && self.workspaces[workspace].mount.store.is_atomic() =>
@@ -112,6 +139,7 @@ impl Vfs {
         }
         let work = |part| match part {
             Part::Set(workspace, changes) => Work::Change { workspace, set: ChangeSet::new(changes) },
+            Part::Delivery(work) => work,
             Part::MoveDir { workspace, from, to } => Work::MoveDir { workspace, from, to },
         };
         Ok((Work::Parts(parts.into_iter().map(work).collect()), effects))
@@ -120,15 +148,21 @@ impl Vfs {
     fn plan_alteration(
         &self,
         call: &Call<'_>,
+        author: Author,
         alteration: Alteration,
         effects: &mut Vec<Effect>,
         left: &mut Left,
     ) -> Result<Part, Refused> {
         let Alteration { path: asked, how, expect } = alteration;
+        if matches!((author, &how), (Author::Command, Alter::Take(_))) && self.is_write_only(&asked) {
+            return self.plan_drop(call, &asked, how, effects);
+        }
+        let unguarded = author == Author::Command && self.is_harmless_for_git(call, &asked, &how);
+        let guards = if unguarded { Guards::Lifted } else { Guards::Hold };
         let settled = if left.covers(&asked) {
             self.settle_unseen(how.op(), &asked)?
         } else {
-            self.settle(call, how.op(), &asked, LastName::Keep)?
+            self.settle_with(call, how.op(), &asked, LastName::Keep, guards)?
         };
         if self.workspaces[settled.workspace].scope == AccessScope::WriteOnly {
             let why = "in a write-only Workspace files are only written, appended to and edited";
@@ -151,6 +185,22 @@ impl Vfs {
             Alter::Truncate(len) => {
                 effect(&settled.path, EffectKind::Replace, true);
                 Act::Truncate { len }
+            }
+            Alter::Take(staged) => {
+                effect(&settled.path, replaces(kind), true);
+                Act::Take { staged }
+            }
+            Alter::Link { leads_to } => {
+                let arrival = self.judge_kind(OpKind::Write, &settled.path, Kind::Link);
+                if !arrival.allowed() {
+                    return Err(Refused::Denied(Box::new(arrival.denial(&asked))));
+                }
+                effect(&settled.path, replaces(kind), true);
+                Act::Link { leads_to }
+            }
+            Alter::Dress(looks) => {
+                effect(&settled.path, EffectKind::Dress, true);
+                Act::Dress { looks }
             }
             Alter::MakeDir => {
                 effect(&settled.path, EffectKind::MakeDir, false);
@@ -178,6 +228,28 @@ impl Vfs {
             }
         };
         Ok(Part::Set(settled.workspace, vec![Change { path: settled.rel, act, expect }]))
+    }
+
+    fn is_write_only(&self, path: &LogicalPath) -> bool {
+        self.route(path).is_some_and(|(index, _)| self.workspaces[index].scope == AccessScope::WriteOnly)
+    }
+
+    /// What a command left in a write-only Workspace goes in as if it had been written by a tool.
+    fn plan_drop(
+        &self,
+        call: &Call<'_>,
+        asked: &LogicalPath,
+        how: Alter,
+        effects: &mut Vec<Effect>,
+    ) -> Result<Part, Refused> {
+        let decision = self.judge(how.op(), asked);
+        let Alter::Take(staged) = how else { return Err(Refused::Denied(Box::new(decision.denial(asked)))) };
+        if !decision.allowed() {
+            return Err(Refused::Denied(Box::new(decision.denial(asked))));
+        }
+        let (work, told) = self.plan_delivery(call, OpKind::Write, asked, asked, Act::Take { staged }, Expect::Any)?;
+        effects.extend(told);
+        Ok(Part::Delivery(work))
     }
 
     /// As [`Vfs::settle`], below what an earlier change of the list takes away: nothing is there, and no link leads on.

@@ -4,9 +4,12 @@
 //! together. Edits and appends are computed inside [`Store::apply`](crate::Store::apply), under the
 //! Store's own lock, so that of many writers none loses.
 
+use std::time::SystemTime;
+
 use crate::edit::Replacement;
 use crate::error::ErrorKind;
 use crate::path::{RelPath, RelPathBuf};
+use crate::staged::Staged;
 use crate::store::Version;
 
 /// What must be true of a path for its change to be made.
@@ -59,7 +62,34 @@ pub enum Act {
         /// How many.
         len: u64,
     },
+    /// A file that was made elsewhere arrives whole: content, mode and time. A file or link that is there goes.
+    Take {
+        /// The file.
+        staged: Staged,
+    },
+    /// A symbolic link is there, in the place of any file or link.
+    Link {
+        /// Where it says that it leads, as it is written. Whoever follows it is judged then.
+        leads_to: String,
+    },
+    /// The content stays; the mode or the time of a file or directory changes.
+    Dress {
+        /// What changes.
+        looks: Looks,
+    },
 }
+
+/// What a file or directory has besides its content. Nothing where it is not known, or does not change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Looks {
+    /// The Unix mode bits. None that raise privileges are ever set.
+    pub mode: Option<u32>,
+    /// When the content was last changed.
+    pub modified: Option<SystemTime>,
+}
+
+/// The mode bits that a change may set: none that raise privileges.
+pub const PLAIN_MODE: u32 = 0o777;
 
 /// The name under which a Store keeps what a change replaced. Only that Store can read it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -76,6 +106,8 @@ pub enum Before {
     Kept(Kept),
     /// A file whose bytes are still the first so many of the new one.
     Prefix(u64),
+    /// The same content, which looked like this.
+    Looks(Looks),
     /// Something that was not kept: the change cannot be undone.
     #[default]
     Lost,

@@ -19,6 +19,7 @@ mod change;
 mod decision;
 mod edit;
 mod error;
+mod git;
 mod glob;
 mod guarded;
 mod moving;
@@ -31,6 +32,7 @@ mod ports;
 mod router;
 mod run;
 mod scope;
+mod staged;
 mod store;
 mod surroundings;
 mod text;
@@ -40,7 +42,9 @@ mod workspace;
 
 pub use alter::{Alter, Alteration};
 pub use call::{AgentName, BadAgentName, Call, CallId, Cancel};
-pub use change::{Act, Applied, AppliedChange, Before, Change, ChangeSet, Expect, Kept, Quota, Usage};
+pub use change::{
+    Act, Applied, AppliedChange, Before, Change, ChangeSet, Expect, Kept, Looks, PLAIN_MODE, Quota, Usage,
+};
 pub use decision::{Decision, Denial, DenyRule, Rule, list_some};
 pub use edit::{EditError, MAX_EDITED, Replacement, edit};
 pub use error::{ErrorKind, Result, StoreError};
@@ -52,10 +56,11 @@ pub use place::Place;
 pub use plan::{Browse, Effect, EffectKind, Entries, Found, Hits, Operation, Outcome, Plan, Search};
 pub use policy::AgentPolicy;
 pub use ports::{
-    Audit, CallRecord, CommandRunner, CommandSpec, Gate, Journal, NoAudit, NoJournal, Output, PartDone, Passed, Permit,
-    Ran, Request, Risk, Token,
+    Audit, CallRecord, CommandRunner, CommandSpec, Gate, Journal, NoAudit, NoJournal, Output, Part, PartDone, Passed,
+    Permit, Ran, Request, Risk, Token,
 };
 pub use scope::{AccessScope, OpKind, UnknownScope};
+pub use staged::Staged;
 pub use store::{Entry, EntrySink, Hit, Kind, LastName, Meta, Query, Sink, Store, Version, Versioned, Walk};
 pub use text::{SNIFF, TextKind, suited_to};
 pub use vfs::{BuildError, MAX_EXPANSION, Refused, Vfs};

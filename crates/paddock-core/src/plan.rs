@@ -87,6 +87,14 @@ pub enum Operation {
         /// Each change, in the order in which they are made.
         alterations: Vec<Alteration>,
     },
+    /// What a command did, as one. Judged as [`Operation::Alter`]; what git itself puts into a repository is let through
+    /// where it cannot make anything run.
+    Commit {
+        /// The directory that the command ran in.
+        path: LogicalPath,
+        /// Each change, in the order in which they are made.
+        alterations: Vec<Alteration>,
+    },
 }
 
 impl Operation {
@@ -103,7 +111,9 @@ impl Operation {
             Self::MakeDir { .. } => OpKind::MakeDir,
             Self::Move { .. } => OpKind::MoveFrom,
             Self::Delete { .. } => OpKind::Delete,
-            Self::Alter { alterations, .. } => alterations.first().map_or(OpKind::Write, |first| first.how.op()),
+            Self::Alter { alterations, .. } | Self::Commit { alterations, .. } => {
+                alterations.first().map_or(OpKind::Write, |first| first.how.op())
+            }
         }
     }
 
@@ -117,6 +127,7 @@ impl Operation {
             | Self::Append { path, .. }
             | Self::Edit { path, .. }
             | Self::Alter { path, .. }
+            | Self::Commit { path, .. }
             | Self::MakeDir { path }
             | Self::Move { from: path, .. }
             | Self::Delete { path, .. } => path,
@@ -188,6 +199,8 @@ pub enum EffectKind {
     MoveHere,
     /// It is removed.
     Delete,
+    /// Its mode or time changes, its content stays.
+    Dress,
 }
 
 /// An operation that was judged and may run once a Gate has let it pass.

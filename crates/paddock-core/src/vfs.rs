@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use thiserror::Error;
 
+use crate::alter::Author;
 use crate::call::Call;
 use crate::change::{Act, Change, ChangeSet, Expect};
 use crate::decision::{Decision, Denial, Rule};
@@ -127,6 +128,13 @@ impl std::fmt::Debug for Vfs {
     }
 }
 
+/// Do guarded names hold on the path that is asked for? Wherever a link leads they do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Guards {
+    Hold,
+    Lifted,
+}
+
 /// A path that was judged, with links resolved, and what is there.
 pub(crate) struct Settled {
     pub(crate) workspace: usize,
@@ -228,7 +236,11 @@ impl Vfs {
         let operation = match operation {
             Operation::Read { path, range } => return self.plan_read(path, range),
             Operation::Alter { path, alterations } => {
-                let (work, effects) = self.plan_alterations(call, alterations)?;
+                let (work, effects) = self.plan_alterations(call, Author::Person, alterations)?;
+                return Ok(self.new_plan(kind, path, work, effects));
+            }
+            Operation::Commit { path, alterations } => {
+                let (work, effects) = self.plan_alterations(call, Author::Command, alterations)?;
                 return Ok(self.new_plan(kind, path, work, effects));
             }
             other => other,
@@ -241,7 +253,8 @@ impl Vfs {
         let write_only = decision.workspace().is_some_and(|w| w.scope == AccessScope::WriteOnly);
         let (work, effects) = match operation {
             Operation::Read { path, range } => return self.plan_read(path, range),
-            Operation::Alter { alterations, .. } => self.plan_alterations(call, alterations)?,
+            Operation::Alter { alterations, .. } => self.plan_alterations(call, Author::Person, alterations)?,
+            Operation::Commit { alterations, .. } => self.plan_alterations(call, Author::Command, alterations)?,
             Operation::List(browse) => (Work::Browse { browse: Box::new(browse), glob: None }, Vec::new()),
             Operation::Find { browse, glob } => {
                 let (browse, glob) = (Box::new(browse), Some(Box::new(glob)));
@@ -317,7 +330,7 @@ impl Vfs {
     }
 
     /// A write-only Workspace: whatever is there, the plan and the answer look the same.
-    fn plan_delivery(
+    pub(crate) fn plan_delivery(
         &self,
         call: &Call<'_>,
         op: OpKind,
@@ -444,7 +457,7 @@ impl Vfs {
     /// lie below: they would then be written under another path.
     pub(crate) fn judge_kind<'a>(&'a self, op: OpKind, path: &'a LogicalPath, kind: Kind) -> Decision<'a> {
         let decision = self.judge_as(op, path, kind == Kind::Dir);
-        if !decision.allowed() || kind != Kind::Link || op != OpKind::MoveTo {
+        if !decision.allowed() || kind != Kind::Link || !matches!(op, OpKind::MoveTo | OpKind::Write) {
             return decision;
         }
         let routed = self.router.route(path);
@@ -475,10 +488,23 @@ impl Vfs {
         asked: &LogicalPath,
         last: LastName,
     ) -> Result<Settled, Refused> {
+        self.settle_with(call, op, asked, last, Guards::Hold)
+    }
+
+    /// As [`Self::settle`], for a path on which the guard was asked already.
+    pub(crate) fn settle_with(
+        &self,
+        call: &Call<'_>,
+        op: OpKind,
+        asked: &LogicalPath,
+        last: LastName,
+        guards: Guards,
+    ) -> Result<Settled, Refused> {
         let mut path = asked.clone();
         for _ in 0..MAX_HOPS {
             let decision = self.judge(op, &path);
-            let Some((index, rel)) = self.router.route(&path).filter(|_| decision.allowed()) else {
+            let lifted = guards == Guards::Lifted && path == *asked && matches!(decision.rule, Rule::Guarded(_));
+            let Some((index, rel)) = self.router.route(&path).filter(|_| lifted || decision.allowed()) else {
                 return Err(Refused::Denied(Box::new(decision.denial(asked))));
             };
             let store = &self.workspaces[index].mount.store;

@@ -16,6 +16,7 @@ mod memory;
 mod physical;
 pub mod quota;
 pub mod search;
+mod staged;
 pub mod virtual_store;
 
 pub use memory::MemoryStore;

@@ -10,18 +10,20 @@ use std::ops::{Bound, ControlFlow, Range};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use paddock_core::{
-    Act, Applied, AppliedChange, Call, Change, ChangeSet, EditError, Entry, EntrySink, ErrorKind, Expect, Hit, Kind,
-    LastName, Meta, Place, Query, RelPath, RelPathBuf, Result, SNIFF, Sink, Store, TextKind, Version, Walk, edit,
-    suited_to, tree_order,
+    Act, Applied, AppliedChange, Before, Call, Change, ChangeSet, EditError, Entry, EntrySink, ErrorKind, Expect, Hit,
+    Kind, LastName, Looks, Meta, PLAIN_MODE, Place, Query, RelPath, RelPathBuf, Result, SNIFF, Sink, Store, TextKind,
+    Version, Walk, edit, suited_to, tree_order,
 };
 
 use crate::ignores::{Ignores, RULE_FILES};
 use crate::search::{LineSearch, TopHits, TreeOrder};
+use crate::staged::whole_staged;
 
 /// How many links are followed on the way to one path.
 const MAX_LINKS: usize = 40;
 const NEW_FILE: u32 = 0o644;
 const NEW_DIR: u32 = 0o755;
+const NEW_LINK: u32 = 0o777;
 
 /// A Store in memory.
 #[derive(Debug, Default)]
@@ -304,6 +306,18 @@ impl Tree {
             Act::Move { to } => self.move_to(path, to.as_rel()),
             Act::Delete => self.delete(path),
             Act::Restore { .. } => Err(ErrorKind::NotKept.into()),
+            Act::Take { staged } => {
+                let content = whole_staged(staged)?;
+                self.replace(path, Body::File(Arc::new(content)), staged.mode())
+            }
+            Act::Link { leads_to } => self.replace(path, Body::Link(leads_to.clone()), NEW_LINK),
+            Act::Dress { looks } => {
+                let (body, mode) = there.map(|node| (node.body.clone(), node.mode)).ok_or(ErrorKind::NotFound)?;
+                let before = Before::Looks(Looks { mode: Some(mode), modified: None });
+                let is_file = matches!(body, Body::File(_));
+                let version = self.put(path.as_str(), body, looks.mode.unwrap_or(mode) & PLAIN_MODE);
+                Ok(AppliedChange { version: is_file.then_some(version), before, ..AppliedChange::default() })
+            }
             Act::Truncate { len } => {
                 let content = there.ok_or(ErrorKind::NotFound)?.content()?;
                 let content = part(content, &(0..*len)).to_vec();
@@ -322,6 +336,17 @@ impl Tree {
         let mode = kept.or(mode).unwrap_or(NEW_FILE);
         let version = self.put(path.as_str(), Body::File(Arc::new(content)), mode);
         Ok(AppliedChange { version: Some(version), created: kept.is_none(), ..AppliedChange::default() })
+    }
+
+    /// Puts a file or a link in the place of any other.
+    fn replace(&mut self, path: RelPath<'_>, body: Body, mode: u32) -> Result<AppliedChange> {
+        let there = self.look(path)?.map(Node::kind);
+        if path.is_here() || there == Some(Kind::Dir) {
+            return Err(ErrorKind::IsADirectory.into());
+        }
+        self.make_parents(path);
+        let version = self.put(path.as_str(), body, mode);
+        Ok(AppliedChange { version: Some(version), created: there.is_none(), ..AppliedChange::default() })
     }
 
     fn append(&mut self, path: RelPath<'_>, addition: &[u8]) -> Result<AppliedChange> {

@@ -101,6 +101,7 @@ impl History {
             (Before::Dir, _) => Content::Dir,
             (Before::Kept(kept), _) => Content::Kept { spot: row.spot.clone(), kept: kept.clone(), cut: None },
             (Before::Prefix(len), _) => cut(self.content_after(row)?, *len),
+            (Before::Looks(_), _) => self.content_after(row)?,
             (Before::Lost, _) => Content::Lost,
         })
     }
@@ -139,6 +140,7 @@ impl History {
                         least = Some(least.map_or(len, |least| least.min(len)));
                         version = next.version;
                     }
+                    Before::Looks(_) => version = next.version,
                     Before::Absent | Before::Dir | Before::Lost => return Ok(Content::Lost),
                 }
             }
@@ -178,7 +180,7 @@ impl History {
                     Now::Nothing | Now::Blocked => Expect::Absent,
                 };
             }
-            if matches!(step.back, Back::MakeDir | Back::RemoveDir | Back::MoveTo(_)) {
+            if matches!(step.back, Back::MakeDir | Back::RemoveDir | Back::MoveTo(_) | Back::Dress(_)) {
                 expect = Expect::Any;
             }
             alterations.push(alteration(vfs, step, expect)?);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use paddock_core::{Act, AppliedChange, Before, CallId, Change, Kept, Version};
+use paddock_core::{Act, AppliedChange, Before, CallId, Change, Kept, Looks, Version};
 
 use super::place::{Place, Spot};
 use super::storage::{Row, Value};
@@ -26,11 +26,25 @@ pub enum What {
     Restore,
     /// Its end was cut off.
     Truncate,
+    /// A link came to be there.
+    Link,
+    /// Its mode or time changed.
+    Dress,
 }
 
 impl What {
-    const ALL: [Self; 8] =
-        [Self::Write, Self::Append, Self::Edit, Self::MakeDir, Self::Move, Self::Delete, Self::Restore, Self::Truncate];
+    const ALL: [Self; 10] = [
+        Self::Write,
+        Self::Append,
+        Self::Edit,
+        Self::MakeDir,
+        Self::Move,
+        Self::Delete,
+        Self::Restore,
+        Self::Truncate,
+        Self::Link,
+        Self::Dress,
+    ];
 
     /// The word for listings and programs.
     pub fn name(self) -> &'static str {
@@ -43,16 +57,18 @@ impl What {
             Self::Delete => "delete",
             Self::Restore => "restore",
             Self::Truncate => "truncate",
+            Self::Link => "link",
+            Self::Dress => "dress",
         }
     }
 
-    fn parse(name: &str) -> Self {
+    pub(crate) fn parse(name: &str) -> Self {
         Self::ALL.into_iter().find(|what| what.name() == name).unwrap_or(Self::Write)
     }
 
-    fn of(act: &Act) -> Self {
+    pub(crate) fn of(act: &Act) -> Self {
         match act {
-            Act::Write { .. } => Self::Write,
+            Act::Write { .. } | Act::Take { .. } => Self::Write,
             Act::Append { .. } => Self::Append,
             Act::Edit { .. } => Self::Edit,
             Act::MakeDir => Self::MakeDir,
@@ -60,6 +76,8 @@ impl What {
             Act::Delete => Self::Delete,
             Act::Restore { .. } => Self::Restore,
             Act::Truncate { .. } => Self::Truncate,
+            Act::Link { .. } => Self::Link,
+            Act::Dress { .. } => Self::Dress,
         }
     }
 }
@@ -236,7 +254,8 @@ pub(crate) fn change_values(territory: &str, prefix: &str, change: &Change, appl
     let (name, kept, len) = match before {
         Before::Absent => ("absent", None, None),
         Before::Dir => ("dir", None, None),
-        Before::Kept(Kept(name)) => ("kept", Some(name.as_str()), None),
+        Before::Kept(Kept(name)) => ("kept", Some(name.clone()), None),
+        Before::Looks(looks) => ("looks", Some(write_looks(*looks)), None),
         Before::Prefix(len) => ("prefix", None, Some(len.cast_signed())),
         Before::Lost => ("lost", None, None),
     };
@@ -271,12 +290,28 @@ fn read_before(name: &str, kept: &Value, len: &Value) -> Before {
         ("dir", _, _) => Before::Dir,
         ("kept", Some(kept), _) => Before::Kept(Kept(kept.to_owned())),
         ("prefix", _, Some(len)) => Before::Prefix(len.cast_unsigned()),
+        ("looks", Some(looks), _) => read_looks(looks).map_or(Before::Lost, Before::Looks),
         _ => Before::Lost,
     }
 }
 
+/// The mode in octal and the time in nanoseconds since 1970, each where it is known.
+fn write_looks(looks: Looks) -> String {
+    let mode = looks.mode.map(|mode| format!("{mode:o}")).unwrap_or_default();
+    let nanos = looks.modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map(|since| since.as_nanos());
+    format!("{mode} {}", nanos.map(|nanos| nanos.to_string()).unwrap_or_default())
+}
+
+fn read_looks(text: &str) -> Option<Looks> {
+    let (mode, nanos) = text.split_once(' ')?;
+    let mode = if mode.is_empty() { None } else { Some(u32::from_str_radix(mode, 8).ok()?) };
+    let modified = if nanos.is_empty() { None } else { Some(UNIX_EPOCH + Duration::from_nanos(nanos.parse().ok()?)) };
+    Some(Looks { mode, modified })
+}
+
 fn bytes(act: &Act) -> u64 {
     match act {
+        Act::Take { staged } => staged.len(),
         Act::Write { content, .. } | Act::Append { content } => content.len() as u64,
         Act::Edit { edits } => edits.iter().map(|edit| edit.new.len() as u64).sum(),
         _ => 0,

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use paddock_core::{Before, Kept, Version};
+use paddock_core::{Before, Kept, Looks, Version};
 
 use super::place::Place;
 use super::row::{ChangeRow, What};
@@ -26,6 +26,8 @@ pub(crate) enum Back {
     Truncate(u64),
     /// The directory is there again.
     MakeDir,
+    /// It looks as before.
+    Dress(Looks),
     /// It goes back.
     MoveTo(Place),
     /// Nobody has what was there.
@@ -101,11 +103,18 @@ impl Way {
                 self.push(row, place.clone(), Back::RemoveDir, Left::Dir);
                 self.remove_parents(row, &place);
             }
+            (What::Dress, _) => {
+                let back = if let Before::Looks(looks) = before { Back::Dress(looks) } else { Back::Lost };
+                let left = if row.version.is_some() { Left::File(row.version) } else { Left::Dir };
+                self.push(row, place, back, left);
+            }
             (What::Delete, _) => match before {
                 Before::Absent => {}
                 Before::Dir => self.push(row, place, Back::MakeDir, Left::Nothing),
                 Before::Kept(kept) => self.push(row, place, Back::Restore(kept), Left::Nothing),
-                Before::Prefix(_) | Before::Lost => self.push(row, place, Back::Lost, Left::Nothing),
+                Before::Prefix(_) | Before::Looks(_) | Before::Lost => {
+                    self.push(row, place, Back::Lost, Left::Nothing);
+                }
             },
             _ => {
                 let back = match before {
@@ -113,7 +122,7 @@ impl Way {
                     Before::Prefix(len) => Back::Truncate(len),
                     Before::Absent => Back::Remove,
                     Before::Lost if row.created => Back::Remove,
-                    Before::Dir | Before::Lost => Back::Lost,
+                    Before::Dir | Before::Looks(_) | Before::Lost => Back::Lost,
                 };
                 let made = back == Back::Remove;
                 self.push(row, place.clone(), back, Left::File(row.version));

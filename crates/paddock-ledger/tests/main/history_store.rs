@@ -173,6 +173,7 @@ impl Inner {
                     Ok(AppliedChange { created: true, before: Before::Absent, parents, ..AppliedChange::default() })
                 }
             },
+            Act::Take { .. } | Act::Link { .. } | Act::Dress { .. } => Err(ErrorKind::Unsupported("this here").into()),
             Act::Move { to } => self.move_to(path, to.as_rel()),
             Act::Delete => {
                 let before = match there.ok_or(ErrorKind::NotFound)? {

@@ -39,6 +39,7 @@ pub mod meanwhile;
 pub mod naming;
 pub mod racing;
 pub mod reading;
+pub mod taking;
 pub mod walking;
 pub mod world;
 pub mod writing;
@@ -246,6 +247,15 @@ macro_rules! conformance_cases {
                 an_append_keeps_crlf
                 an_append_keeps_utf_16
                 an_append_that_the_encoding_cannot_hold_is_refused
+            }
+            taking {
+                a_staged_file_arrives_with_its_mode_and_time
+                a_large_staged_file_arrives_whole
+                a_staged_file_never_takes_the_place_of_a_directory
+                a_staged_file_for_a_stale_version_changes_nothing
+                a_link_and_a_file_take_each_others_place
+                a_link_that_is_made_leads_nowhere_else
+                a_mode_changes_and_the_content_stays
             }
             arranging {
                 a_directory_is_made_with_those_above_it

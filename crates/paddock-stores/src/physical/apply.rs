@@ -99,6 +99,9 @@ impl Work<'_> {
             Act::Delete => self.delete(path, expect),
             Act::Restore { kept } => self.restore(path, kept, expect),
             Act::Truncate { len } => self.truncate(path, *len, expect),
+            Act::Take { staged } => self.take(path, staged, expect),
+            Act::Link { leads_to } => self.link(path, leads_to, expect),
+            Act::Dress { looks } => self.dress(path, *looks, expect),
         }
     }
 

@@ -1,20 +1,21 @@
-//! The changes of a file's content: write, edit, append, restore, truncate.
+//! The changes of a file's content and looks: write, edit, append, restore, truncate, take, link, dress.
 //!
 //! Each is made under the directory's lock. All but an append, and a truncation that nobody wants to have kept, put a
 //! new inode in the place of the old one and never write to that.
 
+use std::ffi::CString;
 use std::os::fd::{AsFd, OwnedFd};
 
 use paddock_core::{
-    AppliedChange, Before, ErrorKind, Expect, Kept, Kind, MAX_EDITED, RelPath, Replacement, SNIFF, StoreError, edit,
-    suited_to,
+    AppliedChange, Before, ErrorKind, Expect, Kept, Kind, Looks, MAX_EDITED, PLAIN_MODE, RelPath, Replacement, SNIFF,
+    Staged, StoreError, edit, suited_to,
 };
 use rustix::fs::{OFlags, Stat};
 
 use super::apply::{Parents, Try, Work, check, counted_len, raced_link};
 use super::history::Opened;
 use super::host::{kind_of, meta_of, open_beneath, open_file, read_into, same_content, store_error};
-use super::replace::{NewContent, Placed, Spot, Terms, place, stamp, write_all};
+use super::replace::{NewContent, Placed, Spot, Terms, place, put_on, stamp, write_all};
 use super::{Durability, HardLinks};
 use crate::quota::UsageDelta;
 
@@ -94,6 +95,53 @@ impl Work<'_> {
         self.change_file(path, for_file(new.len()), |spot| {
             let old = expected_content(spot, expect)?;
             self.put(spot, old.as_ref(), new)
+        })
+    }
+
+    /// A staged file is there: itself, where it lies on the same file system, or a copy.
+    pub(super) fn take(&self, path: RelPath<'_>, staged: &Staged, expect: Expect) -> Try<AppliedChange> {
+        self.change_file(path, for_file(staged.len()), |spot| {
+            let old = expected_content(spot, expect)?;
+            self.put(spot, old.as_ref(), NewContent::Staged { staged, call: self.call })
+        })
+    }
+
+    pub(super) fn link(&self, path: RelPath<'_>, leads_to: &str, expect: Expect) -> Try<AppliedChange> {
+        let text = CString::new(leads_to).map_err(|_| ErrorKind::Unsupported("a link with a NUL in it"))?;
+        self.change_file(path, for_file(text.as_bytes().len() as u64), |spot| {
+            let old = expected_content(spot, expect)?;
+            self.put(spot, old.as_ref(), NewContent::Link(&text))
+        })
+    }
+
+    /// Changes the mode and the time of what is there, and tells what they were.
+    pub(super) fn dress(&self, path: RelPath<'_>, looks: Looks, expect: Expect) -> Try<AppliedChange> {
+        self.change_file(path, Parents::MustExist, |spot| {
+            let found = spot.look()?;
+            check(found.as_ref(), expect)?;
+            let old = found.ok_or(ErrorKind::NotFound)?;
+            match kind_of(&old) {
+                Kind::Link => return Err(ErrorKind::Stale.into()),
+                Kind::Special => return Err(ErrorKind::NotAFile.into()),
+                Kind::File => self.store.hard_links.check(&old)?,
+                Kind::Dir => {}
+            }
+            let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
+            let there = open_beneath(spot.dir, spot.name, flags).map_err(store_error).map_err(raced_link)?;
+            let now = rustix::fs::fstat(&there).map_err(store_error)?;
+            if (now.st_dev, now.st_ino) != (old.st_dev, old.st_ino) {
+                return Ok(None);
+            }
+            put_on(&there, looks)?;
+            if self.store.durability == Durability::Disk {
+                rustix::fs::fsync(&there).map_err(store_error)?;
+            }
+            let Some(after) = spot.look()? else { return Ok(None) };
+            let was = meta_of(&old);
+            let before = Before::Looks(Looks { mode: was.mode.map(|mode| mode & PLAIN_MODE), modified: was.modified });
+            // A directory's version is that of what it holds.
+            let version = (was.kind == Kind::File).then(|| meta_of(&after).version);
+            Ok(Some(AppliedChange { version, before, ..AppliedChange::default() }))
         })
     }
 

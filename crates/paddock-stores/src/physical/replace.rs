@@ -10,16 +10,16 @@
 
 use std::cell::Cell;
 use std::ffi::CStr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use paddock_core::{Before, Call, ErrorKind, Kind, StoreError};
+use paddock_core::{Before, Call, ErrorKind, Kind, Looks, PLAIN_MODE, Staged, StoreError};
 use rustix::fs::{Access, AtFlags, Mode, OFlags, RenameFlags, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
 
 use super::history::{Keeper, Taken};
-use super::host::{create_beneath, kind_of, open_beneath, read_into, same_content, store_error};
+use super::host::{create_beneath, kind_of, open_beneath, read_into, same_content, same_inode, store_error};
 use super::{Durability, TEMP_PREFIX};
 
 /// How much is copied between two looks at the call's bounds.
@@ -42,6 +42,8 @@ pub(super) enum NewContent<'a> {
     Copy { of: &'a OwnedFd, like: &'a Stat, len: u64, call: &'a Call<'a> },
     /// A symbolic link with this text.
     Link(&'a CStr),
+    /// A file that waits elsewhere, with the mode and time that it has there.
+    Staged { staged: &'a Staged, call: &'a Call<'a> },
 }
 
 impl NewContent<'_> {
@@ -51,6 +53,7 @@ impl NewContent<'_> {
             Self::Bytes(content, _) => content.len() as u64,
             Self::Copy { len, .. } => *len,
             Self::Link(text) => text.to_bytes().len() as u64,
+            Self::Staged { staged, .. } => staged.len(),
         }
     }
 }
@@ -98,6 +101,9 @@ pub(super) fn place(
         None => temp.settle(spot)?.then_some(Before::Absent),
     };
     let Some(before) = before else { return Ok(Placed::Raced) };
+    if let (NewContent::Staged { staged, .. }, true) = (new, temp.is_adopted) {
+        leave_home(staged)?;
+    }
     if terms.durability == Durability::Disk {
         rustix::fs::fsync(spot.dir).map_err(store_error)?;
     }
@@ -111,6 +117,8 @@ struct Temp<'a> {
     file: OwnedFd,
     /// Nothing is left under the temporary name.
     gone: Cell<bool>,
+    /// It is a staged file itself, which has another name elsewhere.
+    is_adopted: bool,
 }
 
 impl<'a> Temp<'a> {
@@ -134,6 +142,7 @@ impl<'a> Temp<'a> {
                 temp
             }
             NewContent::Link(text) => return Self::link(dir, text),
+            NewContent::Staged { staged, call } => return Self::staged(dir, old, staged, call, durability),
         };
         stamp(&temp.file)?;
         if durability == Durability::Disk {
@@ -153,7 +162,7 @@ impl<'a> Temp<'a> {
             let name = next_name();
             match create_beneath(dir, &name, flags, first) {
                 Ok(file) => {
-                    let temp = Self { dir, name, file, gone: Cell::new(false) };
+                    let temp = Self { dir, name, file, gone: Cell::new(false), is_adopted: false };
                     if let Some(like) = like {
                         take_after(&temp.file, like)?;
                     }
@@ -171,9 +180,60 @@ impl<'a> Temp<'a> {
             match rustix::fs::symlinkat(text, dir, &name) {
                 Ok(()) => {
                     let file = open_beneath(dir, &name, OFlags::PATH | OFlags::NOFOLLOW).map_err(store_error)?;
-                    return Ok(Self { dir, name, file, gone: Cell::new(false) });
+                    return Ok(Self { dir, name, file, gone: Cell::new(false), is_adopted: false });
                 }
                 Err(Errno::EXIST) => {}
+                Err(e) => return Err(store_error(e)),
+            }
+        }
+    }
+
+    /// A staged file under a temporary name: the file itself, or a copy where it cannot be linked.
+    fn staged(
+        dir: &'a OwnedFd,
+        old: Option<&Stat>,
+        staged: &Staged,
+        call: &Call<'_>,
+        durability: Durability,
+    ) -> Result<Self, StoreError> {
+        let temp = match Self::adopt(dir, staged)? {
+            Some(temp) => temp,
+            None => {
+                let temp = Self::create(dir, old.filter(|old| kind_of(old) == Kind::File), Some(staged.mode()))?;
+                if copy_bytes(staged.file(), &temp.file, staged.len(), &mut || call.tick(0))? != staged.len() {
+                    return Err(ErrorKind::Stale.into());
+                }
+                temp
+            }
+        };
+        put_on(&temp.file, Looks { mode: Some(staged.mode()), modified: Some(staged.modified()) })?;
+        if durability == Durability::Disk {
+            rustix::fs::fsync(&temp.file).map_err(store_error)?;
+        }
+        Ok(temp)
+    }
+
+    /// Gives a staged file a temporary name here. Nothing where it has several names, or lies on another file system.
+    fn adopt(dir: &'a OwnedFd, staged: &Staged) -> Result<Option<Self>, StoreError> {
+        let Some((home, home_name)) = staged.home() else { return Ok(None) };
+        if rustix::fs::fstat(staged.file()).map_err(store_error)?.st_nlink != 1 {
+            return Ok(None);
+        }
+        loop {
+            let name = next_name();
+            match rustix::fs::linkat(home, home_name, dir, &name, AtFlags::empty()) {
+                Ok(()) => {
+                    let file = open_beneath(dir, &name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK);
+                    let file = file.map_err(store_error)?;
+                    let temp = Self { dir, name, file, gone: Cell::new(false), is_adopted: true };
+                    // Whoever took the name meanwhile put something else there.
+                    if !same_inode(staged.file(), &temp.file)? {
+                        return Err(ErrorKind::Stale.into());
+                    }
+                    return Ok(Some(temp));
+                }
+                Err(Errno::EXIST) => {}
+                Err(Errno::XDEV | Errno::PERM | Errno::MLINK | Errno::OPNOTSUPP | Errno::NOENT) => return Ok(None),
                 Err(e) => return Err(store_error(e)),
             }
         }
@@ -296,10 +356,29 @@ pub(super) fn take_after(file: &OwnedFd, old: &Stat) -> Result<(), StoreError> {
     rustix::fs::fchmod(file, Mode::from_raw_mode(mode)).map_err(store_error)
 }
 
+/// A staged file that was taken goes from where it waited, so that it has one name again.
+fn leave_home(staged: &Staged) -> Result<(), StoreError> {
+    match staged.home().map(|(home, name)| rustix::fs::unlinkat(home, name, AtFlags::empty())) {
+        None | Some(Ok(()) | Err(Errno::NOENT)) => Ok(()),
+        Some(Err(e)) => Err(store_error(e)),
+    }
+}
+
+/// Gives a file or directory a mode and a time, where they are told. Bits that raise privileges are never given.
+pub(super) fn put_on(file: impl AsFd, looks: Looks) -> Result<(), StoreError> {
+    if let Some(mode) = looks.mode {
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(mode & PLAIN_MODE)).map_err(store_error)?;
+    }
+    match looks.modified {
+        Some(modified) => set_time(file, modified),
+        None => Ok(()),
+    }
+}
+
 /// Copies the first bytes of a file into an empty one, without a detour through this process where the kernel can: some
 /// file systems then share the blocks. Answers how many there were.
 pub(super) fn copy_bytes(
-    from: &OwnedFd,
+    from: impl AsFd,
     to: &OwnedFd,
     len: u64,
     between: &mut dyn FnMut() -> Result<(), StoreError>,
@@ -308,11 +387,11 @@ pub(super) fn copy_bytes(
     while read < len {
         between()?;
         let step = usize::try_from((len - read).min(COPY_STEP)).unwrap_or(usize::MAX);
-        match rustix::fs::copy_file_range(from, Some(&mut read), to, Some(&mut written), step) {
+        match rustix::fs::copy_file_range(&from, Some(&mut read), to, Some(&mut written), step) {
             Ok(0) => break,
             Ok(_) | Err(Errno::INTR) => {}
             Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM) => {
-                read = copy_by_hand(from, to, read, len, between)?;
+                read = copy_by_hand(from.as_fd(), to, read, len, between)?;
                 break;
             }
             Err(e) => return Err(store_error(e)),
@@ -322,7 +401,7 @@ pub(super) fn copy_bytes(
 }
 
 fn copy_by_hand(
-    from: &OwnedFd,
+    from: BorrowedFd<'_>,
     to: &OwnedFd,
     mut at: u64,
     len: u64,
@@ -333,7 +412,7 @@ fn copy_by_hand(
     while at < len {
         between()?;
         buffer.clear();
-        read_into(from.as_fd(), at, (len - at).min(COPY_STEP), &mut buffer)?;
+        read_into(from, at, (len - at).min(COPY_STEP), &mut buffer)?;
         if buffer.is_empty() {
             break;
         }
@@ -359,9 +438,13 @@ pub(super) fn write_all(file: impl AsFd, mut content: &[u8]) -> Result<(), Store
 /// Gives a file a modification time of full precision. The kernel's own clock for files may tick
 /// only every few milliseconds, and two writes within a tick must not look like one.
 pub(super) fn stamp(file: impl AsFd) -> Result<(), StoreError> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    set_time(file, SystemTime::now())
+}
+
+fn set_time(file: impl AsFd, time: SystemTime) -> Result<(), StoreError> {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let precise =
-        Timespec { tv_sec: i64::try_from(now.as_secs()).unwrap_or(0), tv_nsec: i64::from(now.subsec_nanos()) };
+        Timespec { tv_sec: i64::try_from(since.as_secs()).unwrap_or(0), tv_nsec: i64::from(since.subsec_nanos()) };
     let unchanged = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_OMIT };
     let times = Timestamps { last_access: unchanged, last_modification: precise };
     rustix::fs::futimens(file, &times).map_err(store_error)

@@ -8,7 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use paddock_core::{
     Act, Applied, AppliedChange, Before, Call, Change, ChangeSet, EditError, ErrorKind, Expect, Kept, Kind, LastName,
-    MAX_EDITED, RelPath, RelPathBuf, Replacement, Result, SNIFF, TextKind, Usage, Version, edit, suited_to,
+    Looks, MAX_EDITED, PLAIN_MODE, RelPath, RelPathBuf, Replacement, Result, SNIFF, Staged, TextKind, Usage, Version,
+    edit, suited_to,
 };
 
 use super::VirtualStore;
@@ -21,6 +22,7 @@ use super::remembered::Remembered;
 
 const NEW_FILE: u32 = 0o644;
 const NEW_DIR: u32 = 0o755;
+const NEW_LINK: u32 = 0o777;
 /// Where notes of the layer below are kept. No path can lead there: no row has this name, and no agent can write it.
 pub(super) const NOTES: &str = "\u{1}lower";
 /// How much of a file of the layer below is copied at once.
@@ -69,6 +71,10 @@ fn prepare(store: &VirtualStore, call: &Call<'_>, change: &Change) -> Result<Opt
     match change.act() {
         Act::Write { content, .. } if content.len() > content::CHUNK => {
             let ready = content::ready(base, call, content.clone(), None)?;
+            Ok(Some(Prepared { ready, replacements: 0, of: None }))
+        }
+        Act::Take { staged } => {
+            let ready = content::staged(base, call, staged)?;
             Ok(Some(Prepared { ready, replacements: 0, of: None }))
         }
         Act::Edit { edits } => {
@@ -126,9 +132,13 @@ impl Work<'_> {
             Act::Delete => self.delete(path, there.as_ref()),
             Act::Restore { kept } => self.restore(path, there.as_ref(), kept),
             Act::Truncate { len } => self.truncate(path, there.as_ref(), *len),
+            Act::Take { staged } => self.take(path, there.as_ref(), staged, prepared),
+            Act::Link { leads_to } => self.link(path, there.as_ref(), leads_to),
+            Act::Dress { looks } => self.dress(path, there.as_ref(), *looks),
         }?;
         let stays = matches!(change.act(), Act::Move { .. });
         done.before = match there {
+            Some(_) if matches!(change.act(), Act::Dress { .. }) => return Ok(done),
             None => Before::Absent,
             Some(found) if found.kind() == Kind::Dir => Before::Dir,
             Some(_) if stays => Before::Absent,
@@ -274,6 +284,81 @@ impl Work<'_> {
         let row = self.put(path.as_str(), RowKind::File, len, mode, content, None)?;
         let version = Some(self.layers().version(row.version));
         Ok(AppliedChange { version, created: there.is_none(), parents, ..AppliedChange::default() })
+    }
+
+    /// A staged file, in the place of any file or link.
+    fn take(
+        &mut self,
+        path: RelPath<'_>,
+        there: Option<&Found>,
+        staged: &Staged,
+        prepared: Option<&Prepared>,
+    ) -> Result<AppliedChange> {
+        let ready = &prepared.ok_or(ErrorKind::Io)?.ready;
+        self.replace(
+            path,
+            there,
+            RowKind::File,
+            ready,
+            Looks { mode: Some(staged.mode()), modified: Some(staged.modified()) },
+        )
+    }
+
+    fn link(&mut self, path: RelPath<'_>, there: Option<&Found>, leads_to: &str) -> Result<AppliedChange> {
+        let ready = Ready::Inline(leads_to.as_bytes().to_vec());
+        self.replace(path, there, RowKind::Link, &ready, Looks { mode: Some(NEW_LINK), modified: None })
+    }
+
+    /// Puts a file or a link in the place of any other.
+    fn replace(
+        &mut self,
+        path: RelPath<'_>,
+        there: Option<&Found>,
+        kind: RowKind,
+        ready: &Ready,
+        looks: Looks,
+    ) -> Result<AppliedChange> {
+        match there.map(Found::kind) {
+            Some(Kind::Dir) => return Err(ErrorKind::IsADirectory.into()),
+            Some(Kind::Special) => return Err(ErrorKind::NotAFile.into()),
+            _ => {}
+        }
+        let parents = self.make_parents(path)?;
+        let content = ready.content();
+        let row = self.put_looking(path.as_str(), kind, ready.len(), looks, content, None)?;
+        let version = Some(self.layers().version(row.version));
+        Ok(AppliedChange { version, created: there.is_none(), parents, ..AppliedChange::default() })
+    }
+
+    /// The same content with another mode or time.
+    fn dress(&mut self, path: RelPath<'_>, there: Option<&Found>, looks: Looks) -> Result<AppliedChange> {
+        let found = there.ok_or(ErrorKind::NotFound)?;
+        let meta = self.layers().meta(found);
+        if !matches!(meta.kind, Kind::File | Kind::Dir) || path.is_here() {
+            return Err(ErrorKind::Unsupported("changing the mode or time of this").into());
+        }
+        let looks = Looks {
+            mode: Some(looks.mode.or(meta.mode).unwrap_or(NEW_FILE) & PLAIN_MODE),
+            modified: looks.modified.or(meta.modified),
+        };
+        self.make_parents(path)?;
+        let row = match found {
+            Found::Own(row) => {
+                let content = row.body.map_or(Content::None, Content::Shared);
+                self.put_looking(path.as_str(), row.kind, row.len, looks, content, None)?
+            }
+            _ if meta.kind == Kind::Dir => {
+                self.put_looking(path.as_str(), RowKind::Dir, 0, looks, Content::None, None)?
+            }
+            _ => {
+                let ready = self.copied(path, &[])?;
+                self.put_looking(path.as_str(), RowKind::File, ready.len(), looks, ready.content(), None)?
+            }
+        };
+        let before = Before::Looks(Looks { mode: meta.mode, modified: meta.modified });
+        // A directory's version is that of what it holds.
+        let version = (meta.kind == Kind::File).then(|| self.layers().version(row.version));
+        Ok(AppliedChange { version, before, ..AppliedChange::default() })
     }
 
     fn truncate(&mut self, path: RelPath<'_>, there: Option<&Found>, len: u64) -> Result<AppliedChange> {
@@ -504,12 +589,26 @@ impl Work<'_> {
         content: Content<'_>,
         version: Option<u64>,
     ) -> Result<Row> {
+        self.put_looking(key, kind, len, Looks { mode: Some(mode), modified: None }, content, version)
+    }
+
+    /// As [`Self::put`], with a time of its own.
+    fn put_looking(
+        &mut self,
+        key: &str,
+        kind: RowKind,
+        len: u64,
+        looks: Looks,
+        content: Content<'_>,
+        version: Option<u64>,
+    ) -> Result<Row> {
         let old = self.rows.get(key)?;
         if old.is_none() {
             self.remember(key)?;
         }
         let version = Some(version.unwrap_or_else(unguessable));
-        let row = NewRow { kind, len, mode, modified: now(), content, version };
+        let modified = looks.modified.map_or_else(now, millis);
+        let row = NewRow { kind, len, mode: looks.mode.unwrap_or(NEW_FILE), modified, content, version };
         let put = self.rows.put(key, &row, self.keep)?;
         self.count(old.as_ref(), Some(&put));
         Ok(put)
@@ -586,6 +685,10 @@ fn unguessable() -> u64 {
 }
 
 fn now() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    millis(SystemTime::now())
+}
+
+fn millis(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

@@ -5,9 +5,10 @@
 
 use std::ops::Range;
 
-use paddock_core::{Call, Result};
+use paddock_core::{Call, ErrorKind, Result, Staged};
 
 use super::base::{BaseStore, Body, Content, Row, Rows};
+use crate::staged::{read_staged, whole_staged};
 
 /// The size of a chunk, and the most that is kept whole beside its row.
 pub(super) const CHUNK: usize = 64 * 1024;
@@ -64,6 +65,26 @@ pub(super) fn ready(base: &dyn BaseStore, call: &Call<'_>, content: Vec<u8>, lik
         }
     }
     Ok(Ready::Chunks { ids: ids.into_iter().flatten().collect(), len: content.len() as u64 })
+}
+
+/// A staged file made ready: read a few chunks at a time, however large it is.
+pub(super) fn staged(base: &dyn BaseStore, call: &Call<'_>, staged: &Staged) -> Result<Ready> {
+    if staged.len() <= CHUNK as u64 {
+        return whole_staged(staged).map(Ready::Inline);
+    }
+    let mut ids = Vec::new();
+    let mut at = 0;
+    while at < staged.len() {
+        call.tick(0)?;
+        let step = usize::try_from((staged.len() - at).min((CHUNK * BATCH) as u64)).unwrap_or(CHUNK);
+        let bytes = read_staged(staged, at, step)?;
+        if bytes.len() < step {
+            return Err(ErrorKind::Stale.into());
+        }
+        ids.extend(base.stage(call, &bytes.chunks(CHUNK).collect::<Vec<_>>())?);
+        at += step as u64;
+    }
+    Ok(Ready::Chunks { ids, len: staged.len() })
 }
 
 /// Adds to the end of a chunked content without reading more of it than its last chunk.

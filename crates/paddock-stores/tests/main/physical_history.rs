@@ -5,6 +5,7 @@ mod crash;
 mod elsewhere;
 mod place;
 mod races;
+mod staged;
 mod undo;
 
 use std::collections::BTreeMap;
@@ -297,6 +298,7 @@ pub(crate) fn way_back((change, applied): &Told) -> Vec<Alteration> {
             Before::Absent | Before::Dir => (Vec::new(), path),
             Before::Kept(kept) => (vec![step(&path, Alter::Restore(kept.clone()), seen)], path),
             Before::Prefix(len) => (vec![step(&path, Alter::Truncate(*len), seen)], path),
+            Before::Looks(looks) => (vec![step(&path, Alter::Dress(*looks), seen)], path),
             Before::Lost => panic!("{change:?} cannot be taken back"),
         },
     };

@@ -215,6 +215,7 @@ pub(crate) fn take_back(ground: &Ground, told: Vec<(LogicalPath, Before)>) {
             Before::Dir => Alter::MakeDir,
             Before::Kept(kept) => Alter::Restore(kept),
             Before::Prefix(len) => Alter::Truncate(len),
+            Before::Looks(looks) => Alter::Dress(looks),
             Before::Lost => panic!("{path}: nothing was kept"),
         };
         Alteration { path, how, expect: Expect::Any }

@@ -1,0 +1,237 @@
+//! What git itself puts into a repository, where it cannot make anything run.
+//!
+//! The guarded names of git would keep a command from `git init`, `clone`, `remote add` and `commit`. So what a command did there
+//! is looked at: a new repository may have hooks that are samples, and a config may hold, or change, keys that are known
+//! not to execute. This is a list of what is harmless, and everything else stays guarded: a key that nobody thought of,
+//! and any way of writing the file that this reader does not take.
+
+use std::collections::BTreeMap;
+
+use crate::alter::Alter;
+use crate::call::Call;
+use crate::path::{LogicalPath, RelPath};
+use crate::store::Kind;
+use crate::vfs::Vfs;
+
+/// The largest config that is looked at.
+const MAX_CONFIG: u64 = 64 * 1024;
+/// The directory of a repository.
+const REPOSITORY: &str = ".git";
+
+/// Keys that cannot make git run anything, whatever their value. A star stands for any name between quotes.
+const HARMLESS: &[(&str, &[&str])] = &[
+    (
+        "core",
+        &[
+            "repositoryformatversion",
+            "filemode",
+            "bare",
+            "logallrefupdates",
+            "ignorecase",
+            "precomposeunicode",
+            "symlinks",
+            "autocrlf",
+            "eol",
+            "safecrlf",
+            "abbrev",
+            "quotepath",
+            "sharedrepository",
+            "compression",
+            "sparsecheckout",
+            "sparsecheckoutcone",
+        ],
+    ),
+    ("extensions", &["objectformat", "refstorage"]),
+    ("user", &["name", "email"]),
+    ("author", &["name", "email"]),
+    ("committer", &["name", "email"]),
+    ("init", &["defaultbranch"]),
+    ("pull", &["rebase", "ff"]),
+    ("push", &["default", "autosetupremote", "followtags"]),
+    ("fetch", &["prune", "prunetags"]),
+    ("merge", &["conflictstyle", "ff"]),
+    ("rebase", &["autostash", "autosquash"]),
+    ("commit", &["verbose"]),
+    ("color", &["ui"]),
+    ("gc", &["auto"]),
+    ("lfs", &["repositoryformatversion"]),
+    ("remote *", &["url", "pushurl", "fetch", "push", "tagopt", "prune", "mirror", "promisor", "partialclonefilter"]),
+    ("branch *", &["remote", "merge", "rebase", "description", "pushremote"]),
+    ("submodule *", &["url", "active", "branch", "path", "shallow"]),
+];
+
+/// Values by section and key, in the order in which they stand.
+type Settings = BTreeMap<(String, String), Vec<String>>;
+
+impl Vfs {
+    /// Is this change of a guarded name one that git makes and that cannot make anything run?
+    pub(crate) fn is_harmless_for_git(&self, call: &Call<'_>, path: &LogicalPath, how: &Alter) -> bool {
+        let Some((_, rel)) = self.route(path) else { return false };
+        let names: Vec<&str> = rel.names().collect();
+        let Some(at) = names.iter().rposition(|name| *name == REPOSITORY) else { return false };
+        match (&names[at + 1..], how) {
+            (["hooks"], Alter::MakeDir) => self.is_new(call, path, 1),
+            (["hooks", name], Alter::Write { .. } | Alter::Take(_)) if name.ends_with(".sample") => {
+                self.is_new(call, path, 2)
+            }
+            (["config"], Alter::Write { content, .. }) => self.config_is_harmless(call, path, content),
+            _ => false,
+        }
+    }
+
+    /// Is the repository, so many names above the path, not there yet?
+    fn is_new(&self, call: &Call<'_>, path: &LogicalPath, up: usize) -> bool {
+        let repository = std::iter::successors(Some(path.clone()), LogicalPath::parent).nth(up);
+        let Some((index, rel)) = repository.as_ref().and_then(|path| self.route(path)) else { return false };
+        let looked = self.workspaces[index].mount.store.stat(call, &self.place(index, rel));
+        looked.is_err_and(|e| *e.kind() == crate::error::ErrorKind::NotFound)
+    }
+
+    fn config_is_harmless(&self, call: &Call<'_>, path: &LogicalPath, new: &[u8]) -> bool {
+        let Some((index, rel)) = self.route(path) else { return false };
+        let Some(old) = self.config_there(call, index, rel) else { return false };
+        match (read(&old), read(new)) {
+            (Some(old), Some(new)) => changed(&old, &new).all(|(key, values)| is_harmless(key, values)),
+            _ => false,
+        }
+    }
+
+    /// The config as it is; empty where there is none, nothing where it cannot be had.
+    fn config_there(&self, call: &Call<'_>, index: usize, rel: RelPath<'_>) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        match self.workspaces[index].mount.store.read(call, &self.place(index, rel), 0..MAX_CONFIG, &mut bytes) {
+            Ok(meta) if meta.kind == Kind::File && meta.len <= MAX_CONFIG => Some(bytes),
+            Err(e) if *e.kind() == crate::error::ErrorKind::NotFound => Some(Vec::new()),
+            _ => None,
+        }
+    }
+}
+
+/// Keys whose values are not the same in both, with the values they have now.
+fn changed<'a>(
+    old: &'a Settings,
+    new: &'a Settings,
+) -> impl Iterator<Item = (&'a (String, String), &'a [String])> + 'a {
+    let differs = |(key, values): &(&(String, String), &Vec<String>)| old.get(*key) != Some(*values);
+    let gone = old.keys().filter(|key| !new.contains_key(*key)).map(|key| (key, [].as_slice()));
+    new.iter().filter(differs).map(|(key, values)| (key, values.as_slice())).chain(gone)
+}
+
+fn is_harmless((section, key): &(String, String), values: &[String]) -> bool {
+    let named = section.split_once(' ').map_or_else(|| section.clone(), |(kind, _)| format!("{kind} *"));
+    let known = HARMLESS.iter().any(|(known, keys)| *known == named && keys.contains(&key.as_str()));
+    // "helper::address" starts a program called git-remote-helper.
+    let leads_on = matches!(key.as_str(), "url" | "pushurl" | "remote" | "pushremote");
+    known && !(leads_on && values.iter().any(|value| value.contains("::") || value.starts_with('-')))
+}
+
+/// Reads a config as git writes it; nothing where it holds anything else.
+fn read(config: &[u8]) -> Option<Settings> {
+    let text = std::str::from_utf8(config).ok()?;
+    if text.len() as u64 > MAX_CONFIG || text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
+        return None;
+    }
+    let mut settings = Settings::new();
+    let mut section = None;
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';'])) {
+        if let Some(header) = line.strip_prefix('[') {
+            section = Some(read_header(header)?);
+            continue;
+        }
+        // A line that goes on, or a value with marks in it, is read differently by git.
+        if line.contains(['\\', '"', ';', '#']) {
+            return None;
+        }
+        let (key, value) = line.split_once('=').map_or((line, "true"), |(key, value)| (key.trim(), value.trim()));
+        if key.is_empty() || !key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-') {
+            return None;
+        }
+        let name = (section.clone()?, key.to_ascii_lowercase());
+        settings.entry(name).or_default().push(value.to_owned());
+    }
+    Some(settings)
+}
+
+/// `section]` or `section "name"]`, with nothing after it.
+fn read_header(header: &str) -> Option<String> {
+    let header = header.strip_suffix(']')?;
+    let (kind, name) = match header.split_once(' ') {
+        None => (header, None),
+        Some((kind, name)) => (kind, Some(name.strip_prefix('"')?.strip_suffix('"')?)),
+    };
+    let is_plain = !kind.is_empty() && kind.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
+    let is_name = name.is_none_or(|name| !name.is_empty() && !name.contains(['"', '\\', ']', '[']));
+    let kind = kind.to_ascii_lowercase();
+    (is_plain && is_name).then(|| name.map_or_else(|| kind.clone(), |name| format!("{kind} {name}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLONED: &str = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = false\n\tlogallrefupdates = true\n\
+        [remote \"origin\"]\n\turl = /project/workspace/a\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n\
+        [branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n";
+
+    fn harmless(old: &str, new: &str) -> bool {
+        let (Some(old), Some(new)) = (read(old.as_bytes()), read(new.as_bytes())) else { return false };
+        changed(&old, &new).all(|(key, values)| is_harmless(key, values))
+    }
+
+    #[test]
+    fn what_git_writes_by_itself_is_harmless() {
+        assert!(harmless("", CLONED));
+        assert!(harmless(CLONED, ""));
+        assert!(harmless(CLONED, &format!("{CLONED}[user]\n\tname = A B\n\temail = a@b.example\n")));
+    }
+
+    #[test]
+    fn a_key_that_can_execute_is_not_and_neither_is_one_that_nobody_knows() {
+        for more in [
+            "[core]\n\tfsmonitor = evil\n",
+            "[core]\n\thooksPath = /project/workspace/h\n",
+            "[core]\n\tsshCommand = evil\n",
+            "[CORE]\n\tPager = evil\n",
+            "[alias]\n\tst = !evil\n",
+            "[filter \"x\"]\n\tclean = evil\n",
+            "[include]\n\tpath = other\n",
+            "[includeIf \"gitdir:/\"]\n\tpath = other\n",
+            "[credential]\n\thelper = evil\n",
+            "[submodule \"x\"]\n\tupdate = !evil\n",
+            "[remote \"x\"]\n\turl = ext::evil\n",
+            "[remote \"x\"]\n\tuploadpack = evil\n",
+            "[remote \"x\"]\n\tvcs = evil\n",
+            "[branch \"x\"]\n\tremote = ext::evil\n",
+            "[diff]\n\texternal = evil\n",
+            "[extensions]\n\tworktreeConfig = true\n",
+            "[core \"x\"]\n\tbare = true\n",
+            "[made.up]\n\tkey = 1\n",
+        ] {
+            assert!(!harmless(CLONED, &format!("{CLONED}{more}")), "{more}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_can_execute_may_neither_change_nor_go() {
+        let old = format!("{CLONED}[core]\n\tfsmonitor = mine\n");
+        assert!(harmless(&old, &format!("{old}[user]\n\tname = x\n")));
+        assert!(!harmless(&old, CLONED));
+        assert!(!harmless(&old, &old.replace("mine", "evil")));
+    }
+
+    #[test]
+    fn other_ways_of_writing_are_not_taken() {
+        for config in [
+            "[user]\n\tname = a\\\n[alias]\n",
+            "[user] name = x\n",
+            "[user\n]\nname = x\n",
+            "[remote \"a\\\"]\n[alias] x = !evil\n\"]\n\turl = x\n",
+            "name = before any section\n",
+            "[user]\n\tname = \"a\n",
+            "[user]\r\n\tname = a\r\n",
+            "[user]\n\tname = a\0b\n",
+        ] {
+            assert_eq!(read(config.as_bytes()), None, "{config:?}");
+        }
+    }
+}
