@@ -1,15 +1,17 @@
 //! The one suite, against each Store of this crate.
 
+use std::any::Any;
 use std::os::unix::fs::PermissionsExt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
 
 use paddock_core::{Cancel, Quota, Store};
+use paddock_db::postgres_testing::Database;
 use paddock_db::{Durability, Sqlite};
 use paddock_stores::conformance::{Capabilities, Fixture, Fresh};
 use paddock_stores::quota::{MemoryUsage, UsageCounter, reconcile};
 use paddock_stores::virtual_store::base::{BaseStore, Namespace};
-use paddock_stores::virtual_store::{MemoryBase, SqliteBase, VirtualStore};
+use paddock_stores::virtual_store::{MemoryBase, PostgresBase, SqliteBase, VirtualStore};
 use paddock_stores::{KeptPlace, MemoryStore, PhysicalStore, conformance_tests};
 use tempfile::TempDir;
 
@@ -123,11 +125,53 @@ const AMPLE: Quota = Quota { bytes: Some(1 << 40), files: Some(1 << 30) };
 
 conformance_tests!(physical_with_history_and_quota, on_disk_with_history_and_quota);
 
+/// Where a Virtual Store has its rows: an empty namespace of a database.
+struct Ground {
+    base: Arc<dyn BaseStore>,
+    namespace: Namespace,
+    /// What the database lives in.
+    kept: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+fn in_memory_of_its_own() -> Ground {
+    Ground { base: Arc::new(MemoryBase::new()), namespace: Namespace::new(["w"]), kept: None }
+}
+
+fn on_sqlite() -> Ground {
+    let dir = TempDir::new().unwrap();
+    let open = |name, schema| Sqlite::new(dir.path().join(name), vec![schema], Durability::Process);
+    let base = SqliteBase::new(open("state.db", SqliteBase::STATE), open("content.db", SqliteBase::CONTENT));
+    Ground { base: Arc::new(base), namespace: Namespace::new(["w"]), kept: Some(Arc::new(dir)) }
+}
+
+/// A database of a server, and the one handle that a process has.
+struct OnServer {
+    base: PostgresBase,
+    namespaces: AtomicUsize,
+    _database: Database,
+}
+
+/// A namespace of its own, in a database that all of this process share while anybody uses it.
+fn on_postgres() -> Ground {
+    static SHARED: Mutex<Weak<OnServer>> = Mutex::new(Weak::new());
+    let mut shared = SHARED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let server = shared.upgrade().unwrap_or_else(|| {
+        let database = Database::fresh();
+        let base = PostgresBase::new(database.open(&[PostgresBase::SCHEMA]));
+        Arc::new(OnServer { base, namespaces: AtomicUsize::new(0), _database: database })
+    });
+    *shared = Arc::downgrade(&server);
+    let number = server.namespaces.fetch_add(1, Ordering::Relaxed);
+    let namespace = Namespace::new(["w".to_owned(), number.to_string()]);
+    Ground { base: Arc::new(server.base.clone()), namespace, kept: Some(server) }
+}
+
 /// A Virtual Store on any database, perhaps over the View of another Store.
 struct Rows {
     store: Arc<VirtualStore>,
     /// Lives as long as the Store.
     _below: Option<Box<dyn Fresh>>,
+    _kept: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 impl Fresh for Rows {
@@ -146,70 +190,70 @@ impl Fresh for Rows {
 
 const ALL: Capabilities = Capabilities { links: true, modes: true, atomic_sets: true };
 
-fn rows(base: impl Fn() -> Arc<dyn BaseStore> + 'static) -> Fixture {
+fn rows(ground: fn() -> Ground) -> Fixture {
     Fixture::new(ALL, move || {
-        let store = Arc::new(VirtualStore::new(base(), Namespace::new(["w"])));
-        Box::new(Rows { store, _below: None })
+        let Ground { base, namespace, kept } = ground();
+        Box::new(Rows { store: Arc::new(VirtualStore::new(base, namespace)), _below: None, _kept: kept })
     })
+}
+
+fn over(ground: fn() -> Ground, below: fn() -> Fixture) -> Fixture {
+    Fixture::new(ALL, move || {
+        let (below, Ground { base, namespace, kept }) = (below().fresh(), ground());
+        let store = VirtualStore::new(base, namespace).over(planting::view(below.store()));
+        Box::new(Rows { store: Arc::new(store), _below: Some(below), _kept: kept })
+    })
+}
+
+/// A Virtual Store or an Overlay, as a function of its own, and the suite on it.
+macro_rules! virtual_suites {
+    ($($name:ident: $fixture:expr;)*) => {
+        $(
+            mod $name {
+                use super::*;
+                fn fixture() -> Fixture {
+                    $fixture
+                }
+                conformance_tests!(suite, fixture);
+            }
+        )*
+    };
 }
 
 fn virtual_in_memory() -> Fixture {
-    rows(|| Arc::new(MemoryBase::new()))
-}
-
-conformance_tests!(virtual_memory, virtual_in_memory);
-
-fn virtual_with_history_and_quota() -> Fixture {
-    virtual_in_memory().keeping().within(AMPLE)
-}
-
-conformance_tests!(virtual_memory_with_history_and_quota, virtual_with_history_and_quota);
-
-fn over(base: impl Fn() -> Arc<dyn BaseStore> + 'static, below: fn() -> Box<dyn Fresh>) -> Fixture {
-    Fixture::new(ALL, move || {
-        let below = below();
-        let lower = planting::view(below.store());
-        let store = Arc::new(VirtualStore::new(base(), Namespace::new(["w"])).over(lower));
-        Box::new(Rows { store, _below: Some(below) })
-    })
-}
-
-fn overlay_on_disk() -> Fixture {
-    over(|| Arc::new(MemoryBase::new()), || on_disk().fresh())
-}
-
-fn overlay_on_memory() -> Fixture {
-    over(|| Arc::new(MemoryBase::new()), || virtual_in_memory().fresh())
-}
-
-conformance_tests!(overlay_memory_physical, overlay_on_disk);
-conformance_tests!(overlay_memory_memory, overlay_on_memory);
-
-/// A SQLite database in a directory that goes with the process.
-fn sqlite_base() -> Arc<dyn BaseStore> {
-    static PLACES: std::sync::Mutex<Vec<TempDir>> = std::sync::Mutex::new(Vec::new());
-    let dir = TempDir::new().unwrap();
-    let open = |name, schema| Sqlite::new(dir.path().join(name), vec![schema], Durability::Process);
-    let base = SqliteBase::new(open("state.db", SqliteBase::STATE), open("content.db", SqliteBase::CONTENT));
-    PLACES.lock().unwrap().push(dir);
-    Arc::new(base)
+    rows(in_memory_of_its_own)
 }
 
 fn virtual_on_sqlite() -> Fixture {
-    rows(sqlite_base)
+    rows(on_sqlite)
 }
 
-fn overlay_of_sqlite_on_disk() -> Fixture {
-    over(sqlite_base, || on_disk().fresh())
+fn virtual_on_postgres() -> Fixture {
+    rows(on_postgres)
 }
 
-fn overlay_of_sqlite_on_sqlite() -> Fixture {
-    over(sqlite_base, || virtual_on_sqlite().fresh())
+virtual_suites! {
+    virtual_memory: virtual_in_memory();
+    virtual_sqlite: virtual_on_sqlite();
+    virtual_postgres: virtual_on_postgres();
+    virtual_memory_with_history_and_quota: virtual_in_memory().keeping().within(AMPLE);
+    virtual_sqlite_with_history_and_quota: virtual_on_sqlite().keeping().within(AMPLE);
+    virtual_postgres_with_history_and_quota: virtual_on_postgres().keeping().within(AMPLE);
+    overlay_memory_physical: over(in_memory_of_its_own, on_disk);
+    overlay_memory_memory: over(in_memory_of_its_own, virtual_in_memory);
+    overlay_memory_sqlite: over(in_memory_of_its_own, virtual_on_sqlite);
+    overlay_memory_postgres: over(in_memory_of_its_own, virtual_on_postgres);
+    overlay_sqlite_physical: over(on_sqlite, on_disk);
+    overlay_sqlite_memory: over(on_sqlite, virtual_in_memory);
+    overlay_sqlite_sqlite: over(on_sqlite, virtual_on_sqlite);
+    overlay_sqlite_postgres: over(on_sqlite, virtual_on_postgres);
+    overlay_postgres_physical: over(on_postgres, on_disk);
+    overlay_postgres_memory: over(on_postgres, virtual_in_memory);
+    overlay_postgres_sqlite: over(on_postgres, virtual_on_sqlite);
+    overlay_postgres_postgres: over(on_postgres, virtual_on_postgres);
+    overlay_sqlite_sqlite_with_history_and_quota: over(on_sqlite, virtual_on_sqlite).keeping().within(AMPLE);
+    overlay_postgres_postgres_with_history_and_quota: over(on_postgres, virtual_on_postgres).keeping().within(AMPLE);
 }
-
-conformance_tests!(virtual_sqlite, virtual_on_sqlite);
-conformance_tests!(overlay_sqlite_physical, overlay_of_sqlite_on_disk);
-conformance_tests!(overlay_sqlite_sqlite, overlay_of_sqlite_on_sqlite);
 
 /// A version that counted would tell how often others have changed something, also in a write-only Workspace.
 #[test]
