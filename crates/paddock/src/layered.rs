@@ -51,6 +51,18 @@ impl Layered {
         Layers::of(&self.file, &self.host, &self.ports).map_err(told)
     }
 
+    /// Opens a fork or an overlay, with those of its applies left out that were undone since: what they carried is not
+    /// below any more.
+    pub(crate) fn open(&self, layers: &Layers<'_>, name: &LayerName) -> Result<Layer, LayerError> {
+        let layer = layers.open(name)?;
+        let mut undone = layer.store.applies(&self.call(&layer.policy.agent))?;
+        undone.retain(|call| {
+            let known = self.installation.history().and_then(|history| history.find_call(&call.to_string()).ok());
+            known.is_some_and(|row| row.undone_by.is_some())
+        });
+        Ok(Layer { store: layer.store.without(undone), ..layer })
+    }
+
     /// A call of the person's, on behalf of an agent.
     pub(crate) fn call<'c>(&'c self, agent: &'c AgentName) -> Call<'c> {
         Call { id: CallId::next(), agent, cancel: &self.cancel, deadline: Instant::now() + LONGEST }

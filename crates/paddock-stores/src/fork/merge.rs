@@ -27,6 +27,8 @@ pub struct Merge {
     /// What the Overlay holds at names that the Workspace below keeps out of sight: it stays where it is.
     pub left_out: Vec<RelPathBuf>,
     rows: Vec<OwnRow>,
+    /// The paths that the changes are about, relative to the Workspace.
+    changed: Vec<RelPathBuf>,
 }
 
 impl Merge {
@@ -35,11 +37,12 @@ impl Merge {
         if self.conflicts.is_empty() { Ok(&self.alterations) } else { Err(&self.conflicts) }
     }
 
-    /// The changes were made: what the Overlay held at the time of the merge is what later changes of it are compared
+    /// This call made the changes: what the Overlay held at the time of the merge is what later changes of it are compared
     /// with. Without this a second apply would take its own first one for somebody else's. Answers no, and changes
-    /// nothing, when the Overlay has changed since: then the next merge is as careful as this one was.
+    /// nothing, when the Overlay has changed since: then the next merge is as careful as this one was. When the call is
+    /// undone later, [`VirtualStore::without`] makes it as if it had not been applied.
     pub fn applied(&self, call: &Call<'_>, upper: &VirtualStore) -> Result<bool> {
-        upper.acknowledge(call, &self.rows)
+        upper.acknowledge(call, &self.rows, &self.changed)
     }
 }
 
@@ -144,7 +147,8 @@ pub fn merge(call: &Call<'_>, upper: &VirtualStore, below: &View, prefix: &Logic
         }
         made.deletions.reverse();
         made.deletions.append(&mut made.rest);
-        Ok(Merge { alterations: made.deletions, conflicts, left_out: compared.left_out, rows })
+        let changed = compared.findings.iter().map(|finding| finding.path.clone()).collect();
+        Ok(Merge { alterations: made.deletions, conflicts, left_out: compared.left_out, rows, changed })
     })
 }
 

@@ -4,12 +4,13 @@
 //! - [`base`]: what the database has to do, as a trait; `memory_base` and its siblings do it;
 //! - `content`: contents whole and in chunks;
 //! - `layers`: what a path means, with a layer below or without;
-//! - `overlay`: what an Overlay itself holds, and what it stood on;
+//! - `overlay`: what an Overlay itself holds, and what it stood on; `applied`: and before it was applied;
 //! - `change`: making the changes of a set, in one transaction; `remembered`: what it has looked at;
 //! - `walk`: going through the tree, and searching it.
 //!
 //! Nothing here decides policy, and nothing is cached: several processes may change one namespace at a time.
 
+mod applied;
 pub mod base;
 mod change;
 mod content;
@@ -23,12 +24,13 @@ mod rows_sql_sweep;
 mod sqlite_base;
 mod walk;
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use paddock_core::{
-    Applied, Call, ChangeSet, EntrySink, ErrorKind, Hit, Kept, LastName, Meta, Place, Query, RelPath, RelPathBuf,
-    Result, Sink, Store, Territory, Usage, Versioned, View, Walk,
+    Applied, Call, CallId, ChangeSet, EntrySink, ErrorKind, Hit, Kept, LastName, Meta, Place, Query, RelPath,
+    RelPathBuf, Result, Sink, Store, Territory, Usage, Versioned, View, Walk,
 };
 
 use base::{BaseStore, Commit, Moment, Namespace, RowKind};
@@ -50,6 +52,8 @@ pub struct VirtualStore {
     lower: Option<View>,
     /// The layer below never changes, so nothing of it has to be remembered.
     lower_is_frozen: bool,
+    /// Applies of this Overlay that were undone.
+    undone: HashSet<CallId>,
     salt: u64,
 }
 
@@ -71,6 +75,7 @@ impl VirtualStore {
             moment: Moment::Now,
             lower: None,
             lower_is_frozen: false,
+            undone: HashSet::new(),
             salt: u64::from_le_bytes(salt),
         }
     }

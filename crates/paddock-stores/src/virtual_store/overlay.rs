@@ -10,6 +10,7 @@ use std::ops::Range;
 use paddock_core::{Call, ErrorKind, Kind, LastName, Meta, RelPath, RelPathBuf, Result, Version, View, tree_order};
 
 use super::VirtualStore;
+use super::applied;
 use super::base::{Content, NewRow, Row, RowKind, Rows, RowsMut};
 use super::change::NOTES;
 use super::content;
@@ -104,6 +105,8 @@ impl<'v> Thing<'v> {
 pub(crate) struct Overlaid<'a> {
     layers: &'a Layers<'a>,
     frozen: bool,
+    /// The applies that are remembered, where some were undone.
+    applies: Vec<applied::Remembered>,
 }
 
 impl<'a> Overlaid<'a> {
@@ -160,7 +163,7 @@ impl<'a> Overlaid<'a> {
     }
 
     fn note(&self, path: RelPath<'_>) -> Result<Option<Row>> {
-        self.layers.rows.get(&join(NOTES, path.as_str()))
+        applied::note(self.layers.rows, &self.applies, path)
     }
 
     /// Appends the bytes of a range of a file.
@@ -203,7 +206,11 @@ impl<'a> Overlaid<'a> {
 impl VirtualStore {
     /// Looks at an Overlay at one moment.
     pub(crate) fn overlaid<T>(&self, call: &Call<'_>, mut look: impl FnMut(&Overlaid<'_>) -> Result<T>) -> Result<T> {
-        self.at(call, |layers| look(&Overlaid { layers, frozen: self.lower_is_frozen }))
+        self.at(call, |layers| {
+            let remembered = !self.undone.is_empty();
+            let applies = if remembered { applied::applies(layers.rows, &self.undone)? } else { Vec::new() };
+            look(&Overlaid { layers, frozen: self.lower_is_frozen, applies })
+        })
     }
 
     /// Every path that has a row of its own, in tree order: over a View, just what differs from it.
@@ -226,9 +233,9 @@ impl VirtualStore {
         })
     }
 
-    /// These rows were applied below: from now on they are the common ancestor. Answers no, and changes nothing, when
-    /// the Overlay holds something else by now.
-    pub(crate) fn acknowledge(&self, call: &Call<'_>, applied: &[OwnRow]) -> Result<bool> {
+    /// These rows were applied below by this call, and changed these paths: from now on they are the common ancestor.
+    /// Answers no, and changes nothing, when the Overlay holds something else by now.
+    pub(crate) fn acknowledge(&self, call: &Call<'_>, applied: &[OwnRow], changed: &[RelPathBuf]) -> Result<bool> {
         let mut same = false;
         self.base.write(call, &self.namespace, &mut |rows| {
             same = own_rows(call, &*rows, "")? == applied;
@@ -236,6 +243,7 @@ impl VirtualStore {
                 return Ok(());
             }
             rows.advance()?;
+            applied::remember(rows, &self.undone, call.id, changed)?;
             remove_notes(rows, NOTES)?;
             for OwnRow { key, row } in applied {
                 let content = row.body.map_or(Content::None, Content::Shared);

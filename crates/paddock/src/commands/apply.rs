@@ -26,7 +26,7 @@ pub(crate) fn run(global: &Global, options: &Apply, printer: &Printer) -> anyhow
     let agent = global.agent();
     let layers = layered.layers()?;
     let name = layers.find(&options.layer, &agent).map_err(layered::told)?;
-    let layer = layers.open(&name).map_err(layered::told)?;
+    let layer = layered.open(&layers, &name).map_err(layered::told)?;
     let audit = layered.installation.audit();
     let person = Person::on(&layer.policy, &*audit);
     let call = person.call();

@@ -15,7 +15,7 @@ pub(crate) fn run(global: &Global, options: &Diff, printer: &Printer) -> anyhow:
     let agent = global.agent();
     let layers = layered.layers()?;
     let name = layers.find(&options.layer, &agent).map_err(layered::told)?;
-    let layer = layers.open(&name).map_err(layered::told)?;
+    let layer = layered.open(&layers, &name).map_err(layered::told)?;
     let differences = layered::differences(&layered.call(&layer.policy.agent), &layer)?;
     match (options.json, options.stat) {
         (true, false) => printer.json(&json!({

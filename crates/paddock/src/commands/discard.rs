@@ -54,7 +54,7 @@ fn owner(name: &LayerName) -> anyhow::Result<AgentName> {
 /// What would be lost, in words; nothing where everything is applied.
 fn lost(layered: &Layered, layers: &Layers<'_>, name: &LayerName, agent: &AgentName) -> anyhow::Result<Option<String>> {
     let called = layered::called(name);
-    let layer = match layers.open(name) {
+    let layer = match layered.open(layers, name) {
         Ok(layer) => layer,
         Err(LayerError::SourceGone { .. }) => {
             let held = layers.held(&layered.call(agent), name).map_err(layered::told)?;

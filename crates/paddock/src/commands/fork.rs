@@ -102,7 +102,7 @@ fn for_whom(fork: &ForkRecord) -> String {
 }
 
 fn standing(layered: &Layered, call: &Call<'_>, fork: &ForkRecord) -> anyhow::Result<Standing> {
-    let layer = match layered.layers()?.open(&LayerName::Fork(fork.clone())) {
+    let layer = match layered.open(&layered.layers()?, &LayerName::Fork(fork.clone())) {
         Ok(layer) => layer,
         Err(LayerError::SourceGone { .. }) => return Ok(Standing::Gone),
         Err(error) => return Err(layered::told(error)),

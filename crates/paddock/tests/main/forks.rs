@@ -162,6 +162,35 @@ fn one_call_takes_back_what_was_applied() {
     assert_eq!(listed, "old.md\n");
 }
 
+/// On the host's disk, where the fork has noted what was below, and where it stands on a moment.
+#[test]
+fn what_was_applied_and_undone_is_not_lost_from_sight() {
+    for (source, file) in [("/w", "/forks/x/a.txt"), ("/notes", "/forks/x/a.md")] {
+        let world = world();
+        write(&world, "/notes/a.md", "one\ntwo\nthree\n");
+        write(&world, "/notes/old.md", "old\n");
+        world.write("w/old.md", "old\n");
+        assert_eq!(world.paddock(&["fork", source, "x"]).code, 0);
+        write(&world, file, "ONE\ntwo\nthree\n");
+        write(&world, "/forks/x/new.md", "new\n");
+        let gone = tool(&world, "main", "delete_file", &json!({"path": "/forks/x/old.md"}));
+        assert_eq!(gone.code, 0, "{gone}");
+        let before = world.paddock(&["diff", "x"]).stdout;
+        assert_eq!(world.paddock(&["apply", "x"]).code, 0);
+        assert_eq!(world.paddock(&["diff", "x"]).stdout, "", "{source}");
+        assert_eq!(world.paddock(&["undo"]).code, 0);
+        assert_eq!(world.paddock(&["diff", "x"]).stdout, before, "{source}");
+        let asked = world.paddock(&["discard", "x"]);
+        assert_eq!(asked.code, 2, "{asked}");
+        assert!(asked.stderr.contains("holds what was not applied"), "{asked}");
+        // It can be applied again, and then it is.
+        let again = world.paddock(&["apply", "x"]);
+        assert_eq!(again.code, 0, "{again}");
+        assert_eq!(world.paddock(&["diff", "x"]).stdout, "", "{source}");
+        assert_eq!(world.paddock(&["discard", "x"]).code, 0, "{source}");
+    }
+}
+
 #[test]
 fn a_fork_of_a_virtual_workspace_stands_on_the_moment_it_was_made() {
     let world = world();

@@ -1,0 +1,117 @@
+//! What an Overlay's notes were before each apply, for when that apply is undone below.
+//!
+//! An apply makes the Overlay's own rows the common ancestor. Once it is undone below, that ancestor is wrong: the
+//! Overlay's work would pass for something that everybody has, and be discarded without a question. So the ancestor
+//! before it is remembered for each path that an apply changed, under the id of its call. Whether a call was undone is
+//! the ledger's knowledge, and is told ([`VirtualStore::without`]); nothing here guesses it from contents.
+
+use std::collections::HashSet;
+
+use paddock_core::{Call, CallId, RelPath, RelPathBuf, Result};
+
+use super::VirtualStore;
+use super::base::{Content, NewRow, Row, RowKind, Rows, RowsMut};
+use super::change::NOTES;
+use super::memory_base::join;
+use super::overlay::remove_notes;
+
+/// Where it is remembered. No path can lead there, as with notes.
+const APPLIED: &str = "\u{1}applied";
+/// How many applies are remembered, the newest ones.
+const REMEMBERED: usize = 16;
+/// Marks a row that only leads to others.
+const WAY: u32 = 0;
+/// Marks a path that had no note.
+const WITHOUT_NOTE: u32 = 1;
+
+/// One apply that is remembered.
+#[derive(Debug)]
+pub(super) struct Remembered {
+    id: CallId,
+    undone: bool,
+}
+
+impl Remembered {
+    fn key(&self) -> String {
+        join(APPLIED, &self.id.to_string())
+    }
+}
+
+/// The applies that are remembered, newest first.
+pub(super) fn applies(rows: &dyn Rows, undone: &HashSet<CallId>) -> Result<Vec<Remembered>> {
+    let found = rows.children(APPLIED, None, usize::MAX)?;
+    let ids = found.iter().rev().filter_map(|(name, _)| CallId::parse(name));
+    Ok(ids.map(|id| Remembered { id, undone: undone.contains(&id) }).collect())
+}
+
+/// The note about a path, as it is without the applies that were undone.
+pub(super) fn note(rows: &dyn Rows, applies: &[Remembered], path: RelPath<'_>) -> Result<Option<Row>> {
+    let mut note = rows.get(&join(NOTES, path.as_str()))?;
+    for apply in applies {
+        match rows.get(&join(&apply.key(), path.as_str()))? {
+            Some(row) if is_marked(&row, WAY) => {}
+            // What came before is below this one.
+            Some(_) if !apply.undone => break,
+            Some(row) => note = (!is_marked(&row, WITHOUT_NOTE)).then_some(row),
+            None => {}
+        }
+    }
+    Ok(note)
+}
+
+/// Remembers the notes about what an apply changed. What was undone before it is part of them from now on.
+pub(super) fn remember(
+    rows: &mut dyn RowsMut,
+    undone: &HashSet<CallId>,
+    by: CallId,
+    changed: &[RelPathBuf],
+) -> Result<()> {
+    let known = applies(&*rows, undone)?;
+    let this = Remembered { id: by, undone: false };
+    put(rows, &this.key(), &marker(WAY))?;
+    for path in changed {
+        for above in path.as_rel().ancestors().skip(1).filter(|above| !above.is_here()) {
+            let key = join(&this.key(), above.as_str());
+            if rows.get(&key)?.is_some() {
+                break;
+            }
+            put(rows, &key, &marker(WAY))?;
+        }
+        let before = note(&*rows, &known, path.as_rel())?.unwrap_or_else(|| marker(WITHOUT_NOTE));
+        put(rows, &join(&this.key(), path.as_str()), &before)?;
+    }
+    let (undone, standing): (Vec<_>, Vec<_>) = known.iter().partition(|apply| apply.undone);
+    for stale in undone.into_iter().chain(standing.into_iter().skip(REMEMBERED - 1)) {
+        remove_notes(rows, &stale.key())?;
+    }
+    Ok(())
+}
+
+fn marker(mode: u32) -> Row {
+    Row { kind: RowKind::Link, len: 0, mode, modified: 0, version: 0, body: None }
+}
+
+/// A link of an agent's always has a content, if only an empty one.
+fn is_marked(row: &Row, mode: u32) -> bool {
+    row.kind == RowKind::Link && row.body.is_none() && row.mode == mode
+}
+
+fn put(rows: &mut dyn RowsMut, key: &str, row: &Row) -> Result<()> {
+    let Row { kind, len, mode, modified, version, body } = *row;
+    let content = body.map_or(Content::None, Content::Shared);
+    rows.put(key, &NewRow { kind, len, mode, modified, content, version: Some(version) }, false).map(|_| ())
+}
+
+impl VirtualStore {
+    /// The calls that applied this Overlay, as far as they are remembered.
+    pub fn applies(&self, call: &Call<'_>) -> Result<Vec<CallId>> {
+        self.at(call, |layers| Ok(applies(layers.rows, &HashSet::new())?.iter().map(|apply| apply.id).collect()))
+    }
+
+    /// The same Overlay, with these applies of it undone: what they had changed below counts as not applied.
+    #[must_use]
+    pub fn without(mut self, undone: impl IntoIterator<Item = CallId>) -> Self {
+        self.undone = undone.into_iter().collect();
+        self
+    }
+}
