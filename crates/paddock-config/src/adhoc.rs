@@ -122,7 +122,7 @@ pub fn adhoc(dirs: &[AdhocDir], host: &Host, ports: &Ports) -> Result<AgentPolic
     let workspaces = workspaces.into_iter().map(|(workspace, _)| workspace).collect();
     let vfs = Vfs::new(workspaces, Arc::clone(&ports.gate), Arc::clone(&ports.journal))
         .map_err(|error| AdhocError::Contradiction(Box::new(error)))?;
-    Ok(AgentPolicy { agent: AgentName::main(), base, vfs })
+    Ok(AgentPolicy::new(AgentName::main(), base, vfs))
 }
 
 fn workspace(dir: &AdhocDir, host: &Host, ports: &Ports) -> Result<Workspace, AdhocError> {

@@ -72,7 +72,7 @@ pub fn build(file: &ConfigFile, agent: &AgentName, host: &Host, ports: &Ports) -
     let vfs = Vfs::new(workspaces, Arc::clone(&ports.gate), Arc::clone(&ports.journal))
         .map_err(|error| failed(vec![contradiction(spec, &error)]))?;
     let base = spec.base.map_or_else(LogicalPath::top, |base| base.0.clone());
-    Ok(AgentPolicy { agent: agent.clone(), base, vfs })
+    Ok(AgentPolicy::new(agent.clone(), base, vfs))
 }
 
 /// The Workspaces of an agent as the file has them, without forks.
@@ -101,7 +101,7 @@ pub fn check(file: &ConfigFile, host: &Host) -> Result<(), ConfigError> {
 pub(crate) fn nothing(agent: &AgentName, ports: &Ports) -> AgentPolicy {
     let vfs = Vfs::new(Vec::new(), Arc::clone(&ports.gate), Arc::clone(&ports.journal));
     let vfs = vfs.unwrap_or_else(|error| unreachable!("no Workspaces cannot contradict each other: {error}"));
-    AgentPolicy { agent: agent.clone(), base: LogicalPath::top(), vfs }
+    AgentPolicy::new(agent.clone(), LogicalPath::top(), vfs)
 }
 
 /// What Workspaces are built from.

@@ -16,6 +16,7 @@ mod alter;
 mod browse;
 mod call;
 mod change;
+mod command;
 mod decision;
 mod edit;
 mod error;
@@ -45,6 +46,10 @@ pub use call::{AgentName, BadAgentName, Call, CallId, Cancel};
 pub use change::{
     Act, Applied, AppliedChange, Before, Change, ChangeSet, Expect, Kept, Looks, PLAIN_MODE, Quota, Usage,
 };
+pub use command::{
+    CommandLimits, CommandLine, CommandRunner, CommandSettings, CommandSpec, Commands, NotRun, Output, Proposed, Ran,
+    Stage,
+};
 pub use decision::{Decision, Denial, DenyRule, Rule, list_some};
 pub use edit::{EditError, MAX_EDITED, Replacement, edit};
 pub use error::{ErrorKind, Result, StoreError};
@@ -56,8 +61,7 @@ pub use place::Place;
 pub use plan::{Browse, Effect, EffectKind, Entries, Found, Hits, Operation, Outcome, Plan, Search};
 pub use policy::AgentPolicy;
 pub use ports::{
-    Audit, CallRecord, CommandRunner, CommandSpec, Gate, Journal, NoAudit, NoJournal, Output, Part, PartDone, Passed,
-    Permit, Ran, Request, Risk, Token,
+    Audit, CallRecord, Gate, Journal, NoAudit, NoJournal, Part, PartDone, Passed, Permit, Request, Risk, Token,
 };
 pub use scope::{AccessScope, OpKind, UnknownScope};
 pub use staged::Staged;

@@ -45,7 +45,7 @@ fn policy() -> AgentPolicy {
     let workspaces =
         vec![workspace("/project", AccessScope::ReadOnly), workspace("/project/workspace", AccessScope::ReadWrite)];
     let vfs = Vfs::new(workspaces, Arc::new(RecordingGate::new()), Arc::new(NoJournal)).unwrap();
-    AgentPolicy { agent: AgentName::main(), base: path("/project"), vfs }
+    AgentPolicy::new(AgentName::main(), path("/project"), vfs)
 }
 
 /// What this program sends to its model.

@@ -18,7 +18,7 @@
 //! let prefix = LogicalPath::parse("/notes", &LogicalPath::top())?;
 //! let notes = Workspace::new(prefix.clone(), AccessScope::ReadWrite, Mount::new(Arc::new(MemoryStore::new()), None));
 //! let vfs = Vfs::new(vec![notes], Arc::new(RecordingGate::new()), Arc::new(NoJournal))?;
-//! let toolbox = Toolbox::fixed(AgentPolicy { agent: AgentName::main(), base: prefix, vfs });
+//! let toolbox = Toolbox::fixed(AgentPolicy::new(AgentName::main(), prefix, vfs));
 //!
 //! let write = json!({"path": "a.md", "content": "hello"}).as_object().cloned().unwrap_or_default();
 //! let answer = toolbox.call("write_file", write, &Control::for_at_most(Duration::from_secs(10)));

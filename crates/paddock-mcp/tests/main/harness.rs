@@ -60,7 +60,7 @@ pub(crate) fn policy(scope: AccessScope, store: Arc<dyn Store>) -> AgentPolicy {
     let prefix = LogicalPath::parse("/w", &LogicalPath::top()).unwrap();
     let workspace = Workspace::new(prefix.clone(), scope, Mount::new(store, None));
     let vfs = Vfs::new(vec![workspace], Arc::new(RecordingGate::new()), Arc::new(NoJournal)).unwrap();
-    AgentPolicy { agent: AgentName::main(), base: prefix, vfs }
+    AgentPolicy::new(AgentName::main(), prefix, vfs)
 }
 
 /// A Store in memory with `a.txt` in it.

@@ -27,7 +27,7 @@ impl Gate for Careful {
 fn what_the_gate_does_not_let_through_changes_nothing() {
     let store = Arc::new(Recording::new(holding(&[("f", b"x")])));
     let vfs = Vfs::new(vec![workspace("/w", RW, Arc::clone(&store) as _)], Arc::new(Careful), Arc::new(NoJournal));
-    let toolbox = Toolbox::fixed(AgentPolicy { agent: AgentName::main(), base: path("/"), vfs: vfs.unwrap() });
+    let toolbox = Toolbox::fixed(AgentPolicy::new(AgentName::main(), path("/"), vfs.unwrap()));
 
     let parked = call(&toolbox, "write_file", json!({"path": "/w/f", "content": "y"}));
     assert_eq!(parked.verdict, Verdict::Parked("write_file-7".to_owned()));

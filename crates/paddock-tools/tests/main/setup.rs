@@ -70,7 +70,7 @@ pub(crate) fn policy(workspaces: Vec<Workspace>, base: &str) -> AgentPolicy {
 }
 
 fn policy_with(workspaces: Vec<Workspace>, base: &str, gate: &Arc<RecordingGate>) -> AgentPolicy {
-    AgentPolicy { agent: AgentName::main(), base: path(base), vfs: vfs(workspaces, gate) }
+    AgentPolicy::new(AgentName::main(), path(base), vfs(workspaces, gate))
 }
 
 pub(crate) struct Agent {

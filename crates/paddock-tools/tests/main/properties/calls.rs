@@ -272,7 +272,7 @@ fn behind(store: &Arc<MemoryStore>) -> Toolbox {
 
 fn toolbox(workspaces: Vec<Workspace>) -> Toolbox {
     let vfs = Vfs::new(workspaces, Arc::new(RecordingGate::new()), Arc::new(NoJournal)).unwrap();
-    Toolbox::fixed(AgentPolicy { agent: AgentName::main(), base: LogicalPath::top(), vfs })
+    Toolbox::fixed(AgentPolicy::new(AgentName::main(), LogicalPath::top(), vfs))
 }
 
 fn workspace(prefix: &str, scope: AccessScope, store: Arc<dyn Store>) -> Workspace {

@@ -85,7 +85,7 @@ fn agent(scope: AccessScope) -> (Toolbox, Arc<RecordingGate>) {
         let prefix = LogicalPath::parse("/w", &LogicalPath::top()).unwrap();
         let workspace = Workspace::new(prefix.clone(), scope, Mount::new(Arc::clone(&store) as _, None));
         let vfs = Vfs::new(vec![workspace], Arc::clone(gate) as _, Arc::new(NoJournal)).unwrap();
-        Toolbox::fixed(AgentPolicy { agent: AgentName::main(), base: prefix, vfs })
+        Toolbox::fixed(AgentPolicy::new(AgentName::main(), prefix, vfs))
     };
     call(&toolbox(AccessScope::ReadWrite, &Arc::default()), "write_file", &json!({"path": "f", "content": "x"}));
     (toolbox(scope, &gate), gate)
