@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use paddock_core::{
@@ -14,8 +14,8 @@ use paddock_core::{
     Mount, NoJournal, Operation, Outcome, Passed, Permit, Plan, Refused, Request, Risk, Store, Vfs, Workspace,
 };
 use paddock_db::{Durability, Sqlite};
+use paddock_ledger::Ledger;
 use paddock_ledger::audit::{AuditKey, AuditLog};
-use paddock_ledger::history::History;
 use paddock_stores::virtual_store::base::{BaseStore, Namespace};
 use paddock_stores::virtual_store::{SqliteBase, VirtualStore};
 
@@ -85,21 +85,8 @@ impl Databases {
     /// The history and the audit in the same database, as an installation has them.
     pub(crate) fn ledger(&self) -> Result<Ledger> {
         let key = AuditKey::load_or_create(&self.key)?;
-        let audit = Arc::new(AuditLog::sqlite(self.state.clone(), self.durability, key, self.outside.clone()));
-        let told = Arc::clone(&audit);
-        let history = History::on_sqlite(self.state.clone()).with_intent(Arc::new(move |call, plan| {
-            let (op, path) = (plan.kind().to_string(), plan.path().as_str());
-            Ok(told.intent(call.id, call.agent, &op, path, None, SystemTime::now())?)
-        }));
-        Ok(Ledger { history: Arc::new(history), audit })
+        Ok(Ledger::sqlite(&self.state, self.durability, key, self.outside.clone()))
     }
-}
-
-/// What happened.
-#[derive(Clone)]
-pub(crate) struct Ledger {
-    history: Arc<History>,
-    pub(crate) audit: Arc<AuditLog>,
 }
 
 /// A Workspace behind the guard.

@@ -131,6 +131,7 @@ fn stalls(report: &mut Report, options: &Options, place: &Path) -> Result<()> {
     let write = || -> Result<Duration> {
         let start = Instant::now();
         audit.intent(CallId::next(), &agent, "write", "/w/other.txt", None, SystemTime::now())?;
+        audit.flush()?;
         Ok(start.elapsed())
     };
     write()?;

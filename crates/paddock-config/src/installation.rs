@@ -6,10 +6,11 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use paddock_core::{AgentName, Audit, Call, CallId, Cancel, Gate, Journal, NoAudit, NoJournal, Versioned as _};
 use paddock_db::{Durability, Postgres, Sqlite};
+use paddock_ledger::Ledger;
 use paddock_ledger::audit::{AuditKey, AuditLog};
 use paddock_ledger::history::{History, HistoryError, Retention};
 use paddock_state::{Forks, Origin, StateError, SystemRoot, WorkspaceHome};
@@ -119,22 +120,13 @@ fn ledger(
 ) -> Result<Ledger, InstallationError> {
     let key = AuditKey::load_or_create(&system.secrets_dir().join("audit.key"))?;
     let outside = home.audit_head();
-    let (audit, history) = if settings.state_url == "sqlite" {
-        let audit = AuditLog::sqlite(state.clone(), settings.durability, key, outside);
-        (audit, History::on_sqlite(state.clone()))
-    } else {
-        let schemas = vec![paddock_ledger::history::schema::POSTGRES, paddock_ledger::audit::POSTGRES_SCHEMA];
-        let shared = Postgres::new(&settings.state_url, schemas)?;
-        let ours = settings.id.clone().unwrap_or_else(|| home.id().to_string());
-        (AuditLog::postgres(shared.clone(), key, outside), History::on_postgres(shared, &ours))
-    };
-    let audit = Arc::new(audit);
-    let told = Arc::clone(&audit);
-    let history = history.with_intent(Arc::new(move |call, plan| {
-        let (op, path) = (plan.kind().to_string(), plan.path().as_str());
-        Ok(told.intent(call.id, call.agent, &op, path, None, SystemTime::now())?)
-    }));
-    Ok(Ledger { history: Arc::new(history), audit })
+    if settings.state_url == "sqlite" {
+        return Ok(Ledger::sqlite(state, settings.durability, key, outside));
+    }
+    let schemas = vec![paddock_ledger::history::schema::POSTGRES, paddock_ledger::audit::POSTGRES_SCHEMA];
+    let shared = Postgres::new(&settings.state_url, schemas)?;
+    let ours = settings.id.clone().unwrap_or_else(|| home.id().to_string());
+    Ok(Ledger::postgres(&shared, &ours, key, outside))
 }
 
 /// One database holds the rows of all: it promises the most that any of them was promised.
@@ -157,13 +149,6 @@ pub struct Installation {
     kept: Option<KeptPlace>,
     embedded: Option<Embedded>,
     retention: Retention,
-}
-
-/// What happened in a project.
-#[derive(Clone)]
-struct Ledger {
-    history: Arc<History>,
-    audit: Arc<AuditLog>,
 }
 
 /// The databases in the project's own place.

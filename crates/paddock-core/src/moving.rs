@@ -18,7 +18,8 @@ use crate::names::TEMP_PREFIX;
 use crate::path::{LogicalPath, RelPath, RelPathBuf};
 use crate::place::Place;
 use crate::plan::{CarryStep, Effect, EffectKind, Outcome, Work};
-use crate::ports::PartDone;
+use crate::ports::{Part, PartDone};
+use crate::run::Run;
 use crate::scope::OpKind;
 use crate::store::{Kind, LastName};
 use crate::vfs::{Refused, Settled, Vfs, below, delete, refusal, store_refusal};
@@ -108,13 +109,17 @@ impl Vfs {
     /// Moves a directory by way of a name that no agent may use.
     pub(crate) fn move_dir(
         &self,
-        call: &Call<'_>,
-        asked: &LogicalPath,
+        run: &Run<'_>,
         part: usize,
         workspace: usize,
         from: &(LogicalPath, RelPathBuf),
         to: &(LogicalPath, RelPathBuf),
     ) -> Result<Outcome, Refused> {
+        let Run { call, asked, planned } = *run;
+        // The Journal hears of one move, not of the way it takes.
+        let set = ChangeSet::one(from.1.clone(), Act::Move { to: to.1.clone() }, Expect::Any);
+        let begins = Part { workspace: &self.workspaces[workspace], set: &set, planned };
+        self.journal.part_begins(call, &begins).map_err(|e| refusal(asked, e))?;
         let aside = aside(to.1.as_rel());
         let stands_at = [(OpKind::MoveFrom, &from.0), (OpKind::MoveTo, &to.0)];
         let rename = |from: &RelPathBuf, to: &RelPathBuf| self.rename(call, asked, workspace, from, to);
@@ -123,7 +128,10 @@ impl Vfs {
             .and_then(|held| rename(&aside, &to.1).map(|()| held.len()));
         match arrived {
             Ok(held) => {
-                self.tell_moved(call, asked, part, workspace, from.1.clone(), to.1.clone())?;
+                let moved = AppliedChange { created: true, before: Before::Absent, ..AppliedChange::default() };
+                let applied = Applied { changes: vec![moved], stopped: None };
+                let done = PartDone { part, workspace: begins.workspace, set: &set, applied: &applied };
+                self.journal.part_done(call, &done).map_err(|e| refusal(asked, e))?;
                 Ok(Outcome::Changed { version: None, created: true, replacements: 0, paths: held + 1 })
             }
             Err(refused) => {
@@ -131,24 +139,6 @@ impl Vfs {
                 Err(refused)
             }
         }
-    }
-
-    /// The Journal hears of one move, not of the way it took.
-    fn tell_moved(
-        &self,
-        call: &Call<'_>,
-        asked: &LogicalPath,
-        part: usize,
-        workspace: usize,
-        from: RelPathBuf,
-        to: RelPathBuf,
-    ) -> Result<(), Refused> {
-        let set = ChangeSet::one(from, Act::Move { to }, Expect::Any);
-        let moved = AppliedChange { created: true, before: Before::Absent, ..AppliedChange::default() };
-        let applied = Applied { changes: vec![moved], stopped: None };
-        let workspace = &self.workspaces[workspace];
-        let done = PartDone { part, workspace, set: &set, applied: &applied };
-        self.journal.part_done(call, &done).map_err(|e| refusal(asked, e))
     }
 
     /// Brings a directory back from aside, if it ever got there. Whoever wrote to its path meanwhile has made

@@ -3,17 +3,17 @@
 //! - [`Gate`]: may this plan run now? The only source of a [`Token`], without which nothing runs.
 //! - [`Journal`]: what is about to change and what became of it.
 //! - [`Audit`]: what became of every call.
-//! - [`CommandRunner`]: runs a command under the same policy; implemented in a crate of its own.
+//!
+//! The port for commands stands with what it speaks of, in `command.rs`.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::call::{AgentName, Call, CallId};
-use crate::change::{Applied, ChangeSet};
+use crate::change::{Applied, Change, ChangeSet};
 use crate::error::Result;
 use crate::path::LogicalPath;
-use crate::plan::Plan;
-use crate::store::Sink;
+use crate::plan::{Effect, Plan};
+use crate::store::Version;
 use crate::vfs::Refused;
 use crate::workspace::Workspace;
 
@@ -84,15 +84,42 @@ pub struct Token {
 
 /// Records effects around their execution, so that what was cut off can be told from what was done, and what was
 /// done can be undone.
+///
+/// What it is told may wait, but for [`Journal::part_begins`]: everything told before is durable with it. The rest of a
+/// call is durable with its record ([`Audit::record`]), before the call is acknowledged.
 pub trait Journal: Send + Sync {
     /// Is what changes replace to be kept, so that they can be undone?
     fn keeps(&self) -> bool;
-    /// Durable before the first part of the plan runs.
+    /// A plan that the Gate let pass is about to run.
     fn begin(&self, call: &Call<'_>, plan: &Plan) -> Result<()>;
+    /// A Store is about to be given a part. Durable before it is, with everything told before.
+    fn part_begins(&self, _call: &Call<'_>, _part: &Part<'_>) -> Result<()> {
+        Ok(())
+    }
     /// One part of the plan is done.
     fn part_done(&self, call: &Call<'_>, done: &PartDone<'_>) -> Result<()>;
     /// The plan is over.
     fn end(&self, call: &Call<'_>, completed: bool);
+}
+
+/// A part of a plan: changes that one Store is given together.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'a> {
+    /// Where.
+    pub workspace: &'a Workspace,
+    /// What is asked of the Store.
+    pub set: &'a ChangeSet,
+    /// Of the whole plan, what had a version when it was planned; by path.
+    pub(crate) planned: &'a [Effect],
+}
+
+impl Part<'_> {
+    /// The version that was there when a change of the set was planned; nothing where none was, or none was asked for.
+    pub fn version_before(&self, change: &Change) -> Option<Version> {
+        let path = self.workspace.prefix().join(change.path());
+        let found = self.planned.binary_search_by(|effect| effect.path.cmp(&path)).ok()?;
+        self.planned[found].before
+    }
 }
 
 /// A part of a plan: what one Store made of its changes.
@@ -130,8 +157,8 @@ impl Journal for NoJournal {
 
 /// Told of every call when it is over, denials and bad calls included. What is told never holds contents.
 pub trait Audit: Send + Sync {
-    /// Keeps the record. That of a call with an effect is as durable as promised when this returns; without it the
-    /// call is not acknowledged.
+    /// Keeps the record. That of a call with an effect is as durable as promised when this returns, with all that the
+    /// [`Journal`] was told of the call; without it the call is not acknowledged.
     fn record(&self, record: &CallRecord<'_>) -> Result<()>;
 
     /// Writes what waits. Called at the end.
@@ -175,41 +202,4 @@ impl Audit for NoAudit {
     fn record(&self, _: &CallRecord<'_>) -> Result<()> {
         Ok(())
     }
-}
-
-/// A command to run inside an agent's Workspaces.
-#[derive(Debug, Clone)]
-pub struct CommandSpec {
-    /// The command line, as a shell takes it.
-    pub command: String,
-    /// The directory it runs in.
-    pub directory: LogicalPath,
-    /// Further environment variables.
-    pub environment: BTreeMap<String, String>,
-    /// How long it may take.
-    pub time_limit: Duration,
-}
-
-/// A piece of a command's output.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Output {
-    /// From standard output.
-    Out(Vec<u8>),
-    /// From standard error.
-    Err(Vec<u8>),
-}
-
-/// What became of a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ran {
-    /// Its exit code; nothing when a limit or a signal ended it.
-    pub exit: Option<i32>,
-    /// How long it took.
-    pub took: Duration,
-}
-
-/// Runs commands in a sandbox that enforces the same policy.
-pub trait CommandRunner: Send + Sync {
-    /// Runs one command to its end.
-    fn run(&self, call: &Call<'_>, spec: &CommandSpec, out: Sink<'_, Output>) -> Result<Ran>;
 }

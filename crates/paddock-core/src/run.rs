@@ -6,8 +6,8 @@ use crate::call::Call;
 use crate::change::{Act, Applied, ChangeSet, Expect, Kept, Usage};
 use crate::error::{ErrorKind, Result as StoreResult};
 use crate::path::{LogicalPath, RelPath};
-use crate::plan::{CarryStep, Outcome, Plan, Search, Work};
-use crate::ports::{PartDone, Token};
+use crate::plan::{CarryStep, Effect, Outcome, Plan, Search, Work};
+use crate::ports::{Part, PartDone, Token};
 use crate::scope::OpKind;
 use crate::store::{Hit, Kind, LastName, Meta, Query};
 use crate::vfs::{Refused, Vfs, refusal, store_refusal};
@@ -16,6 +16,14 @@ use crate::vfs::{Refused, Vfs, refusal, store_refusal};
 const BATCH: usize = 32;
 /// The largest file that moves from one Store to another.
 const MAX_CARRIED: u64 = 256 * 1024 * 1024;
+
+/// A plan that is run: what all of its parts have in common.
+pub(crate) struct Run<'a> {
+    pub(crate) call: &'a Call<'a>,
+    pub(crate) asked: &'a LogicalPath,
+    /// See [`Part::version_before`].
+    pub(crate) planned: &'a [Effect],
+}
 
 impl Vfs {
     /// Runs a plan that the Gate let pass.
@@ -28,7 +36,9 @@ impl Vfs {
             return self.look(call, plan);
         }
         self.journal.begin(call, &plan).map_err(|e| refusal(&plan.asked, e))?;
-        let outcome = self.change(call, plan);
+        let Plan { asked, work, effects, .. } = plan;
+        let run = Run { call, asked: &asked, planned: &with_versions(effects) };
+        let outcome = self.change(&run, work);
         self.journal.end(call, outcome.is_ok());
         outcome
     }
@@ -46,46 +56,47 @@ impl Vfs {
         }
     }
 
-    fn change(&self, call: &Call<'_>, plan: Plan) -> Result<Outcome, Refused> {
-        let Work::Parts(parts) = plan.work else { return self.change_part(call, &plan.asked, 0, plan.work) };
+    fn change(&self, run: &Run<'_>, work: Work) -> Result<Outcome, Refused> {
+        let Work::Parts(parts) = work else { return self.change_part(run, 0, work) };
         let mut all = Vec::with_capacity(parts.len());
         for (part, work) in parts.into_iter().enumerate() {
-            all.push(self.change_part(call, &plan.asked, part, work)?);
+            all.push(self.change_part(run, part, work)?);
         }
         Ok(together(all))
     }
 
-    fn change_part(&self, call: &Call<'_>, asked: &LogicalPath, part: usize, work: Work) -> Result<Outcome, Refused> {
+    fn change_part(&self, run: &Run<'_>, part: usize, work: Work) -> Result<Outcome, Refused> {
         match work {
             Work::Change { workspace, set } => {
-                let applied = self.apply(call, part, workspace, set).map_err(|e| refusal(asked, e))?;
+                let applied = self.apply(run, part, workspace, set).map_err(|e| refusal(run.asked, e))?;
                 Ok(summary(&applied))
             }
             Work::Deliver { workspace, set } => {
                 let Some(set) = set else { return Ok(Outcome::Accepted) };
                 // Told or not told would each say something about what was there.
-                let _ = self.apply(call, part, workspace, set);
+                let _ = self.apply(run, part, workspace, set);
                 Ok(Outcome::Accepted)
             }
-            Work::MoveDir { workspace, from, to } => self.move_dir(call, asked, part, workspace, &from, &to),
-            Work::Carry { from, to, steps, removals } => self.carry(call, asked, from, to, &steps, removals),
+            Work::MoveDir { workspace, from, to } => self.move_dir(run, part, workspace, &from, &to),
+            Work::Carry { from, to, steps, removals } => self.carry(run, from, to, &steps, removals),
             Work::Read { .. } | Work::Browse { .. } | Work::Search(_) | Work::Parts(_) => {
                 Err(Refused::Gate("a plan that changes holds no change".to_owned()))
             }
         }
     }
 
-    /// Has a Store make a set, and tells the Journal. Where the Store does not make it as a whole, the Journal hears of
-    /// it batch by batch: whatever stops it, nearly all that was changed can be taken back.
-    fn apply(&self, call: &Call<'_>, part: usize, workspace: usize, set: ChangeSet) -> StoreResult<Applied> {
+    /// Has a Store make a set, and tells the Journal before and after. Where the Store does not make it as a whole, that
+    /// is done batch by batch: whatever stops it, the Journal knows what was changed and what may have been.
+    fn apply(&self, run: &Run<'_>, part: usize, workspace: usize, set: ChangeSet) -> StoreResult<Applied> {
         let workspace = &self.workspaces[workspace];
         let store = &workspace.mount.store;
         let set = set.within(workspace.quota, self.journal.keeps());
         let batches = set.in_batches(if store.is_atomic() { usize::MAX } else { BATCH });
         let mut all = Applied::default();
         for (n, set) in batches.iter().enumerate() {
-            let applied = store.apply(call, set)?;
-            self.journal.part_done(call, &PartDone { part: part + n, workspace, set, applied: &applied })?;
+            self.journal.part_begins(run.call, &Part { workspace, set, planned: run.planned })?;
+            let applied = store.apply(run.call, set)?;
+            self.journal.part_done(run.call, &PartDone { part: part + n, workspace, set, applied: &applied })?;
             if let Some(kind) = applied.stopped {
                 return Err(kind.into());
             }
@@ -97,23 +108,25 @@ impl Vfs {
     /// Copies first and removes last: a run that is cut off leaves both, never neither.
     fn carry(
         &self,
-        call: &Call<'_>,
-        asked: &LogicalPath,
+        run: &Run<'_>,
         from: usize,
         to: usize,
         steps: &[CarryStep],
         removals: ChangeSet,
     ) -> Result<Outcome, Refused> {
-        let fail = |e| refusal(asked, e);
+        let fail = |e| refusal(run.asked, e);
         for (part, step) in steps.iter().enumerate() {
             let act = match step.kind {
                 Kind::Dir => Act::MakeDir,
-                _ => Act::Write { content: self.content(call, asked, from, step.from.as_rel())?, mode: step.mode },
+                _ => Act::Write {
+                    content: self.content(run.call, run.asked, from, step.from.as_rel())?,
+                    mode: step.mode,
+                },
             };
             let expect = if step.kind == Kind::Dir { Expect::Any } else { Expect::Absent };
-            self.apply(call, part, to, ChangeSet::one(step.to.clone(), act, expect)).map_err(fail)?;
+            self.apply(run, part, to, ChangeSet::one(step.to.clone(), act, expect)).map_err(fail)?;
         }
-        self.apply(call, steps.len(), from, removals).map_err(fail)?;
+        self.apply(run, steps.len(), from, removals).map_err(fail)?;
         Ok(Outcome::Changed { version: None, created: true, replacements: 0, paths: steps.len() })
     }
 
@@ -203,6 +216,13 @@ impl Vfs {
             std::ops::ControlFlow::Continue(())
         })
     }
+}
+
+/// What had a version when it was planned, by path.
+fn with_versions(mut effects: Vec<Effect>) -> Vec<Effect> {
+    effects.retain(|effect| effect.before.is_some());
+    effects.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    effects
 }
 
 /// What several parts come to; one alone tells what it would have told.

@@ -6,3 +6,6 @@
 
 pub mod audit;
 pub mod history;
+mod ledger;
+
+pub use ledger::Ledger;

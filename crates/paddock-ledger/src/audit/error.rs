@@ -41,6 +41,9 @@ pub enum AuditError {
     /// Rows could not be kept, because the database failed for too long.
     #[error("{0} rows of the audit could not be kept: the database failed for too long")]
     Lost(u64),
+    /// Too much waits to be written.
+    #[error("too much waits to be recorded: the database failed for too long")]
+    Behind,
 }
 
 impl AuditError {
@@ -53,7 +56,7 @@ impl AuditError {
             Self::OtherKey => "put back the key that was used before",
             Self::Tampered => "run `paddock audit verify`; put back a copy that `paddock backup` made",
             Self::Output(_) => "look at where the output goes",
-            Self::Lost(_) => "look at the database with `paddock doctor`",
+            Self::Lost(_) | Self::Behind => "look at the database with `paddock doctor`",
         }
     }
 }

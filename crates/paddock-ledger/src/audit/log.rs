@@ -1,7 +1,8 @@
 //! The audit as the rest of the program has it: rows go in, and can be looked at.
 //!
 //! A row of an effect is in the database when its call returns. All others wait in a queue, so that the caller pays for copying a few
-//! texts, and a thread of its own writes them: after a tenth of a second, or when there are many. When the queue is
+//! texts, and a thread of its own writes them: after a tenth of a second, or when there are many. What the history has to
+//! write waits in the same queue and goes with them, so that an effect costs two transactions. When the queue is
 //! full the caller writes. If even that fails the row is counted, and the count becomes a row once the database is back.
 
 use std::fmt;
@@ -23,6 +24,7 @@ use super::row::{Kind, Row};
 use super::storage::{Result, Storage};
 use super::verify::{self, Finding, Report};
 use super::writer::{self, Book, Writer};
+use crate::history::storage::Deed;
 
 /// How long rows wait for others to be written with them.
 const GATHERED: Duration = Duration::from_millis(100);
@@ -53,7 +55,7 @@ struct Inner {
 #[derive(Default)]
 struct Front {
     queue: Queue,
-    /// How many rows ever waited, and how many of them are in the database.
+    /// How many rows and notes of the history ever waited, and how many of them are in the database.
     pushed: u64,
     kept: u64,
     /// Rows that could not be kept.
@@ -90,7 +92,8 @@ impl AuditLog {
         Self { inner: Arc::new(inner), flusher: Mutex::new(None) }
     }
 
-    /// Keeps that an effect is about to be tried; as durable as the database promises when it returns.
+    /// Keeps that an effect is about to be tried. Durable with what comes next and waits for it: the record of the effect,
+    /// what the history has to have before it, or [`Self::flush`].
     pub fn intent(
         &self,
         call: CallId,
@@ -114,13 +117,31 @@ impl AuditLog {
             bytes: 0,
             took_us: 0,
         };
-        self.keep(&row, true)
+        self.keep(&row, true, None)
+    }
+
+    /// Has something written for the history, in the same database. `until` given: returns when it is, and everything before it.
+    pub(crate) fn note(&self, deed: Deed, until: Option<Instant>) -> Result<()> {
+        let mut front = lock(&self.inner.front);
+        if front.queue.is_full() {
+            front = self.inner.make_room(front);
+            if front.queue.is_full() {
+                return Err(AuditError::Behind);
+            }
+        }
+        front.queue.push_deed(deed);
+        self.pushed(front, until)
     }
 
     /// Writes everything that waits.
     pub fn flush(&self) -> Result<()> {
-        let pushed = lock(&self.inner.front).pushed;
-        self.inner.write_upto(pushed)
+        let front = lock(&self.inner.front);
+        let (pushed, kept) = (front.pushed, front.kept);
+        drop(front);
+        if pushed == kept {
+            return Ok(());
+        }
+        self.inner.write_upto(pushed, Instant::now() + PATIENCE)
     }
 
     /// Checks every signature, in one snapshot and in constant memory. What was found wrong is in the report.
@@ -208,21 +229,27 @@ impl AuditLog {
         self.inner.move_outside()
     }
 
-    fn keep(&self, row: &Waiting<'_>, at_once: bool) -> Result<()> {
+    /// `effect`: it is an error when there is no room for it.
+    fn keep(&self, row: &Waiting<'_>, effect: bool, until: Option<Instant>) -> Result<()> {
         let mut front = lock(&self.inner.front);
         if front.queue.is_full() {
             front = self.inner.make_room(front);
             if front.queue.is_full() {
                 front.lost += 1;
-                return if at_once { Err(AuditError::Lost(front.lost)) } else { Ok(()) };
+                return if effect { Err(AuditError::Lost(front.lost)) } else { Ok(()) };
             }
         }
         front.queue.push(row);
+        self.pushed(front, until)
+    }
+
+    /// Something was put into the queue, and is waited for or not.
+    fn pushed<'a>(&'a self, mut front: MutexGuard<'a, Front>, until: Option<Instant>) -> Result<()> {
         front.pushed += 1;
         let ticket = front.pushed;
-        if at_once {
+        if let Some(until) = until {
             drop(front);
-            self.inner.write_upto(ticket)?;
+            self.inner.write_upto(ticket, until)?;
             front = lock(&self.inner.front);
         }
         self.wake(&mut front);
@@ -276,7 +303,8 @@ impl Audit for AuditLog {
             bytes: record.bytes,
             took_us: u64::try_from(record.took.as_micros()).unwrap_or(u64::MAX),
         };
-        Ok(self.keep(&row, record.effect)?)
+        let until = record.effect.then(|| Instant::now() + PATIENCE);
+        Ok(self.keep(&row, record.effect, until)?)
     }
 
     fn flush(&self) -> Result<(), StoreError> {
@@ -287,7 +315,7 @@ impl Audit for AuditLog {
 impl Inner {
     /// Returns when the first `ticket` rows that ever waited are in the database. Who comes while others write finds its rows
     /// written with theirs.
-    fn write_upto(&self, ticket: u64) -> Result<()> {
+    fn write_upto(&self, ticket: u64, until: Instant) -> Result<()> {
         let mut writer = lock(&self.writer);
         while writer.kept() < ticket {
             if writer.is_done() {
@@ -296,7 +324,7 @@ impl Inner {
                 let pushed = front.pushed;
                 writer.take(&mut front.queue, pushed);
             }
-            let outcome = writer.write_some(&self.book, now(), Instant::now() + PATIENCE);
+            let outcome = writer.write_some(&self.book, now(), until);
             let mut front = lock(&self.front);
             front.failed = outcome.is_err().then(Instant::now);
             front.kept = writer.kept();
@@ -314,7 +342,7 @@ impl Inner {
         let pushed = front.pushed;
         drop(front);
         // What comes of it shows in the queue.
-        let _ = self.write_upto(pushed);
+        let _ = self.write_upto(pushed, Instant::now() + PATIENCE);
         lock(&self.front)
     }
 
@@ -327,7 +355,7 @@ impl Inner {
     fn run(&self) {
         let mut moved = Instant::now();
         while let Some(pushed) = self.gather() {
-            let written = self.write_upto(pushed);
+            let written = self.write_upto(pushed, Instant::now() + PATIENCE);
             if written.is_ok() && moved.elapsed() >= PAUSE {
                 moved = Instant::now();
                 lock(&self.front).outside_due = false;

@@ -14,6 +14,8 @@ use super::chain::{Entry, Event, Head, Nonce};
 use super::query::{Cursor, Filter};
 use super::row::{Body, Kind, Row, risk_code, risk_of_code};
 use super::storage::{Found, Result, SignedHead, Storage, Tables};
+use crate::history::postgres::PgSession;
+use crate::history::storage::Deed;
 
 /// The tables of the audit, for the database that is given to `AuditLog::postgres`.
 pub const POSTGRES_SCHEMA: Schema = Schema {
@@ -158,6 +160,10 @@ impl Tables for In<'_, '_> {
             "ON CONFLICT (chain) DO UPDATE SET nonce = excluded.nonce, key = excluded.key, at = excluded.at, \
              count = excluded.count, hash = excluded.hash, closed = excluded.closed, mac = excluded.mac",
         )
+    }
+
+    fn run(&mut self, deed: &mut Deed) -> Result<()> {
+        Ok(deed(&mut PgSession { tx: self.tx })?)
     }
 
     fn insert(&mut self, rows: &[Row]) -> Result<()> {

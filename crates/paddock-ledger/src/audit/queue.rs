@@ -6,9 +6,13 @@
 use paddock_core::{CallId, Risk};
 
 use super::row::{Body, Kind};
+use crate::history::storage::Deed;
 
 /// Rows that may wait.
 pub(super) const MOST_ROWS: usize = 1 << 16;
+
+/// What the history may have waiting; each is about one call.
+const MOST_DEEDS: usize = 1 << 14;
 
 /// Bytes of text that may wait.
 const MOST_TEXT: usize = 16 << 20;
@@ -36,11 +40,12 @@ pub(super) struct Waiting<'a> {
     pub(super) took_us: u64,
 }
 
-/// Rows in the order in which they came.
-#[derive(Debug, Default)]
+/// Rows in the order in which they came, and what the history wants written with them.
+#[derive(Default)]
 pub(super) struct Queue {
     rows: Vec<Packed>,
     texts: String,
+    deeds: Vec<Deed>,
 }
 
 #[derive(Debug)]
@@ -58,12 +63,13 @@ struct Packed {
 }
 
 impl Queue {
+    /// How many rows.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.rows.len() >= MOST_ROWS || self.texts.len() >= MOST_TEXT
+        self.rows.len() >= MOST_ROWS || self.deeds.len() >= MOST_DEEDS || self.texts.len() >= MOST_TEXT
     }
 
     pub(super) fn push(&mut self, row: &Waiting<'_>) {
@@ -79,6 +85,15 @@ impl Queue {
         let Waiting { at, kind, call, risk, bytes, took_us, .. } = *row;
         let in_workspace = row.workspace.is_some();
         self.rows.push(Packed { at, call, bytes, took_us, kind, risk, in_workspace, start, ends });
+    }
+
+    pub(super) fn push_deed(&mut self, deed: Deed) {
+        self.deeds.push(deed);
+    }
+
+    /// Takes out what the history wants written.
+    pub(super) fn take_deeds(&mut self) -> Vec<Deed> {
+        std::mem::take(&mut self.deeds)
     }
 
     /// The row at `index`, unpacked.

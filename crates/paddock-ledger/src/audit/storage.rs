@@ -9,6 +9,7 @@ use super::chain::{Entry, Head, Nonce};
 use super::error::AuditError;
 use super::query::{Cursor, Filter};
 use super::row::{Hash, Row};
+use crate::history::storage::Deed;
 
 pub(super) type Result<T, E = AuditError> = std::result::Result<T, E>;
 
@@ -55,6 +56,9 @@ pub(super) trait Tables {
     /// Makes the head of the register, if there is none, and waits until nobody else writes the register.
     fn lock_register(&mut self, first: &SignedHead) -> Result<()>;
     fn put_head(&mut self, head: &SignedHead) -> Result<()>;
+
+    /// Does what the history wants written, in the same transaction.
+    fn run(&mut self, deed: &mut Deed) -> Result<()>;
 
     fn insert(&mut self, rows: &[Row]) -> Result<()>;
     /// Rows past (chain, seq), in that order.

@@ -14,6 +14,7 @@ use super::outside::{Mark, Outside, Seen};
 use super::queue::Queue;
 use super::row::Row;
 use super::storage::{Found, Result, SignedHead, Storage, Tables};
+use crate::history::storage::Deed;
 
 /// Rows in one transaction.
 const CHUNK: usize = 4096;
@@ -32,7 +33,7 @@ pub(super) struct Book {
 }
 
 /// The chain of this process, and the rows that are on their way into it.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Writer {
     /// As it was when the database last said so.
     chain: Option<Head>,
@@ -43,6 +44,8 @@ pub(super) struct Writer {
     prepared: bool,
     taken: Queue,
     next: usize,
+    /// What the history wants written, with the next rows that are.
+    deeds: Vec<Deed>,
     /// How many rows, of all that ever waited, are kept once `taken` is.
     upto: u64,
     kept: u64,
@@ -55,7 +58,7 @@ impl Writer {
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.next >= self.taken.len()
+        self.next >= self.taken.len() && self.deeds.is_empty()
     }
 
     /// Takes the rows of `queue`, which are all up to `upto`, and gives it room for others. Only when it is done with
@@ -65,6 +68,7 @@ impl Writer {
         self.next = 0;
         self.upto = upto;
         std::mem::swap(&mut self.taken, queue);
+        self.deeds = self.taken.take_deeds();
     }
 
     /// How far the chain of this process is, if it has one.
@@ -75,31 +79,66 @@ impl Writer {
     /// Writes some of the rows that were taken.
     pub(super) fn write_some(&mut self, book: &Book, at: i64, until: Instant) -> Result<()> {
         let range = self.next..self.taken.len().min(self.next + CHUNK);
-        if !range.is_empty() {
-            if !self.prepared {
-                book.outside.prepare(&book.key, &*book.storage)?;
-                self.prepared = true;
-            }
-            let nonce = self.next_nonce(book)?;
-            let head = self.append(book, &nonce, range.clone(), at, until)?;
-            if head.nonce == nonce {
-                self.nonce = None;
-            }
-            self.chain = Some(head);
-            self.next = range.end;
+        let mut deeds = std::mem::take(&mut self.deeds);
+        let written = if range.is_empty() {
+            self.write_deeds(book, &mut deeds, until)
+        } else {
+            self.write_rows(book, range, &mut deeds, at, until)
+        };
+        if written.is_err() {
+            self.deeds = deeds;
         }
+        written?;
         if self.is_done() {
             self.kept = self.upto;
         }
         Ok(())
     }
 
-    fn append(&mut self, book: &Book, nonce: &Nonce, range: Range<usize>, at: i64, until: Instant) -> Result<Head> {
+    /// What the history wants written, where no row waits.
+    fn write_deeds(&mut self, book: &Book, deeds: &mut [Deed], until: Instant) -> Result<()> {
+        if deeds.is_empty() {
+            return Ok(());
+        }
+        book.storage.write(until, &mut |tables| deeds.iter_mut().try_for_each(|deed| tables.run(deed)))
+    }
+
+    fn write_rows(
+        &mut self,
+        book: &Book,
+        range: Range<usize>,
+        deeds: &mut [Deed],
+        at: i64,
+        until: Instant,
+    ) -> Result<()> {
+        if !self.prepared {
+            book.outside.prepare(&book.key, &*book.storage)?;
+            self.prepared = true;
+        }
+        let nonce = self.next_nonce(book)?;
+        let head = self.append(book, &nonce, range.clone(), deeds, at, until)?;
+        if head.nonce == nonce {
+            self.nonce = None;
+        }
+        self.chain = Some(head);
+        self.next = range.end;
+        Ok(())
+    }
+
+    fn append(
+        &mut self,
+        book: &Book,
+        nonce: &Nonce,
+        range: Range<usize>,
+        deeds: &mut [Deed],
+        at: i64,
+        until: Instant,
+    ) -> Result<Head> {
         let mut reached = None;
         let this = &*self;
         let outcome = book.storage.write(until, &mut |tables| {
             let book = Tx { key: &book.key, tables, at };
-            reached = Some(this.append_in(book, nonce, range.clone())?);
+            reached = Some(this.append_in(book, nonce, range.clone(), deeds)?);
             Ok(())
         });
         self.uncertain = outcome.is_err();
@@ -107,12 +146,14 @@ impl Writer {
         reached.ok_or(AuditError::Tampered)
     }
 
-    fn append_in(&self, mut tx: Tx<'_>, nonce: &Nonce, range: Range<usize>) -> Result<Head> {
+    fn append_in(&self, mut tx: Tx<'_>, nonce: &Nonce, range: Range<usize>, deeds: &mut [Deed]) -> Result<Head> {
         if self.uncertain
             && let Some(kept) = self.kept_before(&mut tx, nonce, range.clone())?
         {
+            // And what the history wanted with them.
             return Ok(kept);
         }
+        deeds.iter_mut().try_for_each(|deed| tx.tables.run(deed))?;
         let head = match self.still_ours(&mut tx)? {
             Some(head) => head,
             None => tx.open(*nonce)?,

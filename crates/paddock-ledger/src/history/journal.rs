@@ -1,17 +1,25 @@
 //! Writing down what happens: the half of the history that a Vfs calls.
 //!
+//! Beside an audit, what is told waits in its queue and is written with its rows: the intent, the call and what the first part
+//! will change in one transaction, which is durable before anything is touched; what was changed, the end and
+//! the outcome in another, before the call is acknowledged. What the next part will change goes with what
+//! the last one did. Whatever cuts a call off, there is a row or a plan for each path that it can have changed.
+//!
 //! What a Store has done is recorded even when the call's time is up: the change is there, and without its row
 //! nobody could take it back. An end that cannot be written leaves the call open, which is the truth about it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use paddock_core::{Act, AppliedChange, Call, CallId, Change, ErrorKind, Journal, PartDone, Plan, Result};
+use paddock_core::{Act, AppliedChange, Call, CallId, Change, ErrorKind, Journal, Part, PartDone, Plan, Result};
 use paddock_db::DbError;
 
 use super::History;
 use super::error::store_error;
+use super::planned::planned_text;
 use super::row::{INSERT_CHANGE, call_id, change_values, millis};
-use super::storage::{Session, Value};
+use super::storage::{Deed, Session, Value};
 
 /// The least time that is taken for writing down what has been done.
 const RECORDING: Duration = Duration::from_secs(10);
@@ -22,72 +30,101 @@ impl Journal for History {
     }
 
     fn begin(&self, call: &Call<'_>, plan: &Plan) -> Result<()> {
-        if let Some(intent) = &self.intent {
-            intent(call, plan)?;
+        let now = self.now();
+        if let Some(audit) = &self.audit {
+            audit.intent(call.id, call.agent, plan.kind().verb(), plan.path().as_str(), None, now)?;
         }
         let undoes = self.undoing().remove(&call.id);
-        let now = self.now();
-        let row = self.call_values(call, plan, undoes, now);
-        let begun = self.write(call.deadline, |session| {
-            if let Some(undone) = undoes
-                && self.is_undone(session, undone)?
-            {
-                return Ok(false);
+        let (home, row) = (self.home.clone(), self.call_values(call, plan, undoes, now));
+        let stale = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&stale);
+        // Somebody may have undone the same meanwhile: known before anything is changed, and not only at the first part.
+        let until = undoes.map(|_| call.deadline);
+        let begun = self.note(until, move |session| {
+            let undone = undoes.map(|undone| is_undone(session, &home, undone)).transpose()?.unwrap_or(false);
+            seen.store(undone, Ordering::Release);
+            if !undone {
+                session.execute(INSERT_CALL, &row)?;
             }
-            session.execute(INSERT_CALL, &row)?;
-            Ok(true)
+            Ok(())
         });
-        if begun.map_err(store_error)? { Ok(()) } else { Err(ErrorKind::Stale.into()) }
+        if begun.is_err() {
+            self.end(call, false);
+        }
+        begun?;
+        if stale.load(Ordering::Acquire) { Err(ErrorKind::Stale.into()) } else { Ok(()) }
+    }
+
+    fn part_begins(&self, call: &Call<'_>, part: &Part<'_>) -> Result<()> {
+        let values: [Value; 3] = [planned_text(part).into(), self.home.as_str().into(), call.id.to_string().into()];
+        self.note(Some(call.deadline), move |session| {
+            session.execute("UPDATE history_call SET planned = ?1 WHERE home = ?2 AND call = ?3", &values).map(drop)
+        })
     }
 
     fn part_done(&self, call: &Call<'_>, done: &PartDone<'_>) -> Result<()> {
-        let at = millis(self.now());
-        let territory = done.workspace.territory().map(ToString::to_string).unwrap_or_default();
-        let prefix = done.workspace.prefix().as_str();
-        let changes = done.set.changes().iter().zip(&done.applied.changes).enumerate();
-        let rows: Vec<Vec<Value>> = changes
-            .filter(|(_, (change, applied))| happened(change, applied))
-            .map(|(index, (change, applied))| {
-                let mut row: Vec<Value> = vec![
-                    self.home.as_str().into(),
-                    call.id.to_string().into(),
-                    number(done.part),
-                    number(index),
-                    at.into(),
-                    call.agent.as_str().into(),
-                ];
-                row.extend(change_values(&territory, prefix, change, applied));
-                row
-            })
-            .collect();
-        let until = call.deadline.max(Instant::now() + RECORDING);
-        let recorded = self.write(until, |session| {
+        let rows = self.change_rows(call, done);
+        let (home, id) = (self.home.clone(), call.id.to_string());
+        self.note(None, move |session| {
             let mut made = 0;
             for row in &rows {
                 made += session.execute(INSERT_CHANGE, row)?;
             }
-            let count = [made.cast_signed().into(), self.home.as_str().into(), call.id.to_string().into()];
+            let count = [made.cast_signed().into(), home.as_str().into(), id.as_str().into()];
             session.execute("UPDATE history_call SET changes = changes + ?1 WHERE home = ?2 AND call = ?3", &count)?;
             Ok(())
-        });
-        recorded.map_err(store_error)
+        })
     }
 
     fn end(&self, call: &Call<'_>, completed: bool) {
-        let ended = millis(self.now());
+        let (home, id) = (self.home.clone(), call.id);
         let state = if completed { 1 } else { 2 };
-        let until = call.deadline.max(Instant::now() + RECORDING);
+        let values: [Value; 4] = [millis(self.now()).into(), state.into(), home.as_str().into(), id.to_string().into()];
         // What cannot be written stays open, and is shown as not ended.
-        let _ = self.write(until, |session| {
-            let values: [Value; 4] =
-                [ended.into(), state.into(), self.home.as_str().into(), call.id.to_string().into()];
-            session.execute("UPDATE history_call SET ended = ?1, state = ?2 WHERE home = ?3 AND call = ?4", &values)?;
-            if completed { self.mark_undone(session, call.id) } else { Ok(()) }
+        let _ = self.note(None, move |session| {
+            session.execute(END_CALL, &values)?;
+            if completed { mark_undone(session, &home, id) } else { Ok(()) }
         });
     }
 }
 
 impl History {
+    /// Has something written down. `until` given: returns when it is durable, with everything noted before. Without
+    /// an audit to write it with, it is written at once.
+    fn note(
+        &self,
+        until: Option<Instant>,
+        mut deed: impl FnMut(&mut dyn Session) -> Result<(), DbError> + Send + 'static,
+    ) -> Result<()> {
+        if let Some(audit) = &self.audit {
+            let deed: Deed = Box::new(deed);
+            return Ok(audit.note(deed, until)?);
+        }
+        let until = until.unwrap_or_else(|| Instant::now() + RECORDING);
+        self.storage.write(until, &mut deed).map_err(store_error)
+    }
+
+    fn change_rows(&self, call: &Call<'_>, done: &PartDone<'_>) -> Vec<Vec<Value>> {
+        let at = millis(self.now());
+        let territory = done.workspace.territory().map(ToString::to_string).unwrap_or_default();
+        let prefix = done.workspace.prefix().as_str();
+        let changes = done.set.changes().iter().zip(&done.applied.changes).enumerate();
+        let changed = changes.filter(|(_, (change, applied))| happened(change, applied));
+        let row = |(index, (change, applied)): (usize, (&Change, &AppliedChange))| {
+            let mut row: Vec<Value> = vec![
+                self.home.as_str().into(),
+                call.id.to_string().into(),
+                number(done.part),
+                number(index),
+                at.into(),
+                call.agent.as_str().into(),
+            ];
+            row.extend(change_values(&territory, prefix, change, applied));
+            row
+        };
+        changed.map(row).collect()
+    }
+
     fn call_values(&self, call: &Call<'_>, plan: &Plan, undoes: Option<CallId>, now: SystemTime) -> Vec<Value> {
         let op = if undoes.is_some() { "undo" } else { plan.kind().verb() };
         let left = call.deadline.saturating_duration_since(Instant::now());
@@ -102,30 +139,32 @@ impl History {
             undoes.map(|id| id.to_string()).into(),
         ]
     }
-
-    fn is_undone(&self, session: &mut dyn Session, call: CallId) -> Result<bool, DbError> {
-        let sql = "SELECT undone_by FROM history_call WHERE home = ?1 AND call = ?2 AND undone_by IS NOT NULL";
-        Ok(!session.query(sql, &[self.home.as_str().into(), call.to_string().into()])?.is_empty())
-    }
-
-    /// What `by` undoes is undone; what *that* had undone is there again, and so on.
-    fn mark_undone(&self, session: &mut dyn Session, by: CallId) -> Result<(), DbError> {
-        let (mut by, mut undone) = (by, true);
-        while let Some(call) = self.undone_call(session, by)? {
-            let mark = undone.then(|| by.to_string());
-            let values = [mark.into(), self.home.as_str().into(), call.to_string().into()];
-            session.execute("UPDATE history_call SET undone_by = ?1 WHERE home = ?2 AND call = ?3", &values)?;
-            (by, undone) = (call, !undone);
-        }
-        Ok(())
-    }
-
-    fn undone_call(&self, session: &mut dyn Session, by: CallId) -> Result<Option<CallId>, DbError> {
-        let sql = "SELECT undoes FROM history_call WHERE home = ?1 AND call = ?2";
-        let rows = session.query(sql, &[self.home.as_str().into(), by.to_string().into()])?;
-        Ok(rows.first().and_then(|row| call_id(&row[0])))
-    }
 }
+
+fn is_undone(session: &mut dyn Session, home: &str, call: CallId) -> Result<bool, DbError> {
+    let sql = "SELECT undone_by FROM history_call WHERE home = ?1 AND call = ?2 AND undone_by IS NOT NULL";
+    Ok(!session.query(sql, &[home.into(), call.to_string().into()])?.is_empty())
+}
+
+/// What `by` undoes is undone; what *that* had undone is there again, and so on.
+fn mark_undone(session: &mut dyn Session, home: &str, by: CallId) -> Result<(), DbError> {
+    let (mut by, mut undone) = (by, true);
+    while let Some(call) = undone_call(session, home, by)? {
+        let mark = undone.then(|| by.to_string());
+        let values = [mark.into(), home.into(), call.to_string().into()];
+        session.execute("UPDATE history_call SET undone_by = ?1 WHERE home = ?2 AND call = ?3", &values)?;
+        (by, undone) = (call, !undone);
+    }
+    Ok(())
+}
+
+fn undone_call(session: &mut dyn Session, home: &str, by: CallId) -> Result<Option<CallId>, DbError> {
+    let sql = "SELECT undoes FROM history_call WHERE home = ?1 AND call = ?2";
+    let rows = session.query(sql, &[home.into(), by.to_string().into()])?;
+    Ok(rows.first().and_then(|row| call_id(&row[0])))
+}
+
+const END_CALL: &str = "UPDATE history_call SET ended = ?1, state = ?2, planned = NULL WHERE home = ?3 AND call = ?4";
 
 const INSERT_CALL: &str = "INSERT INTO history_call (home, call, agent, op, path, began, deadline, state, undoes) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8) ON CONFLICT DO NOTHING";

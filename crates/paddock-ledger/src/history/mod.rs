@@ -11,15 +11,17 @@
 
 mod content;
 mod error;
+mod inside;
 mod journal;
 mod log;
 mod place;
-mod postgres;
+mod planned;
+pub(crate) mod postgres;
 mod retention;
 mod row;
 pub mod schema;
 mod since;
-mod storage;
+pub(crate) mod storage;
 mod undo;
 mod way;
 
@@ -27,24 +29,23 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use paddock_core::{Call, CallId, Plan};
+use paddock_core::CallId;
 use paddock_db::{Postgres, Sqlite};
 
 pub use self::content::{Content, Moment, Restoration};
 pub use self::error::{Conflict, HistoryError};
 pub use self::log::{CallQuery, Page};
 pub use self::place::Spot;
+pub use self::planned::Planned;
 pub use self::retention::{Collected, Retention};
 pub use self::row::{CallRow, CallState, ChangeRow, What};
 pub use self::undo::Undo;
 
 use self::storage::{Session, Storage};
+use crate::audit::AuditLog;
 
 /// The outcome of asking the history.
 pub type Result<T, E = HistoryError> = std::result::Result<T, E>;
-
-/// Told of a call before its first change; what it answers decides whether the call goes on.
-pub type Intent = Arc<dyn Fn(&Call<'_>, &Plan) -> paddock_core::Result<()> + Send + Sync>;
 
 /// How long housekeeping waits for the database.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -54,7 +55,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct History {
     storage: Arc<dyn Storage>,
     home: String,
-    intent: Option<Intent>,
+    /// Writes what happens together with its own rows, where there is one.
+    audit: Option<Arc<AuditLog>>,
     clock: Arc<dyn Fn() -> SystemTime + Send + Sync>,
     /// Calls about to run, and the calls that they undo.
     undoing: Arc<Mutex<HashMap<CallId, CallId>>>,
@@ -78,13 +80,13 @@ impl History {
     }
 
     fn on(storage: Arc<dyn Storage>, home: &str) -> Self {
-        Self { storage, home: home.to_owned(), intent: None, clock: Arc::new(SystemTime::now), undoing: Arc::default() }
+        Self { storage, home: home.to_owned(), audit: None, clock: Arc::new(SystemTime::now), undoing: Arc::default() }
     }
 
-    /// With somebody who is told of each call before its first change, such as the audit.
-    #[must_use]
-    pub fn with_intent(mut self, intent: Intent) -> Self {
-        self.intent = Some(intent);
+    /// Beside an audit in the same database: it has an intent of each call before its first change, and what happens is
+    /// written with its rows, in as few transactions as can be.
+    pub(crate) fn beside(mut self, audit: Arc<AuditLog>) -> Self {
+        self.audit = Some(audit);
         self
     }
 
@@ -104,6 +106,10 @@ impl History {
     }
 
     fn read<T>(&self, mut look: impl FnMut(&mut dyn Session) -> Result<T, paddock_db::DbError>) -> Result<T> {
+        if let Some(audit) = &self.audit {
+            // What this process did is seen, also what still waits. What cannot be written is met where that matters.
+            let _ = audit.flush();
+        }
         let mut seen = None;
         self.storage.read(&mut |session| {
             seen = Some(look(session)?);

@@ -20,8 +20,9 @@ impl Storage for Postgres {
     }
 }
 
-struct PgSession<'a, 't> {
-    tx: &'a mut PgTransaction<'t>,
+/// A transaction of PostgreSQL, as the history sees it.
+pub(crate) struct PgSession<'a, 't> {
+    pub(crate) tx: &'a mut PgTransaction<'t>,
 }
 
 impl Session for PgSession<'_, '_> {

@@ -9,9 +9,10 @@ use paddock_db::{Migration, Schema};
 /// The tables on SQLite.
 pub const SQLITE: Schema = Schema {
     owner: "history",
-    migrations: &[Migration {
-        version: 1,
-        sql: "
+    migrations: &[
+        Migration {
+            version: 1,
+            sql: "
 CREATE TABLE history_call (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     home TEXT NOT NULL,
@@ -68,15 +69,21 @@ CREATE TABLE history_doomed (
     PRIMARY KEY (home, territory, kept)
 ) WITHOUT ROWID, STRICT;
 ",
-    }],
+        },
+        Migration { version: 2, sql: PLANNED },
+    ],
 };
+
+/// What a call that has not ended was about to change.
+const PLANNED: &str = "ALTER TABLE history_call ADD COLUMN planned TEXT";
 
 /// The tables on PostgreSQL. Texts are compared byte by byte, as SQLite does.
 pub const POSTGRES: Schema = Schema {
     owner: "history",
-    migrations: &[Migration {
-        version: 1,
-        sql: r#"
+    migrations: &[
+        Migration {
+            version: 1,
+            sql: r#"
 CREATE TABLE history_call (
     seq BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     home TEXT COLLATE "C" NOT NULL,
@@ -133,5 +140,7 @@ CREATE TABLE history_doomed (
     PRIMARY KEY (home, territory, kept)
 );
 "#,
-    }],
+        },
+        Migration { version: 2, sql: PLANNED },
+    ],
 };

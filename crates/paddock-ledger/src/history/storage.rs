@@ -87,6 +87,10 @@ pub(crate) trait Session {
 /// What is done in a transaction. May be run more than once; only the last run counts.
 pub(crate) type Work<'a> = &'a mut dyn FnMut(&mut dyn Session) -> Result<(), DbError>;
 
+/// Something to be written down, by whoever writes next. Run again where it is not known whether it was kept, so that
+/// doing it twice must come to the same.
+pub(crate) type Deed = Box<dyn FnMut(&mut dyn Session) -> Result<(), DbError> + Send>;
+
 /// A database that holds the tables of the history.
 pub(crate) trait Storage: Send + Sync {
     /// Reads in one snapshot.
@@ -105,9 +109,10 @@ impl Storage for Sqlite {
     }
 }
 
-struct SqliteSession<'a> {
-    database: &'a Sqlite,
-    conn: &'a Connection,
+/// A transaction of SQLite, as the history sees it.
+pub(crate) struct SqliteSession<'a> {
+    pub(crate) database: &'a Sqlite,
+    pub(crate) conn: &'a Connection,
 }
 
 impl Session for SqliteSession<'_> {

@@ -120,11 +120,13 @@ fn record<'a>(agent: &'a AgentName, tool: &'a str, path: &'a str, effect: bool) 
     }
 }
 
-/// An effect as the boundary does it: an intent, and then the outcome.
+/// An effect as the boundary does it: an intent that is kept before anything happens, and then the outcome.
 fn effect(log: &AuditLog, path: &str) -> Result<CallId, String> {
     let (agent, workspace) = (main(), LogicalPath::parse("/ws", &LogicalPath::top()).unwrap());
     let call = CallId::next();
-    log.intent(call, &agent, "write", path, Some(&workspace), SystemTime::now()).map_err(|error| error.to_string())?;
+    log.intent(call, &agent, "write", path, Some(&workspace), SystemTime::now())
+        .and_then(|()| log.flush())
+        .map_err(|error| error.to_string())?;
     let record = CallRecord { call, workspace: Some(&workspace), ..record(&agent, "write_file", path, true) };
     log.record(&record).map_err(|error| error.to_string())?;
     Ok(call)

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use paddock_core::{
     AccessScope, AgentName, Alteration, Call, CallId, Cancel, Expect, Gate, Journal, LogicalPath, Mount, Operation,
-    PartDone, Passed, Permit, Plan, Refused, Replacement, Request, Risk, Territory, Vfs, Workspace,
+    Part, PartDone, Passed, Permit, Plan, Refused, Replacement, Request, Risk, Territory, Vfs, Workspace,
 };
 use paddock_db::{Durability, Sqlite};
 use paddock_ledger::history::{Content, History, HistoryError, Page, Spot, schema};
@@ -32,6 +32,10 @@ impl Journal for NeverEnds {
 
     fn begin(&self, call: &Call<'_>, plan: &Plan) -> paddock_core::Result<()> {
         self.0.begin(call, plan)
+    }
+
+    fn part_begins(&self, call: &Call<'_>, part: &Part<'_>) -> paddock_core::Result<()> {
+        self.0.part_begins(call, part)
     }
 
     fn part_done(&self, call: &Call<'_>, done: &PartDone<'_>) -> paddock_core::Result<()> {
