@@ -13,6 +13,7 @@ mod leftovers;
 mod manifest;
 mod module_docs;
 mod rust_text;
+mod unsafe_use;
 
 use anyhow::Result;
 
@@ -48,6 +49,11 @@ const CHECKS: &[Check] = &[
         name: "host access",
         rule: "files and processes of the host are reached only from the crates that own them",
         complaints: host_access::complaints,
+    },
+    Check {
+        name: "unsafe",
+        rule: "`unsafe` stands only in the module that makes raw system calls, each block with its reason",
+        complaints: unsafe_use::complaints,
     },
     Check {
         name: "module docs",

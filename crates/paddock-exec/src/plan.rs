@@ -1,0 +1,320 @@
+//! From what a caller says to what the child does: everything that needs memory, decided before the clone.
+//!
+//! Owns the order of the places (an outer Workspace before what is nested in it), where each is mounted and how, and
+//! the check that no Workspace takes a name of the system. It must never leave a decision to the child.
+
+use std::collections::BTreeMap;
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::process::{Resource, Rlimit};
+
+use crate::error::Error;
+use crate::landlock;
+use crate::protections::Protections;
+use crate::sandbox::{Command, How, Network, Sandbox, Shown, What};
+use crate::seccomp;
+use crate::steps::{Layers, Seen, Served, Step};
+use crate::sys::Strings;
+use crate::system;
+use crate::veil;
+
+/// Where programs are looked for when the caller says nothing.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+
+/// Everything that the child needs, ready to be read.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) protections: Protections,
+    pub(crate) flags: u64,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) scratch_size: CString,
+    pub(crate) rules: landlock::Rules,
+    pub(crate) filter: Vec<seccompiler::sock_filter>,
+    pub(crate) programs: Vec<CString>,
+    pub(crate) arguments: Strings,
+    pub(crate) variables: Strings,
+    pub(crate) directory: CString,
+    pub(crate) limits: Vec<(Resource, Rlimit)>,
+    /// Keeps the number of processes where nothing else can.
+    pub(crate) pid_max: Option<Vec<u8>>,
+    pub(crate) port: Option<u16>,
+    /// Guarded paths of direct Workspaces that are absent: where they would be on the host, and as the command sees them.
+    pub(crate) absent: Vec<(PathBuf, PathBuf)>,
+}
+
+/// Plans a run. What is served from outside is taken out of the description.
+pub(crate) fn plan(sandbox: &mut Sandbox) -> Result<(Plan, Served), Error> {
+    let protections = sandbox.protections;
+    sandbox.shown.sort_by(|one, other| one.at.cmp(&other.at));
+    let mut places = Places { protections, ..Places::default() };
+    for at in 0..sandbox.shown.len() {
+        places.add(&sandbox.shown, at)?;
+    }
+    for tool in &sandbox.command.tools {
+        places.tool(tool, &sandbox.shown)?;
+    }
+    let rules = landlock::rules(&sandbox.shown, &sandbox.command.tools);
+    let served = take_served(sandbox);
+    let command = &sandbox.command;
+    let variables = variables(command, protections);
+    let port = match &command.network {
+        Network::None => None,
+        Network::Proxy { port, .. } => Some(*port),
+    };
+    let plan = Plan {
+        protections,
+        flags: namespaces(protections),
+        steps: places.steps,
+        scratch_size: text(command.limits.tmp_size.to_string(), "a size")?,
+        rules,
+        filter: seccomp::filter(port.is_some()),
+        programs: programs(command, &variables)?,
+        arguments: Strings::new(texts(&command.arguments, "an argument")?),
+        variables: Strings::new(texts(&variables, "a variable")?),
+        directory: text(command.directory.as_os_str(), "the directory")?,
+        limits: Vec::new(),
+        pid_max: None,
+        port,
+        absent: places.absent,
+    };
+    Ok((plan, served))
+}
+
+fn namespaces(protections: Protections) -> u64 {
+    let mut flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
+    if protections.processes {
+        flags |= libc::CLONE_NEWPID;
+    }
+    if protections.network {
+        flags |= libc::CLONE_NEWNET;
+    }
+    if protections.ipc {
+        flags |= libc::CLONE_NEWIPC;
+    }
+    flags as u64
+}
+
+fn take_served(sandbox: &mut Sandbox) -> Served {
+    let mut file_systems = Vec::new();
+    for shown in &mut sandbox.shown {
+        if let What::Fuse(serve) = std::mem::replace(&mut shown.what, What::Host(PathBuf::new())) {
+            file_systems.push(serve);
+        }
+    }
+    let listener = match std::mem::replace(&mut sandbox.command.network, Network::None) {
+        Network::None => None,
+        Network::Proxy { port, serve } => {
+            sandbox.command.network = Network::Proxy { port, serve: Box::new(drop) };
+            Some(serve)
+        }
+    };
+    Served { file_systems, listener }
+}
+
+/// Collects the steps that put the Workspaces and tools in their places.
+#[derive(Default)]
+struct Places {
+    protections: Protections,
+    steps: Vec<Step>,
+    /// Directories of the new system that are made already.
+    made: BTreeMap<PathBuf, ()>,
+    absent: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Places {
+    fn add(&mut self, all: &[Shown], index: usize) -> Result<(), Error> {
+        let shown = &all[index];
+        check_place(&shown.at)?;
+        if all[..index].iter().any(|other| other.at == shown.at) {
+            return Err(Error::Place { at: shown.at.clone(), why: "another Workspace is at the same place" });
+        }
+        let at = relative(&shown.at)?;
+        if outer(all, &shown.at).is_none() {
+            self.make(&shown.at)?;
+        }
+        let What::Host(from) = &shown.what else {
+            self.steps.push(Step::Fuse { at });
+            return Ok(());
+        };
+        match &shown.how {
+            How::ReadOnly if !self.protections.sockets => {
+                self.steps.push(Step::Bind { from: seen(from)?, at, read_only: self.protections.read_only });
+            }
+            How::ReadOnly => self.overlay(all, shown, from, None)?,
+            How::Staged(stage) => {
+                let upper = (seen(&stage.upper)?, seen(&stage.work)?);
+                self.overlay(all, shown, from, Some(upper))?;
+            }
+            How::Direct => self.direct(shown, from, at)?,
+            How::WriteOnly => self.write_only(all, shown, from, at)?,
+        }
+        Ok(())
+    }
+
+    fn overlay(&mut self, all: &[Shown], shown: &Shown, from: &Path, upper: Option<(Seen, Seen)>) -> Result<(), Error> {
+        let held = match &shown.how {
+            How::Staged(stage) => stage.held.iter().map(|held| seen(held)).collect::<Result<_, _>>()?,
+            _ => Vec::new(),
+        };
+        let nested: Vec<PathBuf> = nested(all, &shown.at);
+        let masks: &[PathBuf] = if self.protections.masks { &shown.masks } else { &[] };
+        let veil = veil::entries(from, masks, &nested)?;
+        let veil_at = text(format!("veil{}", self.steps.len()), "a number")?;
+        let base = seen(from)?;
+        let at = relative(&shown.at)?;
+        self.steps.push(Step::Overlay(Box::new(Layers { at, base, held, upper, veil_at, veil })));
+        Ok(())
+    }
+
+    fn direct(&mut self, shown: &Shown, from: &Path, at: CString) -> Result<(), Error> {
+        self.steps.push(Step::Bind { from: seen(from)?, at, read_only: false });
+        let mut pins = BTreeMap::new();
+        let mut guards = Vec::new();
+        for guarded in shown.guarded.iter().filter(|_| self.protections.guards) {
+            if !is_there(&from.join(guarded)) {
+                self.absent.push((from.join(guarded), shown.at.join(guarded)));
+                continue;
+            }
+            let above = guarded.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+            pins.extend(above.map(|above| (shown.at.join(above), ())));
+            guards.push(Step::Guard { at: relative(&shown.at.join(guarded))? });
+        }
+        for pin in pins.keys().filter(|_| self.protections.pins) {
+            self.steps.push(Step::Pin { at: relative(pin)? });
+        }
+        self.steps.append(&mut guards);
+        for mask in shown.masks.iter().filter(|mask| self.protections.masks && is_there(&from.join(mask))) {
+            self.steps.push(Step::Cover { at: relative(&shown.at.join(mask))? });
+        }
+        Ok(())
+    }
+
+    fn write_only(&mut self, all: &[Shown], shown: &Shown, from: &Path, at: CString) -> Result<(), Error> {
+        let readable = outer(all, &shown.at).is_some_and(|outer| outer.how != How::WriteOnly);
+        if readable && !is_empty(from)? {
+            return Err(Error::Place {
+                at: shown.at.clone(),
+                why: "a WRITE_ONLY Workspace inside one that can be read must be an empty drop box",
+            });
+        }
+        self.steps.push(Step::Bind { from: seen(from)?, at, read_only: false });
+        Ok(())
+    }
+
+    fn tool(&mut self, tool: &Path, all: &[Shown]) -> Result<(), Error> {
+        let in_system = |name: &&str| tool.starts_with(Path::new("/").join(name));
+        if ["usr", "bin", "sbin", "lib", "lib64"].iter().any(in_system) {
+            return Ok(());
+        }
+        check_place(tool)?;
+        if all.iter().any(|shown| shown.at.starts_with(tool) || tool.starts_with(&shown.at)) {
+            return Err(Error::Place { at: tool.to_owned(), why: "a Workspace is at the same place" });
+        }
+        self.make(tool)?;
+        let (base, at) = (seen(tool)?, relative(tool)?);
+        let veil_at = text(format!("veil{}", self.steps.len()), "a number")?;
+        let layers = Layers { at, base, held: Vec::new(), upper: None, veil_at, veil: Vec::new() };
+        self.steps.push(Step::Overlay(Box::new(layers)));
+        Ok(())
+    }
+
+    /// Makes a directory of the new system with its parents.
+    fn make(&mut self, at: &Path) -> Result<(), Error> {
+        let mut above: Vec<&Path> = at.ancestors().filter(|above| above.parent().is_some()).collect();
+        above.reverse();
+        for directory in above {
+            if self.made.insert(directory.to_owned(), ()).is_none() {
+                self.steps.push(Step::Dir { at: relative(directory)? });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The innermost other Workspace that holds `at`.
+pub(crate) fn outer<'a>(all: &'a [Shown], at: &Path) -> Option<&'a Shown> {
+    let holds = |shown: &&Shown| shown.at != at && at.starts_with(&shown.at);
+    all.iter().filter(holds).max_by_key(|shown| shown.at.components().count())
+}
+
+/// Where other Workspaces are mounted directly in the one at `at`, relative to it.
+fn nested(all: &[Shown], at: &Path) -> Vec<PathBuf> {
+    let inside = all.iter().filter(|shown| outer(all, &shown.at).is_some_and(|outer| outer.at == at));
+    inside.filter_map(|shown| shown.at.strip_prefix(at).ok().map(Path::to_owned)).collect()
+}
+
+fn check_place(at: &Path) -> Result<(), Error> {
+    let refused = |why| Err(Error::Place { at: at.to_owned(), why });
+    let mut parts = at.components();
+    if parts.next() != Some(Component::RootDir) {
+        return refused("it is not absolute");
+    }
+    let Some(Component::Normal(first)) = parts.next() else {
+        return refused("a Workspace at `/` would take the place of the system");
+    };
+    if system::RESERVED.iter().any(|name| first == OsStr::new(name)) {
+        return refused("its first name belongs to the system");
+    }
+    if !parts.all(|part| matches!(part, Component::Normal(_))) {
+        return refused("it has `.` or `..` in it");
+    }
+    Ok(())
+}
+
+/// Opens a directory of the host, and remembers which one it was.
+fn seen(path: &Path) -> Result<Seen, Error> {
+    let host = |source: rustix::io::Errno| Error::Host { path: path.to_owned(), source: source.into() };
+    let fd = rustix::fs::openat(CWD, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+    let meta = fd.and_then(rustix::fs::fstat).map_err(host)?;
+    let absolute = std::path::absolute(path).map_err(|source| Error::Host { path: path.to_owned(), source })?;
+    Ok(Seen { path: text(absolute.as_os_str(), "a path")?, device: meta.st_dev, inode: meta.st_ino })
+}
+
+fn is_there(path: &Path) -> bool {
+    rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+}
+
+fn is_empty(path: &Path) -> Result<bool, Error> {
+    let mut entries = std::fs::read_dir(path).map_err(|source| Error::Host { path: path.to_owned(), source })?;
+    Ok(entries.next().is_none())
+}
+
+/// A logical path as one relative to the new system.
+fn relative(at: &Path) -> Result<CString, Error> {
+    text(at.strip_prefix("/").unwrap_or(at).as_os_str(), "a path")
+}
+
+fn programs(command: &Command, variables: &[OsString]) -> Result<Vec<CString>, Error> {
+    let program = command.arguments.first().filter(|program| !program.is_empty()).ok_or(Error::Empty)?;
+    if program.as_bytes().contains(&b'/') {
+        return Ok(vec![text(program, "the program")?]);
+    }
+    let path = variables.iter().find_map(|variable| variable.as_bytes().strip_prefix(b"PATH="));
+    let places = path.unwrap_or_default().split(|byte| *byte == b':').filter(|place| !place.is_empty());
+    places.map(|place| text(Path::new(OsStr::from_bytes(place)).join(program), "the program")).collect()
+}
+
+/// The variables of the command: built, never inherited.
+fn variables(command: &Command, protections: Protections) -> Vec<OsString> {
+    let mut all: BTreeMap<OsString, OsString> = BTreeMap::new();
+    if !protections.variables {
+        all.extend(std::env::vars_os());
+    }
+    let defaults =
+        [("HOME", "/tmp/home"), ("PATH", PATH), ("TMPDIR", "/tmp"), ("USER", system::user_name()), ("LANG", "C.UTF-8")];
+    all.extend(defaults.map(|(name, value)| (name.into(), value.into())));
+    all.extend(command.variables.iter().cloned());
+    all.into_iter().map(|(name, value)| [name, value].join(OsStr::new("="))).collect()
+}
+
+fn texts(all: &[OsString], what: &'static str) -> Result<Vec<CString>, Error> {
+    all.iter().map(|one| text(one, what)).collect()
+}
+
+fn text(value: impl Into<OsString>, what: &'static str) -> Result<CString, Error> {
+    use std::os::unix::ffi::OsStringExt as _;
+    CString::new(value.into().into_vec()).map_err(|_| Error::NullByte { what })
+}

@@ -1,0 +1,354 @@
+//! One run from the outside: clone, maps, output, limits, the end of everything.
+//!
+//! Owns the life of the sandbox's processes: whichever way this returns, by an answer, an error or a panic, none of
+//! them is left. It must never wait for a command without looking at the clock and at the caller's wish to stop.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{CWD, Mode, OFlags, Timespec};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketFlags, SocketType};
+use rustix::pipe::PipeFlags;
+use rustix::process::Signal;
+
+use crate::child::{self, Ends};
+use crate::error::Error;
+use crate::maps;
+use crate::plan::{self, Plan};
+use crate::report::{LENGTH, Report, stage};
+use crate::sandbox::{Ended, Exit, Limit, Limits, Output, Sandbox, Tier, Tiers, Usage};
+use crate::spawner;
+use crate::steps::Served;
+use crate::sys::{self, Cloned, Stack};
+use crate::system;
+
+/// How often the caller's wish to stop and the counters are looked at.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Runs a command in its sandbox until it ends, and gives its output away piece by piece.
+///
+/// `stop` is asked about every 20 ms; once it says true everything is killed.
+pub fn run(mut sandbox: Sandbox, stop: &dyn Fn() -> bool, out: &mut dyn FnMut(Output<'_>)) -> Result<Ended, Error> {
+    let started = Instant::now();
+    let (plan, served) = plan::plan(&mut sandbox)?;
+    let limits = sandbox.command.limits.clone();
+    let input = sandbox.command.input.take();
+    let run = start(Arc::new(plan), input)?;
+    run.supervise(started, &limits, served, stop, out)
+}
+
+/// The launcher's ends of a run.
+struct Running {
+    plan: Arc<Plan>,
+    process: Process,
+    report: OwnedFd,
+    handed_out: OwnedFd,
+    output: OwnedFd,
+    errors: OwnedFd,
+}
+
+/// The first process of the sandbox: killed, with all of them, when this goes.
+struct Process(Cloned);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+        sys::reap(self.0.pidfd.as_fd());
+    }
+}
+
+impl Process {
+    fn kill(&self) {
+        let _ = rustix::process::pidfd_send_signal(&self.0.pidfd, Signal::KILL);
+    }
+}
+
+fn start(plan: Arc<Plan>, input: Option<OwnedFd>) -> Result<Running, Error> {
+    let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(failed("making a pipe"));
+    let (go, ready) = pipe()?;
+    let (report, report_in) = pipe()?;
+    let (output, output_in) = pipe()?;
+    let (errors, errors_in) = pipe()?;
+    let (handed_out, hand_out) =
+        rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+            .map_err(failed("making a socket"))?;
+    let input = match input {
+        Some(input) => input,
+        None => rustix::fs::openat(CWD, c"/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            .map_err(failed("opening /dev/null"))?,
+    };
+    let ends = Ends { go, report: report_in, hand_out, input, output: output_in, errors: errors_in };
+    // Looked at before the clone: the child may not allocate.
+    let _ = system::steps();
+    let theirs = Arc::clone(&plan);
+    let cloned = spawner::on_lasting_thread(move || {
+        let mut stack = Stack::new();
+        sys::clone_into(theirs.flags, None, || child::run(&theirs, &ends, &mut stack))
+    })?;
+    let process = Process(cloned.map_err(cannot_clone)?);
+    maps::write(process.0.pid).map_err(Error::launcher("writing the user map of the sandbox"))?;
+    rustix::io::write(&ready, b"g").map_err(failed("starting the sandbox"))?;
+    Ok(Running { plan, process, report, handed_out, output, errors })
+}
+
+fn failed(doing: &'static str) -> impl FnOnce(Errno) -> Error {
+    move |errno| Error::Launcher { doing, source: errno.into() }
+}
+
+fn cannot_clone(errno: Errno) -> Error {
+    match errno {
+        Errno::PERM | Errno::NOSPC | Errno::USERS | Errno::ACCESS | Errno::INVAL | Errno::NOSYS => Error::Missing {
+            missing: format!("user namespaces for this user ({})", io::Error::from(errno)),
+            remedy: "run `paddock doctor`, which names the setting that forbids them".to_owned(),
+        },
+        other => failed("cloning a process")(other),
+    }
+}
+
+/// What has been heard of a run so far.
+#[derive(Default)]
+struct Heard {
+    ended: Option<(i32, u64, u64)>,
+    failed: Option<(u32, i32)>,
+    printed: u64,
+    limit: Option<Limit>,
+    stopped: bool,
+}
+
+impl Running {
+    fn supervise(
+        self,
+        started: Instant,
+        limits: &Limits,
+        served: Served,
+        stop: &dyn Fn() -> bool,
+        out: &mut dyn FnMut(Output<'_>),
+    ) -> Result<Ended, Error> {
+        let mut heard = Heard::default();
+        let mut served = Waiting { file_systems: served.file_systems.into_iter(), listener: served.listener };
+        let mut open = Open { output: true, errors: true, report: true, handed: served.waits() };
+        let mut buffer = vec![0; 64 * 1024];
+        while open.output || open.errors || open.report {
+            self.check_bounds(&mut heard, started, limits, stop);
+            let ready = self.wait(&open, heard.limit.is_some() || heard.stopped)?;
+            if ready.report {
+                open.report = self.hear(&mut heard)?;
+            }
+            if ready.handed {
+                open.handed = self.serve(&mut served)? && served.waits();
+            }
+            if ready.output {
+                open.output =
+                    self.pass_on(&self.output, |bytes| Output::Out(bytes), &mut buffer, limits, &mut heard, out)?;
+            }
+            if ready.errors {
+                open.errors =
+                    self.pass_on(&self.errors, |bytes| Output::Err(bytes), &mut buffer, limits, &mut heard, out)?;
+            }
+        }
+        self.conclude(&heard, started)
+    }
+
+    /// Kills everything when a limit is passed or the caller wants to stop; what was printed is still read.
+    fn check_bounds(&self, heard: &mut Heard, started: Instant, limits: &Limits, stop: &dyn Fn() -> bool) {
+        if heard.limit.is_some() || heard.stopped || heard.ended.is_some() {
+            return;
+        }
+        if started.elapsed() >= limits.wall {
+            heard.limit = Some(Limit::Wall);
+        } else if stop() {
+            heard.stopped = true;
+        } else {
+            return;
+        }
+        self.process.kill();
+    }
+
+    fn wait(&self, open: &Open, ending: bool) -> Result<Open, Error> {
+        let watched = [
+            (open.output, &self.output),
+            (open.errors, &self.errors),
+            (open.report, &self.report),
+            (open.handed, &self.handed_out),
+        ];
+        let mut fds: Vec<PollFd<'_>> = watched
+            .iter()
+            .map(|(on, fd)| PollFd::new(fd, if *on { PollFlags::IN } else { PollFlags::empty() }))
+            .collect();
+        let tick = if ending { Duration::from_millis(5) } else { TICK };
+        let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(tick.subsec_nanos()) };
+        match poll(&mut fds, Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(failed("waiting for the command")(errno)),
+        }
+        let ready = |index: usize| watched[index].0 && !fds[index].revents().is_empty();
+        Ok(Open { output: ready(0), errors: ready(1), report: ready(2), handed: ready(3) })
+    }
+
+    /// Reads a report; false when there will be no more.
+    fn hear(&self, heard: &mut Heard) -> Result<bool, Error> {
+        let mut bytes = [0; LENGTH];
+        let count = match rustix::io::read(&self.report, &mut bytes) {
+            Err(Errno::INTR) => return Ok(true),
+            answer => answer.map_err(failed("reading the report"))?,
+        };
+        if count != LENGTH {
+            return Ok(false);
+        }
+        match Report::read(&bytes) {
+            Some(Report::Ended { status, cpu, memory }) => heard.ended = Some((status, cpu, memory)),
+            Some(Report::Failed { stage, errno }) => heard.failed = Some((stage, errno)),
+            Some(Report::Started) | None => {}
+        }
+        Ok(true)
+    }
+
+    /// Takes a descriptor that was made inside and gives it to its server.
+    fn serve(&self, served: &mut Waiting) -> Result<bool, Error> {
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut byte = [0];
+        let flags = RecvFlags::CMSG_CLOEXEC;
+        let got = rustix::net::recvmsg(&self.handed_out, &mut [io::IoSliceMut::new(&mut byte)], &mut control, flags);
+        if got.map_err(failed("taking a descriptor from the sandbox"))?.bytes == 0 {
+            return Ok(false);
+        }
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(fds) = message {
+                fds.for_each(|fd| served.take(fd));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Passes a piece of output on; false when there will be no more.
+    fn pass_on(
+        &self,
+        from: &OwnedFd,
+        kind: for<'a> fn(&'a [u8]) -> Output<'a>,
+        buffer: &mut [u8],
+        limits: &Limits,
+        heard: &mut Heard,
+        out: &mut dyn FnMut(Output<'_>),
+    ) -> Result<bool, Error> {
+        let count = match rustix::io::read(from, &mut *buffer) {
+            Err(Errno::INTR) => return Ok(true),
+            answer => answer.map_err(failed("reading the output"))?,
+        };
+        let left = limits.output.saturating_sub(heard.printed);
+        let allowed = count.min(usize::try_from(left).unwrap_or(usize::MAX));
+        if allowed > 0 {
+            out(kind(&buffer[..allowed]));
+            heard.printed += allowed as u64;
+        }
+        if allowed < count && heard.limit.is_none() {
+            heard.limit = Some(Limit::Output);
+            self.process.kill();
+        }
+        Ok(count > 0)
+    }
+
+    fn conclude(self, heard: &Heard, started: Instant) -> Result<Ended, Error> {
+        // Everything inside is gone when the first process is.
+        self.process.kill();
+        sys::reap(self.process.0.pidfd.as_fd());
+        if let Some((stage, errno)) = heard.failed {
+            return Err(self.explain(stage, errno));
+        }
+        let (exit, cpu, memory) = match heard.ended {
+            Some((status, cpu, memory)) => (exit_of(status), Duration::from_micros(cpu), memory * 1024),
+            None => (Exit::Signalled(Signal::KILL.as_raw()), Duration::ZERO, 0),
+        };
+        Ok(Ended {
+            exit,
+            limit: heard.limit,
+            reached: heard.limit.into_iter().collect(),
+            stopped: heard.stopped,
+            took: started.elapsed(),
+            usage: Usage { cpu, memory, output: heard.printed },
+            tiers: Tiers { memory: Tier::PerProcess, processes: Tier::PerUser, cpu: Tier::PerProcess },
+            appeared: self.appeared(),
+        })
+    }
+
+    fn appeared(&self) -> Vec<PathBuf> {
+        let there = |path: &PathBuf| std::fs::symlink_metadata(path).is_ok();
+        self.plan.absent.iter().filter(|(host, _)| there(host)).map(|(_, logical)| logical.clone()).collect()
+    }
+
+    /// Puts a failed stage into words.
+    fn explain(&self, number: u32, errno: i32) -> Error {
+        let source = io::Error::from_raw_os_error(errno);
+        if number == stage::EXECUTE {
+            let program = self.plan.programs.last().map(|program| PathBuf::from(os(program))).unwrap_or_default();
+            return Error::Start { program, source };
+        }
+        let named = |step: &str| Error::Build {
+            step: step.to_owned(),
+            source: io::Error::from_raw_os_error(errno),
+            hint: "run `paddock doctor`, which says what this system can and cannot do",
+        };
+        match number {
+            stage::START => named("setting up the first process"),
+            stage::SYSTEM => named("mounting the new system"),
+            stage::PIVOT => named("entering the new system"),
+            stage::NETWORK => named("setting up the network"),
+            stage::CONFINE => named("dropping capabilities"),
+            stage::LANDLOCK => named("putting Landlock rules on"),
+            stage::FILTER => named("putting the filter of system calls on"),
+            step => {
+                let index = step.saturating_sub(stage::STEPS) as usize;
+                let step = system::steps().iter().chain(&self.plan.steps).nth(index);
+                named(&step.map_or_else(|| format!("stage {number}"), crate::steps::Step::doing))
+            }
+        }
+    }
+}
+
+fn os(text: &CStr) -> &std::ffi::OsStr {
+    std::ffi::OsStr::from_bytes(text.to_bytes())
+}
+
+fn exit_of(status: i32) -> Exit {
+    if libc::WIFSIGNALED(status) {
+        Exit::Signalled(libc::WTERMSIG(status))
+    } else {
+        Exit::Exited(libc::WEXITSTATUS(status))
+    }
+}
+
+/// Which ends are still open, or ready.
+struct Open {
+    output: bool,
+    errors: bool,
+    report: bool,
+    handed: bool,
+}
+
+/// Servers that wait for what they serve.
+struct Waiting {
+    file_systems: std::vec::IntoIter<crate::sandbox::Serve<OwnedFd>>,
+    listener: Option<crate::sandbox::Serve<std::net::TcpListener>>,
+}
+
+impl Waiting {
+    fn waits(&self) -> bool {
+        self.file_systems.len() > 0 || self.listener.is_some()
+    }
+
+    /// Descriptors come in the order of the steps, the listener last.
+    fn take(&mut self, fd: OwnedFd) {
+        if let Some(serve) = self.file_systems.next() {
+            serve(fd);
+        } else if let Some(serve) = self.listener.take() {
+            serve(fd.into());
+        }
+    }
+}

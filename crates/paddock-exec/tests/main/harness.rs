@@ -1,0 +1,167 @@
+//! A Workspace or two in a temporary directory, a command run there, and each test run as root and as another user.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+
+use paddock_exec::{Command, Ended, Error, How, Output, Protections, Sandbox, Shown, Stage};
+
+const AS: &str = "PADDOCK_EXEC_TEST_AS";
+const NOBODY: u32 = 65534;
+
+/// Runs a test body as whoever runs the tests and, when that is root, once more as an ordinary user.
+pub fn as_each_user(name: &str, body: impl Fn()) {
+    body();
+    if std::env::var_os(AS).is_some() {
+        return;
+    }
+    if !rustix::process::geteuid().is_root() {
+        println!("not run as root: the tests are run by an ordinary user");
+        return;
+    }
+    let name = name.split_once("::").map_or(name, |(_, rest)| rest);
+    let program = program_for_everyone();
+    let output = std::process::Command::new(program)
+        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .env(AS, "nobody")
+        .env("TMPDIR", "/tmp")
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .current_dir("/")
+        .output()
+        .expect("the test starts again as an ordinary user");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("1 passed"), "as an ordinary user: {text}\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// This test binary, where an ordinary user can start it.
+fn program_for_everyone() -> PathBuf {
+    std::env::current_exe().expect("a test knows its own program")
+}
+
+#[macro_export]
+macro_rules! as_each_user {
+    ($(fn $name:ident() $body:block)*) => {$(
+        #[test]
+        fn $name() {
+            $crate::main::harness::as_each_user(concat!(module_path!(), "::", stringify!($name)), || $body);
+        }
+    )*};
+}
+
+/// A directory of the host with a Workspace `w` in it, and whatever a test adds.
+pub struct Yard {
+    pub dir: tempfile::TempDir,
+}
+
+impl Yard {
+    pub fn new() -> Yard {
+        let dir = tempfile::Builder::new().prefix("paddock-exec-").tempdir().unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        for name in ["w", "upper", "work"] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        Yard { dir }
+    }
+
+    pub fn path(&self, relative: &str) -> PathBuf {
+        self.dir.path().join(relative)
+    }
+
+    pub fn write(&self, relative: &str, content: &str) {
+        let path = self.path(relative);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    pub fn read(&self, relative: &str) -> String {
+        fs::read_to_string(self.path(relative)).unwrap()
+    }
+
+    pub fn has(&self, relative: &str) -> bool {
+        fs::symlink_metadata(self.path(relative)).is_ok()
+    }
+
+    pub fn shown(&self, how: How) -> Shown {
+        Shown::host("/project", self.path("w"), how)
+    }
+
+    pub fn read_only(&self) -> Shown {
+        self.shown(How::ReadOnly)
+    }
+
+    pub fn direct(&self) -> Shown {
+        self.shown(How::Direct)
+    }
+
+    pub fn staged(&self) -> Shown {
+        self.shown(How::Staged(Stage { upper: self.path("upper"), work: self.path("work"), held: Vec::new() }))
+    }
+}
+
+/// What a command did.
+#[derive(Debug)]
+pub struct Ran {
+    pub ended: Ended,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ran {
+    pub fn code(&self) -> i32 {
+        self.ended.exit.code()
+    }
+
+    #[track_caller]
+    pub fn well(self) -> Ran {
+        assert_eq!(self.code(), 0, "{self:?}");
+        self
+    }
+
+    #[track_caller]
+    pub fn badly(self) -> Ran {
+        assert_ne!(self.code(), 0, "{self:?}");
+        self
+    }
+}
+
+pub fn sh(shown: Vec<Shown>, text: &str) -> Ran {
+    ran(Sandbox::new(shown, Command::shell("/project", text)))
+}
+
+pub fn sh_without(shown: Vec<Shown>, text: &str, without: impl FnOnce(&mut Protections)) -> Ran {
+    let mut protections = Protections::ALL;
+    without(&mut protections);
+    ran(Sandbox::new(shown, Command::shell("/project", text)).with_protections(protections))
+}
+
+pub fn ran(sandbox: Sandbox) -> Ran {
+    try_run(sandbox).unwrap_or_else(|error| panic!("{error}"))
+}
+
+pub fn try_run(sandbox: Sandbox) -> Result<Ran, Error> {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let ended = paddock_exec::run(sandbox, &|| false, &mut |piece| match piece {
+        Output::Out(bytes) => out.extend_from_slice(bytes),
+        Output::Err(bytes) => err.extend_from_slice(bytes),
+    })?;
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ok(Ran { ended, out: text(out), err: text(err) })
+}
+
+/// All paths below a directory, sorted, for comparing.
+pub fn tree(top: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut left = vec![top.to_owned()];
+    while let Some(directory) = left.pop() {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            if entry.file_type().unwrap().is_dir() {
+                left.push(entry.path());
+            }
+            found.push(entry.path().strip_prefix(top).unwrap().to_owned());
+        }
+    }
+    found.sort();
+    found
+}
