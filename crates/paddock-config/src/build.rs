@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use paddock_core::AccessScope::ReadOnly;
 use paddock_core::{
-    AccessScope, AgentName, AgentPolicy, Audit, BuildError, Call, Gate, HidePattern, Journal, LogicalPath, Mount,
-    NameRules, Origin, Passed, Permit, Plan, Quota, Refused, RelPathBuf, Request, Vfs, View, Workspace,
+    AccessScope, AgentName, AgentPolicy, Audit, BuildError, Call, CommandRunner, Commands, Gate, HidePattern, Journal,
+    LogicalPath, Mount, NameRules, Origin, Passed, Permit, Plan, Quota, Refused, RelPathBuf, Request, Vfs, View,
+    Workspace,
 };
 use paddock_db::Sqlite;
 use paddock_state::{ForkRecord, Forks, WorkspaceHome};
@@ -18,6 +19,7 @@ use paddock_stores::virtual_store::VirtualStore;
 use paddock_stores::virtual_store::base::{BaseStore, Commit, Namespace};
 use paddock_stores::{KeptPlace, PhysicalStore, SqliteUsage};
 
+use crate::commands;
 use crate::config_file::{AgentSpec, ConfigFile};
 use crate::fault::Fault;
 use crate::host::Host;
@@ -44,12 +46,21 @@ pub struct Ports {
     pub kept: Option<KeptPlace>,
     /// Where what Physical Stores hold is counted.
     pub counters: Option<Sqlite>,
+    /// What runs commands; nothing where none can be run.
+    pub runner: Option<Arc<dyn CommandRunner>>,
 }
 
 impl Ports {
     /// For programs that keep nothing beyond their own life, and for tests.
     pub fn in_memory(gate: Arc<dyn Gate>) -> Self {
         Installation::in_memory().ports(gate)
+    }
+
+    /// The same, with what runs commands.
+    #[must_use]
+    pub fn with_runner(mut self, runner: Arc<dyn CommandRunner>) -> Self {
+        self.runner = Some(runner);
+        self
     }
 }
 
@@ -69,10 +80,14 @@ pub fn build(file: &ConfigFile, agent: &AgentName, host: &Host, ports: &Ports) -
     let built = Built { file, host, ports };
     let mut workspaces = built.workspaces(agent, spec).map_err(failed)?;
     workspaces.extend(built.forks(agent));
+    let commands = built.commands(spec, &workspaces).map_err(failed)?;
+    if commands.is_some() {
+        workspaces.extend(built.evicted(agent));
+    }
     let vfs = Vfs::new(workspaces, Arc::clone(&ports.gate), Arc::clone(&ports.journal))
         .map_err(|error| failed(vec![contradiction(spec, &error)]))?;
     let base = spec.base.map_or_else(LogicalPath::top, |base| base.0.clone());
-    Ok(AgentPolicy::new(agent.clone(), base, vfs))
+    Ok(AgentPolicy::new(agent.clone(), base, vfs).with_commands(commands))
 }
 
 /// The Workspaces of an agent as the file has them, without forks.
@@ -187,7 +202,8 @@ impl Built<'_> {
         if table.quota.is_some() {
             upkeep::count(&store, &territory.to_string());
         }
-        self.finish(table, Mount::new(store, Some(territory)), self.hidden(table), &own)
+        let directory = store.host().to_owned();
+        self.finish(table, Mount::new(store, Some(territory)).on_host(directory), self.hidden(table), &own)
     }
 
     fn virtual_(
@@ -216,6 +232,37 @@ impl Built<'_> {
         let mut hide = lower.names().hide_patterns().to_vec();
         hide.extend(self.hidden(table));
         self.finish(table, Mount::new(Arc::new(store), Some(territory)), hide, &[])
+    }
+
+    /// How the agent runs commands, where it has a place that they may change.
+    fn commands(&self, spec: AgentSpec<'_>, workspaces: &[Workspace]) -> Result<Option<Commands>, Vec<Problem>> {
+        let settings =
+            commands::settings(self.file.config(), self.host).map_err(|fault| vec![Problem::of_file(fault)])?;
+        let Some(settings) = settings else { return Ok(None) };
+        let span = |workspace: &Workspace| {
+            let table = spec.workspaces.iter().find(|table| table.prefix.value.0 == *workspace.prefix());
+            table.map(|table| table.prefix.span.clone())
+        };
+        let problem = |workspace: &Workspace, fault| match span(workspace) {
+            Some(span) => Problem::new(fault, span),
+            None => Problem::of_file(fault),
+        };
+        let looked = workspaces.iter().filter_map(|w| commands::leaves_room(w).err().map(|fault| problem(w, fault)));
+        let problems: Vec<Problem> = looked.collect();
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let Some(runner) = &self.ports.runner else { return Ok(None) };
+        Ok(Some(Commands { settings: Arc::new(settings), runner: Arc::clone(runner) }))
+    }
+
+    /// Where the agent reads what was too long to show.
+    fn evicted(&self, agent: &AgentName) -> Option<Workspace> {
+        let prefix = LogicalPath::parse(commands::EVICTED, &LogicalPath::top()).ok()?;
+        let store = VirtualStore::new(Arc::clone(&self.ports.base), Namespace::new(["evicted", agent.as_str()]));
+        let territory = store.territory();
+        let mount = Mount::new(Arc::new(store), Some(territory));
+        Some(Workspace::new(prefix, ReadOnly, mount).with_origin(Origin::new("outputs of commands", 0)))
     }
 
     /// The forks that an agent has. One whose source is gone shows nothing, and is told by `paddock fork`.

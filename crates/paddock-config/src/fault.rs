@@ -122,6 +122,15 @@ pub enum Fault {
     /// A Workspace would be inside the System Root.
     #[error("the mount \"{}\" lies in the System Root \"{}\"", visible(path), visible(home))]
     InSystemRoot { path: String, home: String },
+    /// Commands would read the System Root.
+    #[error("\"{}\" under tools reaches the System Root", visible(.0))]
+    ToolInSystemRoot(String),
+    /// A Workspace stands where a command finds its system.
+    #[error("with [commands] no Workspace can show \"/{}\" (\"{}\")", visible(name), visible(prefix))]
+    SystemPrefix { prefix: String, name: String },
+    /// A Workspace stands where outputs are kept.
+    #[error("with [commands] no Workspace can have the prefix \"{}\"", visible(.0))]
+    ReservedPrefix(String),
     /// Two Workspaces reach one place and disagree about it.
     #[error("{0}")]
     Alias(String),
@@ -192,6 +201,13 @@ impl Fault {
             Self::HoldsSystemRoot { .. } => {
                 "mount a smaller directory, or keep the System Root elsewhere with --home or PADDOCK_HOME".into()
             }
+            Self::ToolInSystemRoot(_) => {
+                "name a smaller directory: what is in the System Root is for no command".into()
+            }
+            Self::SystemPrefix { .. } => {
+                "give the Workspace another prefix, such as \"/project\": a command has its system there".into()
+            }
+            Self::ReservedPrefix(_) => "choose another one: long outputs of commands are read there".into(),
             Self::InSystemRoot { .. } => "mount a directory outside the System Root".into(),
             Self::Alias(_) => {
                 "give both the same Access Scope, or nest one prefix in the other as the directories are nested".into()

@@ -13,8 +13,6 @@ use crate::source::Position;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Feature {
-    /// `execute_command`.
-    Commands,
     /// Asking a person.
     Approvals,
     /// Talking to models.
@@ -34,7 +32,7 @@ impl Feature {
     pub fn bounds_agents(self) -> bool {
         match self {
             Self::Approvals => true,
-            Self::Commands | Self::Models | Self::Runs | Self::Servers | Self::WebSearches => false,
+            Self::Models | Self::Runs | Self::Servers | Self::WebSearches => false,
         }
     }
 }
@@ -42,7 +40,6 @@ impl Feature {
 impl fmt::Display for Feature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Commands => "commands",
             Self::Approvals => "approvals",
             Self::Models => "models",
             Self::Runs => "runs",

@@ -100,7 +100,8 @@ scope = "READ_WRITE"
 mount = {{ physical = "{WORKSPACE_DIR}" }}
 hide = {hide}
 
-# For a later version: it runs commands, without these words, in a sandbox. This version runs none.
+# The agent runs commands in a sandbox of the kernel, under the same Workspaces and scopes, without these words. What a
+# command changed is looked at when it ends, and can be undone. Without this section it runs none.
 [commands]
 deny = {deny}
 "#

@@ -15,6 +15,7 @@
 
 mod adhoc;
 mod build;
+mod commands;
 mod config_file;
 mod edit;
 mod fault;
@@ -36,6 +37,7 @@ mod warning;
 
 pub use adhoc::{AdhocDir, AdhocError, adhoc};
 pub use build::{Ports, build, check, fork_store, namespace_of};
+pub use commands::EVICTED;
 pub use config_file::ConfigFile;
 pub use edit::{EditError, get, save, set};
 pub use fault::Fault;

@@ -77,6 +77,15 @@ pub(crate) enum Author {
 }
 
 impl Alter {
+    /// How much content it brings in.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Write { content, .. } => content.len(),
+            Self::Take(staged) => usize::try_from(staged.len()).unwrap_or(usize::MAX),
+            _ => 0,
+        }
+    }
+
     pub(crate) fn op(&self) -> OpKind {
         match self {
             Self::Write { .. }

@@ -21,6 +21,8 @@ pub enum Expect {
     Absent,
     /// Exactly this version must be there.
     Is(Version),
+    /// What is there, if anything, must be older than this: nobody else changed it while a command ran.
+    UnchangedSince(SystemTime),
 }
 
 /// What happens to one path.

@@ -109,7 +109,8 @@ impl<'a> Decision<'a> {
         }
     }
 
-    pub(crate) fn denial(&self, asked: &LogicalPath) -> Denial {
+    /// What a refused call is told, in values.
+    pub fn denial(&self, asked: &LogicalPath) -> Denial {
         Denial {
             op: self.op,
             asked: asked.clone(),

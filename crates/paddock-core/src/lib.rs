@@ -20,6 +20,7 @@ mod command;
 mod decision;
 mod edit;
 mod error;
+mod facts;
 mod git;
 mod glob;
 mod guarded;

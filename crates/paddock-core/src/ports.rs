@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::call::{AgentName, Call, CallId};
 use crate::change::{Applied, Change, ChangeSet};
 use crate::error::Result;
-use crate::path::LogicalPath;
+use crate::path::{LogicalPath, RelPath};
 use crate::plan::{Effect, Plan};
 use crate::store::Version;
 use crate::vfs::Refused;
@@ -100,6 +100,10 @@ pub trait Journal: Send + Sync {
     fn part_done(&self, call: &Call<'_>, done: &PartDone<'_>) -> Result<()>;
     /// The plan is over.
     fn end(&self, call: &Call<'_>, completed: bool);
+    /// Did the agent of this call make what is at a place, and nobody else before it?
+    fn made_by(&self, _call: &Call<'_>, _workspace: &Workspace, _rel: RelPath<'_>) -> bool {
+        false
+    }
 }
 
 /// A part of a plan: changes that one Store is given together.

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use crate::call::Call;
 use crate::change::{Applied, ChangeSet, Kept, Usage};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::glob::PathGlob;
 use crate::path::{RelPath, RelPathBuf};
 use crate::place::Place;
@@ -32,6 +32,11 @@ pub trait Store: Send + Sync {
 
     /// Appends the bytes of `range` to `out`. A range past the end gives what there is.
     fn read(&self, call: &Call<'_>, at: &Place<'_>, range: Range<u64>, out: &mut Vec<u8>) -> Result<Meta>;
+
+    /// Where a symbolic link says that it leads, as it is written. Nothing is followed; whoever does is judged then.
+    fn leads_to(&self, _call: &Call<'_>, _at: &Place<'_>) -> Result<String> {
+        Err(ErrorKind::Unsupported("reading a link").into())
+    }
 
     /// Everything below a directory that the Place shows, in tree order (see [`crate::tree_order`]).
     fn walk(&self, call: &Call<'_>, at: &Place<'_>, walk: &Walk<'_>, sink: EntrySink<'_>) -> Result<()>;

@@ -190,6 +190,20 @@ impl Vfs {
         Self::assemble(workspaces, gate, Arc::clone(&self.journal))
     }
 
+    /// One Workspace by itself, for what Paddock puts there for an agent that can only read it. Nothing of it is
+    /// recorded or undone.
+    #[must_use]
+    pub fn alone(&self, prefix: &LogicalPath, gate: Arc<dyn Gate>) -> Option<Self> {
+        let workspace = self.workspaces.iter().find(|workspace| workspace.prefix == *prefix)?;
+        let workspace = Workspace { scope: AccessScope::ReadWrite, ..workspace.clone() };
+        Some(Self::assemble(vec![workspace], gate, Arc::new(crate::ports::NoJournal)))
+    }
+
+    /// Did the agent of this call make what is at a path?
+    pub fn was_made_by(&self, call: &Call<'_>, path: &LogicalPath) -> bool {
+        self.router.route(path).is_some_and(|(index, rel)| self.journal.made_by(call, &self.workspaces[index], rel))
+    }
+
     /// The Workspaces, in tree order.
     pub fn workspaces(&self) -> &[Workspace] {
         &self.workspaces

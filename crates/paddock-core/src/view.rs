@@ -70,6 +70,11 @@ impl View {
         self.store.read(call, &self.place(path)?, range, out)
     }
 
+    /// As [`Store::leads_to`]; what is out of sight is not found.
+    pub fn leads_to(&self, call: &Call<'_>, path: RelPath<'_>) -> Result<String> {
+        self.store.leads_to(call, &self.place(path)?)
+    }
+
     /// As [`Store::walk`]; what is out of sight is not met.
     pub fn walk(&self, call: &Call<'_>, path: RelPath<'_>, walk: &Walk<'_>, sink: EntrySink<'_>) -> Result<()> {
         self.store.walk(call, &self.place(path)?, walk, sink)

@@ -1,6 +1,7 @@
 //! A Workspace: a logical directory, one Access Scope, the Mount behind it, and its name rules.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::change::Quota;
@@ -93,12 +94,20 @@ impl fmt::Display for Territory {
 pub struct Mount {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) territory: Option<Territory>,
+    host: Option<PathBuf>,
 }
 
 impl Mount {
     /// A Mount on this Store. Without a territory it is taken to share nothing with any other.
     pub fn new(store: Arc<dyn Store>, territory: Option<Territory>) -> Self {
-        Self { store, territory }
+        Self { store, territory, host: None }
+    }
+
+    /// The same Mount, known to be a directory of the host.
+    #[must_use]
+    pub fn on_host(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.host = Some(directory.into());
+        self
     }
 }
 
@@ -149,6 +158,11 @@ impl Workspace {
     /// The most it may hold.
     pub fn quota(&self) -> Quota {
         self.quota
+    }
+
+    /// The host directory behind it, where it is one. For showing it to a command; no agent may learn it.
+    pub fn host_directory(&self) -> Option<&Path> {
+        self.mount.host.as_deref()
     }
 
     /// The place behind it, where that is known.

@@ -109,6 +109,14 @@ impl Store for MemoryStore {
         Ok(node.meta())
     }
 
+    fn leads_to(&self, call: &Call<'_>, at: &Place<'_>) -> Result<String> {
+        call.tick(1)?;
+        match self.snapshot().find(at.rel())?.map(|node| &node.body) {
+            Some(Body::Link(text)) => Ok(text.clone()),
+            _ => Err(ErrorKind::Unsupported("reading a link where there is none").into()),
+        }
+    }
+
     fn walk(&self, call: &Call<'_>, at: &Place<'_>, walk: &Walk<'_>, sink: EntrySink<'_>) -> Result<()> {
         let tree = self.snapshot();
         match tree.find(at.rel())?.map(|node| &node.body) {
@@ -476,6 +484,7 @@ fn check(there: Option<&Node>, expect: Expect) -> Result<(), ErrorKind> {
         (Expect::Any, _) | (Expect::Absent, None) => Ok(()),
         (Expect::Absent, Some(_)) => Err(ErrorKind::AlreadyExists),
         (Expect::Is(version), Some(node)) if node.version == version => Ok(()),
+        (Expect::UnchangedSince(_), _) => Err(ErrorKind::Unsupported("telling when something changed")),
         (Expect::Is(_), _) => Err(ErrorKind::Stale),
     }
 }

@@ -5,12 +5,13 @@
 //! throws, a panic included, ends here.
 
 use std::cell::{Cell, RefCell};
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use paddock_core::{
-    AgentPolicy, Audit, Call, CallId, CallRecord, LogicalPath, OpKind, Operation, Outcome, Passed, Refused, Request,
-    Risk, Workspace, visible,
+    AgentPolicy, Audit, Call, CallId, CallRecord, Effect, LogicalPath, OpKind, Operation, Outcome, Passed, Refused,
+    Request, Risk, Workspace, visible,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -18,7 +19,7 @@ use serde_json::{Map, Value};
 use crate::answer::Answer;
 use crate::arguments;
 use crate::catalogue::{self, Tool};
-use crate::control::Control;
+use crate::control::{Control, Listener};
 use crate::failure::Failure;
 use crate::messages;
 
@@ -37,6 +38,8 @@ pub(crate) struct Context<'a> {
     effect: Cell<bool>,
     /// The first path of the call, for the log.
     path: RefCell<String>,
+    /// Told what a command prints, as it comes.
+    listener: Option<&'a Listener>,
 }
 
 impl Context<'_> {
@@ -58,12 +61,55 @@ impl Context<'_> {
         Ok(path?)
     }
 
+    /// The policy of this call.
+    pub(crate) fn policy(&self) -> &AgentPolicy {
+        self.policy
+    }
+
+    /// This call, for what is asked in its name.
+    pub(crate) fn call(&self) -> &Call<'_> {
+        &self.call
+    }
+
+    /// Passes on what a command prints.
+    pub(crate) fn tell(&self, piece: paddock_core::Output<'_>) -> ControlFlow<()> {
+        if let Some(listener) = self.listener {
+            listener(piece);
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Notes how risky the call is.
+    pub(crate) fn weighs(&self, risk: Risk) {
+        self.risk.set(Some(risk));
+    }
+
+    /// Did this agent make what is at a path?
+    pub(crate) fn was_made_by_agent(&self, path: &LogicalPath) -> bool {
+        self.policy.vfs.was_made_by(&self.call, path)
+    }
+
+    /// That nothing here allows what the tool does.
+    pub(crate) fn not_provided(&self) -> Failure {
+        let any_workspace = !self.policy.vfs.workspaces().is_empty();
+        Failure::NotProvided { tool: self.tool.name, any_workspace }
+    }
+
     /// Plans, weighs, asks, runs.
     pub(crate) fn perform(&self, operation: Operation) -> Result<Outcome, Failure> {
+        self.perform_if(operation, |effects| Ok((self.tool.risk)(effects)))
+    }
+
+    /// As [`Self::perform`], weighed by what the tool itself knows, which may also stop it.
+    pub(crate) fn perform_if(
+        &self,
+        operation: Operation,
+        weigh: impl FnOnce(&[Effect]) -> Result<Risk, Failure>,
+    ) -> Result<Outcome, Failure> {
         let vfs = &self.policy.vfs;
         self.count(content_of(&operation));
         let plan = vfs.plan(&self.call, operation)?;
-        let risk = (self.tool.risk)(plan.effects());
+        let risk = weigh(plan.effects())?;
         self.risk.set(Some(risk));
         match vfs.ask(&self.call, &Request { tool: self.tool.name, risk }, &plan)? {
             Passed::Now(token) => {
@@ -115,6 +161,7 @@ pub(crate) fn call(
         bytes: Cell::new(0),
         effect: Cell::new(false),
         path: RefCell::default(),
+        listener: control.listener.as_deref(),
     };
     let ran = catch_unwind(AssertUnwindSafe(|| run(&context, given))).unwrap_or(Err(Failure::Defect));
     let (answer, reason) = match ran {
@@ -161,15 +208,14 @@ fn content_of(operation: &Operation) -> usize {
     match operation {
         Operation::Write { content, .. } | Operation::Append { content, .. } => content.len(),
         Operation::Edit { edits, .. } => edits.iter().map(|edit| edit.new.len()).sum(),
+        Operation::Commit { alterations, .. } => alterations.iter().map(|alteration| alteration.how.bytes()).sum(),
         _ => 0,
     }
 }
 
 fn run(context: &Context<'_>, given: Map<String, Value>) -> Result<Answer, Failure> {
-    let vfs = &context.policy.vfs;
-    if !context.tool.is_provided(vfs) {
-        let any_workspace = !vfs.workspaces().is_empty();
-        return Err(Failure::NotProvided { tool: context.tool.name, any_workspace });
+    if !context.tool.is_provided(context.policy) {
+        return Err(context.not_provided());
     }
     (context.tool.run)(context, given)
 }
@@ -196,7 +242,7 @@ fn refuse_unknown(policy: &AgentPolicy, audit: &dyn Audit, name: &str, began: In
     if let Err(error) = audit.record(&record) {
         tracing::warn!(error = %error, "the call could not be recorded");
     }
-    let nearest = catalogue::nearest_tool(name, &policy.vfs);
+    let nearest = catalogue::nearest_tool(name, policy);
     messages::answer_to(&Failure::NoTool { given, nearest })
 }
 
@@ -262,7 +308,7 @@ mod tests {
             workspace("/r", AccessScope::ReadOnly),
         ];
         let vfs = Vfs::new(workspaces, Arc::new(RecordingGate::new()), Arc::new(NoJournal)).unwrap();
-        AgentPolicy { agent: AgentName::main(), base: LogicalPath::top(), vfs }
+        AgentPolicy::new(AgentName::main(), LogicalPath::top(), vfs)
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use paddock_core::{OpKind, Vfs};
+use paddock_core::{AgentPolicy, OpKind};
 use serde_json::{Map, Value};
 
 use crate::answer::Answer;
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::map;
 use crate::risk::{self, RiskOf};
 use crate::schema::{self, Schema};
-use crate::tools::{browse, change, read, search};
+use crate::tools::{browse, change, command, read, search};
 
 /// A tool as it is offered to an agent now.
 #[derive(Debug, Clone)]
@@ -65,11 +65,13 @@ pub(crate) struct Tool {
     pub(crate) schema: LazyLock<Schema>,
     hints: Hints,
     quick: bool,
+    /// Is it only there where commands are?
+    runs_commands: bool,
     pub(crate) risk: RiskOf,
     pub(crate) run: fn(&Context<'_>, Map<String, Value>) -> Result<Answer, Failure>,
 }
 
-static TOOLS: [Tool; 10] = [
+static TOOLS: [Tool; 11] = [
     Tool {
         name: "read_file",
         title: "Read a file",
@@ -79,6 +81,7 @@ static TOOLS: [Tool; 10] = [
         schema: LazyLock::new(schema::of::<arguments::ReadFile>),
         hints: LOOKS,
         quick: true,
+        runs_commands: false,
         risk: risk::low,
         run: read::read_file,
     },
@@ -90,6 +93,7 @@ static TOOLS: [Tool; 10] = [
         schema: LazyLock::new(schema::of::<arguments::ListDir>),
         hints: LOOKS,
         quick: false,
+        runs_commands: false,
         risk: risk::low,
         run: browse::list_dir,
     },
@@ -101,6 +105,7 @@ static TOOLS: [Tool; 10] = [
         schema: LazyLock::new(schema::of::<arguments::FindFiles>),
         hints: LOOKS,
         quick: false,
+        runs_commands: false,
         risk: risk::low,
         run: browse::find_files,
     },
@@ -114,6 +119,7 @@ static TOOLS: [Tool; 10] = [
         schema: LazyLock::new(schema::of::<arguments::SearchFiles>),
         hints: LOOKS,
         quick: false,
+        runs_commands: false,
         risk: risk::low,
         run: search::search_files,
     },
@@ -125,6 +131,7 @@ static TOOLS: [Tool; 10] = [
         schema: LazyLock::new(schema::of::<arguments::WriteFile>),
         hints: REPLACES,
         quick: false,
+        runs_commands: false,
         risk: risk::by_effect,
         run: change::write_file,
     },
@@ -136,6 +143,7 @@ static TOOLS: [Tool; 10] = [
         schema: LazyLock::new(schema::of::<arguments::AppendFile>),
         hints: ADDS,
         quick: false,
+        runs_commands: false,
         risk: risk::by_effect,
         run: change::append_file,
     },
@@ -147,6 +155,7 @@ static TOOLS: [Tool; 10] = [
         schema: LazyLock::new(schema::of::<arguments::EditFile>),
         hints: ALTERS,
         quick: false,
+        runs_commands: false,
         risk: risk::medium,
         run: change::edit_file,
     },
@@ -158,6 +167,7 @@ static TOOLS: [Tool; 10] = [
         schema: LazyLock::new(schema::of::<arguments::MakeDir>),
         hints: MAKES,
         quick: false,
+        runs_commands: false,
         risk: risk::low,
         run: change::make_dir,
     },
@@ -169,6 +179,7 @@ static TOOLS: [Tool; 10] = [
         schema: LazyLock::new(schema::of::<arguments::MoveFile>),
         hints: ALTERS,
         quick: false,
+        runs_commands: false,
         risk: risk::medium,
         run: change::move_file,
     },
@@ -180,8 +191,24 @@ static TOOLS: [Tool; 10] = [
         schema: LazyLock::new(schema::of::<arguments::DeleteFile>),
         hints: REPLACES,
         quick: false,
+        runs_commands: false,
         risk: risk::high,
         run: change::delete_file,
+    },
+    Tool {
+        name: "execute_command",
+        title: "Run a command",
+        description: "Run a shell command in a sandbox that shows your Workspaces at their paths, with their scopes, and \
+                      no network. What it changed is looked at when it ends and kept as a whole or not at all; the \
+                      answer lists it.",
+        // Only where all of them are allowed may a command change things.
+        needs: &[OpKind::Write, OpKind::Delete],
+        schema: LazyLock::new(schema::of::<arguments::ExecuteCommand>),
+        hints: ALTERS,
+        quick: false,
+        runs_commands: true,
+        risk: risk::high,
+        run: command::execute_command,
     },
 ];
 
@@ -196,27 +223,28 @@ pub(crate) fn find(name: &str) -> Option<&'static Tool> {
 }
 
 /// The tool whose name is most like this one, of those that are provided.
-pub(crate) fn nearest_tool(name: &str, vfs: &Vfs) -> Option<&'static str> {
-    nearest(name, provided(vfs).map(|tool| tool.name))
+pub(crate) fn nearest_tool(name: &str, policy: &AgentPolicy) -> Option<&'static str> {
+    nearest(name, provided(policy).map(|tool| tool.name))
 }
 
 /// The tools that some Workspace allows.
-pub(crate) fn provided(vfs: &Vfs) -> impl Iterator<Item = &'static Tool> {
-    TOOLS.iter().filter(|tool| tool.is_provided(vfs))
+pub(crate) fn provided(policy: &AgentPolicy) -> impl Iterator<Item = &'static Tool> {
+    TOOLS.iter().filter(|tool| tool.is_provided(policy))
 }
 
 impl Tool {
-    /// Does some Workspace allow it?
-    pub(crate) fn is_provided(&self, vfs: &Vfs) -> bool {
-        self.needs.iter().all(|op| !vfs.allowed_in(*op).is_empty())
+    /// Does some Workspace allow it, and what else it needs is there?
+    pub(crate) fn is_provided(&self, policy: &AgentPolicy) -> bool {
+        let able = self.runs_commands <= policy.commands.is_some();
+        able && self.needs.iter().all(|op| !policy.vfs.allowed_in(*op).is_empty())
     }
 
     /// The tool as it is offered under this policy.
-    pub(crate) fn spec(&self, vfs: &Vfs) -> ToolSpec {
+    pub(crate) fn spec(&self, policy: &AgentPolicy) -> ToolSpec {
         ToolSpec {
             name: self.name,
             title: self.title,
-            description: format!("{} {}", self.description, map::where_it_works(vfs, self.needs)),
+            description: format!("{} {}", self.description, map::where_it_works(&policy.vfs, self.needs)),
             input_schema: Schema::clone(&self.schema),
             hints: self.hints,
             quick: self.quick,

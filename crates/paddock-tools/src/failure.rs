@@ -1,6 +1,6 @@
 //! Why a call has no result, before it is put into words.
 
-use paddock_core::{DenyRule, LogicalPath, PathError, Refused};
+use paddock_core::{DenyRule, LogicalPath, NotRun, PathError, Refused, Risk};
 
 use crate::arguments::BadArguments;
 
@@ -21,6 +21,10 @@ pub(crate) enum Failure {
     Parked(String),
     /// The file changed every time it was read.
     Restless(LogicalPath),
+    /// The command was not run.
+    NotRun(NotRun),
+    /// A person would have to be asked, and there is nobody.
+    NobodyToAsk { risk: Risk, why: &'static str },
     /// It had an effect that could not be recorded.
     NotRecorded,
     /// A defect of Paddock or of a Store; nothing of it is for the agent.
@@ -48,6 +52,9 @@ impl Failure {
             Self::Refused(Refused::Gate(_)) => "gate",
             Self::Parked(_) => "parked",
             Self::Restless(_) => "changing",
+            Self::NotRun(NotRun::Word(_)) => "word",
+            Self::NotRun(NotRun::Cannot { .. }) => "sandbox",
+            Self::NobodyToAsk { .. } => "nobody to ask",
             Self::NotRecorded => "not recorded",
             Self::Defect => "defect",
         }

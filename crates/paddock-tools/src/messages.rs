@@ -6,7 +6,7 @@
 //! a look exactly as if it were not there, to the byte and in the verdict.
 
 use paddock_core::{
-    AccessScope, Denial, DenyRule, EditError, ErrorKind, LogicalPath, OpKind, PathError, Refused, list_some,
+    AccessScope, Denial, DenyRule, EditError, ErrorKind, LogicalPath, NotRun, OpKind, PathError, Refused, list_some,
 };
 
 use crate::answer::{Answer, Verdict};
@@ -36,6 +36,18 @@ pub(crate) fn answer_to(failure: &Failure) -> Answer {
             Verdict::Failed,
             "stale",
             format!("\"{path}\" keeps changing while it is read. Read it again when whoever writes it is done."),
+        ),
+        Failure::NotRun(NotRun::Word(word)) => {
+            error(Verdict::Denied, "word", format!("Dangerous command \"{word}\" is not allowed."))
+        }
+        Failure::NotRun(NotRun::Cannot { why, remedy }) => {
+            let remedy = remedy.as_ref().map(|remedy| format!(" A person can help: {remedy}.")).unwrap_or_default();
+            error(Verdict::Failed, "not_run", format!("The command was not run: {why}.{remedy}"))
+        }
+        Failure::NobodyToAsk { risk, why } => error(
+            Verdict::Denied,
+            "nobody_to_ask",
+            format!("The risk of this command is {}, because {why}, and there is nobody to ask.", risk.name()),
         ),
         Failure::NotRecorded => error(
             Verdict::Failed,
@@ -84,6 +96,20 @@ fn refusal(refused: &Refused) -> Answer {
         Refused::Store { path, source } => store_error(path, source.kind()),
         Refused::Misuse { path, why } => error(Verdict::Failed, "misuse", format!("\"{path}\": {why}.")),
         Refused::Gate(why) => error(Verdict::Denied, "denied", format!("This call is not let through: {why}.")),
+    }
+}
+
+/// Why one path is refused, in a sentence.
+pub(crate) fn reason(refused: &Refused) -> String {
+    match refused {
+        Refused::Denied(denial) | Refused::DeniedInside(denial) => denied(denial),
+        Refused::Store { path, source } if *source.kind() == ErrorKind::Stale => {
+            format!("\"{path}\": something in it changed while the command ran. Run it again.")
+        }
+        other => {
+            let text = refusal(other).text();
+            text.strip_prefix("❌ ERROR: ").map(str::to_owned).unwrap_or(text)
+        }
     }
 }
 

@@ -31,11 +31,9 @@ pub(crate) fn by_effect(effects: &[Effect]) -> Risk {
 fn of(effect: EffectKind) -> Risk {
     match effect {
         EffectKind::Create | EffectKind::Append | EffectKind::MakeDir => Risk::Low,
-        EffectKind::Replace
-        | EffectKind::Deliver
-        | EffectKind::MoveAway
-        | EffectKind::MoveHere
-        | EffectKind::Dress => Risk::Medium,
+        EffectKind::Replace | EffectKind::Deliver | EffectKind::MoveAway | EffectKind::MoveHere | EffectKind::Dress => {
+            Risk::Medium
+        }
         EffectKind::Delete => Risk::High,
     }
 }

@@ -35,7 +35,7 @@ impl Toolbox {
     /// The tools that some Workspace of the agent allows, under the policy that holds now.
     pub fn tools(&self) -> Vec<ToolSpec> {
         let policy = self.policy.current();
-        catalogue::provided(&policy.vfs).map(|tool| tool.spec(&policy.vfs)).collect()
+        catalogue::provided(&policy).map(|tool| tool.spec(&policy)).collect()
     }
 
     /// What the agent perceives, in words, under the policy that holds now.

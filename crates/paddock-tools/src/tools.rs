@@ -3,6 +3,7 @@
 
 pub(crate) mod browse;
 pub(crate) mod change;
+pub(crate) mod command;
 pub(crate) mod lines;
 pub(crate) mod media;
 pub(crate) mod read;

@@ -42,7 +42,7 @@ table! {
             /// Where the ledger and checkpoints are kept.
             state: State,
             /// Commands that agents may run in a sandbox. Absent: no execute_command.
-            commands: Commands => later Commands,
+            commands: Commands,
             /// When a person is asked. Absent: above = "medium".
             approvals: Approvals => later Approvals,
             /// The model that the agent runtime talks to.

@@ -62,7 +62,6 @@ fn what_has_no_effect_yet_is_listed_in_order() {
     assert_eq!(
         listed,
         [
-            ("commands", Feature::Commands),
             ("approvals", Feature::Approvals),
             ("model", Feature::Models),
             ("run", Feature::Runs),

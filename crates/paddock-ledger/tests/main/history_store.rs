@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use paddock_core::{
     Act, Applied, AppliedChange, Before, Call, Change, ChangeSet, Entry, EntrySink, ErrorKind, Expect, Hit, Kept, Kind,
@@ -19,6 +20,8 @@ pub(crate) enum Node {
 #[derive(Debug, Default)]
 pub(crate) struct KeepingStore {
     inner: Mutex<Inner>,
+    /// How many entries walks have met.
+    walked: AtomicUsize,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -29,6 +32,10 @@ struct Inner {
 }
 
 impl KeepingStore {
+    pub(crate) fn walked(&self) -> usize {
+        self.walked.load(Ordering::SeqCst)
+    }
+
     pub(crate) fn dump(&self) -> BTreeMap<String, Node> {
         self.inner.lock().unwrap().nodes.clone()
     }
@@ -138,7 +145,7 @@ impl Inner {
             (Expect::Any, _) | (Expect::Absent, None) => {}
             (Expect::Absent, Some(_)) => return Err(ErrorKind::AlreadyExists.into()),
             (Expect::Is(version), Some(Node::File(_, now))) if version.0 == *now => {}
-            (Expect::Is(_), _) => return Err(ErrorKind::Stale.into()),
+            (Expect::Is(_) | Expect::UnchangedSince(_), _) => return Err(ErrorKind::Stale.into()),
         }
         let content = || match &there {
             Some(Node::File(content, _)) => Ok(content.clone()),
@@ -230,6 +237,7 @@ impl Store for KeepingStore {
             let level = rest.split('/').count();
             let near = walk.depth.is_none_or(|depth| level <= depth as usize);
             let kind = meta(&nodes[path]).kind;
+            self.walked.fetch_add(usize::from(near), Ordering::SeqCst);
             if near && sink(Entry { path, kind, plain: true }) == ControlFlow::Break(()) {
                 break;
             }

@@ -15,7 +15,7 @@ use rustix::fs::{AtFlags, Mode, RenameFlags, Stat};
 use rustix::io::Errno;
 
 use super::history::{Keeper, Taken};
-use super::host::{kind_of, meta_of, open_dir, same_inode, store_error};
+use super::host::{changed, kind_of, meta_of, open_dir, same_inode, store_error};
 use super::lock::{DirLock, lock_dirs, outlast_writers};
 use super::meter::Meter;
 use super::replace::Spot;
@@ -337,6 +337,9 @@ pub(super) fn check(found: Option<&Stat>, expect: Expect) -> Result<(), StoreErr
     match (found, expect) {
         (Some(_), Expect::Absent) => Err(ErrorKind::AlreadyExists.into()),
         (None, Expect::Is(_)) => Err(ErrorKind::Stale.into()),
+        (Some(stat), Expect::UnchangedSince(time)) if changed(stat).is_none_or(|at| at > time) => {
+            Err(ErrorKind::Stale.into())
+        }
         (Some(stat), Expect::Is(version)) if meta_of(stat).version != version => Err(ErrorKind::Stale.into()),
         _ => Ok(()),
     }

@@ -146,9 +146,16 @@ pub(super) fn same_content(a: &Stat, b: &Stat) -> bool {
 }
 
 fn modified(stat: &Stat) -> Option<SystemTime> {
-    let seconds = u64::try_from(stat.st_mtime).ok()?;
-    let nanos = u32::try_from(stat.st_mtime_nsec).ok()?;
-    UNIX_EPOCH.checked_add(Duration::new(seconds, nanos))
+    time_of(stat.st_mtime, stat.st_mtime_nsec)
+}
+
+/// When anything about it last changed. Unlike the time of its content, nobody can set this one.
+pub(super) fn changed(stat: &Stat) -> Option<SystemTime> {
+    time_of(stat.st_ctime, stat.st_ctime_nsec)
+}
+
+fn time_of(seconds: i64, nanos: u64) -> Option<SystemTime> {
+    UNIX_EPOCH.checked_add(Duration::new(u64::try_from(seconds).ok()?, u32::try_from(nanos).ok()?))
 }
 
 /// The host's answer in the core's words.

@@ -35,6 +35,7 @@ use rustix::io::Errno;
 pub use history::{COPY_CAP, KeptEntry, KeptPlace};
 use host::{look, meta_of, open_file, read_into, store_error};
 use walk::Tree;
+pub(crate) use walk::passed_over;
 
 use crate::quota::UsageCounter;
 
@@ -219,6 +220,11 @@ impl Store for PhysicalStore {
             read_into(file.as_fd(), range.start, end.saturating_sub(range.start), out)?;
             Ok(meta)
         })
+    }
+
+    fn leads_to(&self, call: &Call<'_>, at: &Place<'_>) -> Result<String> {
+        call.tick(1)?;
+        self.reading(|mount| resolve::leads_to(mount, at.rel()))
     }
 
     fn walk(&self, call: &Call<'_>, at: &Place<'_>, query: &Walk<'_>, sink: EntrySink<'_>) -> Result<()> {

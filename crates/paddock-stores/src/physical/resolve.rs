@@ -56,6 +56,16 @@ pub(super) fn resolve(
     RelPathBuf::parse(&done.join("/")).map_err(|_| ErrorKind::LinkEscapes.into())
 }
 
+/// Where the link at a path says that it leads.
+pub(super) fn leads_to(mount: impl AsFd, path: RelPath<'_>) -> Result<String, StoreError> {
+    let fd = open_beneath(mount, path.as_str(), OFlags::PATH | OFlags::NOFOLLOW).map_err(store_error)?;
+    if kind_of(&rustix::fs::fstat(&fd).map_err(store_error)?) != Kind::Link {
+        return Err(ErrorKind::Unsupported("reading a link where there is none").into());
+    }
+    let text = rustix::fs::readlinkat(&fd, "", Vec::new()).map_err(store_error)?;
+    text.into_string().map_err(|_| ErrorKind::Unsupported("a link whose text is not UTF-8").into())
+}
+
 /// The text of the link at a path; nothing when it is no link, or is not there.
 fn link_at(mount: impl AsFd, path: &str) -> Result<Option<String>, StoreError> {
     let fd = match open_beneath(mount, path, OFlags::PATH | OFlags::NOFOLLOW) {

@@ -116,7 +116,7 @@ fn leads_to(dir: &str, after: &str) -> bool {
 
 /// A directory that went away, was swapped for something else, or that the host keeps closed is left
 /// out; the walk goes on.
-pub(super) fn passed_over(error: &StoreError) -> bool {
+pub(crate) fn passed_over(error: &StoreError) -> bool {
     matches!(
         error.kind(),
         ErrorKind::NotFound

@@ -161,6 +161,7 @@ impl Work<'_> {
             (Expect::Any, _) | (Expect::Absent, None) => Ok(()),
             (Expect::Absent, Some(_)) => Err(ErrorKind::AlreadyExists.into()),
             (Expect::Is(version), Some(found)) if self.layers().meta(found).version == version => Ok(()),
+            (Expect::UnchangedSince(_), _) => Err(ErrorKind::Unsupported("telling when something changed").into()),
             (Expect::Is(_), _) => Err(ErrorKind::Stale.into()),
         }
     }
@@ -489,7 +490,11 @@ impl Work<'_> {
                 let mode = meta.mode.unwrap_or(NEW_FILE);
                 self.put(to.as_str(), RowKind::File, ready.len(), mode, ready.content(), None)?;
             }
-            _ => return Err(ErrorKind::Unsupported("moving a link or a pipe of the layer below").into()),
+            Found::Lower(meta) if meta.kind == Kind::Link => {
+                let ready = Ready::Inline(self.layers().leads_to(from)?.into_bytes());
+                self.put(to.as_str(), RowKind::Link, ready.len(), NEW_LINK, ready.content(), None)?;
+            }
+            _ => return Err(ErrorKind::Unsupported("moving a pipe of the layer below").into()),
         }
         Ok(())
     }
@@ -627,7 +632,13 @@ impl Work<'_> {
         }
         let Some(meta) = self.layers().lower_at(path)? else { return self.forget_notes(path) };
         let (kind, ready) = match meta.kind {
-            Kind::File => (RowKind::File, self.copied(path, &[])?),
+            Kind::File => match self.copied(path, &[]) {
+                // Nobody may read it, so nobody can say later whether it is what it was.
+                Err(e) if matches!(e.kind(), ErrorKind::HardLinked | ErrorKind::HostRefuses) => {
+                    (RowKind::Link, Ready::Inline(Vec::new()))
+                }
+                copied => (RowKind::File, copied?),
+            },
             Kind::Dir => (RowKind::Dir, Ready::Inline(Vec::new())),
             // Where it leads is what can be told of a link.
             Kind::Link | Kind::Special => {

@@ -262,7 +262,7 @@ fn every_change_says_what_it_expects() {
             match alteration.expect {
                 Expect::Any => assert!(holds && alteration.how == Alter::Delete, "{alteration:?}"),
                 Expect::Absent => assert!(alteration.path.as_str().contains("new"), "{alteration:?}"),
-                Expect::Is(_) => assert!(!holds, "{}: {alteration:?}", setting.name),
+                Expect::Is(_) | Expect::UnchangedSince(_) => assert!(!holds, "{}: {alteration:?}", setting.name),
             }
         }
         assert_eq!(merge.alterations.len(), 8, "{:?}", merge.alterations);

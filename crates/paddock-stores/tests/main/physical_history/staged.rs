@@ -93,3 +93,25 @@ fn what_something_looked_like_is_told_and_comes_back() {
     let now = fs::metadata(pasture.host("d/f")).unwrap();
     assert_eq!((now.mode(), now.modified().unwrap()), (was.mode(), was.modified().unwrap()));
 }
+
+#[test]
+fn what_somebody_changed_meanwhile_is_not_replaced() {
+    let pasture = Pasture::new();
+    let home = TempDir::new_in(pasture.dir.path()).unwrap();
+    pasture.write("/w/f", "before");
+    std::thread::sleep(Duration::from_millis(20));
+    let began = std::time::SystemTime::now();
+    let take = |name: &str| {
+        let file = staged(home.path(), "f", "by the command", 0o644);
+        pasture.alter(&format!("/w/{name}"), Alter::Take(file), Expect::UnchangedSince(began))
+    };
+    take("f").unwrap();
+    take("new").unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    pasture.write("/w/g", "by somebody else");
+    assert_eq!(super::error(take("g")), paddock_core::ErrorKind::Stale);
+    // Setting the time of the content back does not help.
+    fs::File::open(pasture.host("g")).unwrap().set_modified(UNIX_EPOCH).unwrap();
+    assert_eq!(super::error(take("g")), paddock_core::ErrorKind::Stale);
+    assert_eq!(pasture.read("/w/g"), "by somebody else");
+}

@@ -1,0 +1,79 @@
+//! What a person allows commands: `[commands]`, and from `[approvals]` when somebody is asked.
+//!
+//! A place that a command may read beside the system's own must not reach into the System Root, where the ledger and
+//! secrets are. A Workspace must not stand where the minimal system of a command is.
+
+use paddock_core::{CommandLimits, CommandSettings, Risk, Workspace};
+
+use crate::fault::Fault;
+use crate::host::Host;
+use crate::schema::{Changes, Commands, Config, Network, RiskLevel};
+
+/// Where the outputs of commands are that are too long to show. A Workspace of every agent that runs commands.
+pub const EVICTED: &str = "/evicted";
+
+/// What the minimal system of a command has at the top.
+const SYSTEM: [&str; 12] =
+    ["bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "sys", "usr"];
+
+/// The settings that a configuration gives; nothing where it has no commands.
+pub(crate) fn settings(config: &Config, host: &Host) -> Result<Option<CommandSettings>, Fault> {
+    let Some(commands) = &config.commands else { return Ok(None) };
+    let ask_above = config.approvals.as_ref().and_then(|approvals| approvals.above.as_ref());
+    let tools = commands.tools.iter().flatten().map(|written| tool(written, host)).collect::<Result<_, Fault>>()?;
+    Ok(Some(CommandSettings {
+        deny: commands.deny.clone().unwrap_or_default(),
+        direct: commands.changes == Some(Changes::Direct),
+        network: match &commands.network {
+            Some(Network::Only(hosts)) => hosts.clone(),
+            Some(Network::Off) | None => Vec::new(),
+        },
+        tools,
+        env: commands.env.clone().unwrap_or_default(),
+        limits: limits(commands),
+        ask_above: match ask_above {
+            Some(RiskLevel::Low) => Risk::Low,
+            Some(RiskLevel::Medium) | None => Risk::Medium,
+            Some(RiskLevel::High) => Risk::High,
+        },
+    }))
+}
+
+fn tool(written: &str, host: &Host) -> Result<std::path::PathBuf, Fault> {
+    let path = host.path_of(written);
+    if host.in_system_root(&path) || host.holds_system_root(&path) {
+        return Err(Fault::ToolInSystemRoot(written.to_owned()));
+    }
+    Ok(path)
+}
+
+fn limits(commands: &Commands) -> CommandLimits {
+    let default = CommandLimits::default();
+    CommandLimits {
+        time: commands.time_limit.as_ref().map_or(default.time, |limit| limit.0),
+        cpu: commands.cpu_limit.as_ref().map_or(default.cpu, |limit| limit.0),
+        memory: commands.memory_limit.as_ref().map_or(default.memory, |limit| limit.0),
+        output: commands.output_limit.as_ref().map_or(default.output, |limit| limit.0),
+        processes: commands.process_limit.unwrap_or(default.processes),
+        file: commands.file_limit.as_ref().map_or(default.file, |limit| limit.0),
+        tmp: commands.tmp_limit.as_ref().map_or(default.tmp, |limit| limit.0),
+        open: commands.open_limit.unwrap_or(default.open),
+    }
+}
+
+/// Looks whether a Workspace leaves room for the system of a command.
+pub(crate) fn leaves_room(workspace: &Workspace) -> Result<(), Fault> {
+    let prefix = workspace.prefix().as_str();
+    if prefix == EVICTED || prefix.starts_with("/evicted/") {
+        return Err(Fault::ReservedPrefix(prefix.to_owned()));
+    }
+    let first = prefix.split('/').nth(1).unwrap_or_default();
+    if SYSTEM.contains(&first) || first == "tmp" {
+        return Err(Fault::SystemPrefix { prefix: prefix.to_owned(), name: first.to_owned() });
+    }
+    let taken = |name: &&str| workspace.host_directory().is_some_and(|dir| dir.join(name).symlink_metadata().is_ok());
+    match SYSTEM.iter().chain(&["tmp"]).find(|name| first.is_empty() && taken(name)) {
+        Some(name) => Err(Fault::SystemPrefix { prefix: prefix.to_owned(), name: (*name).to_owned() }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,197 @@
+//! What a command printed, made readable: escapes for terminals taken out, broken text marked, its middle set aside.
+//!
+//! An agent reads the beginning and the end. All of it goes into an anonymous file, from which it can be kept where
+//! the agent reads it by pages. Memory stays bounded however much a command prints.
+
+use std::fs::File;
+use std::io::Write as _;
+
+use anstream::adapter::StripBytes;
+use paddock_core::Output;
+
+/// What was printed so far, cleaned.
+#[derive(Debug)]
+pub(crate) struct Captured {
+    limit: usize,
+    head: Vec<u8>,
+    /// The last bytes, at most twice as many as are shown.
+    tail: Vec<u8>,
+    all: Option<File>,
+    total: u64,
+    streams: [Cleaner; 2],
+}
+
+/// What is shown of an output.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Shown {
+    /// The beginning and the end, or all.
+    pub(crate) text: String,
+    /// Was something left out?
+    pub(crate) cut: bool,
+    /// How many bytes there are in all.
+    pub(crate) total: u64,
+    /// How many bytes were no text.
+    pub(crate) broken: u64,
+}
+
+impl Captured {
+    /// Shows at most so many bytes. `all` takes everything, where there is a place for it.
+    pub(crate) fn new(limit: u64, all: Option<File>) -> Self {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        Self { limit, head: Vec::new(), tail: Vec::new(), all, total: 0, streams: <[Cleaner; 2]>::default() }
+    }
+
+    /// Takes a piece, as it comes.
+    pub(crate) fn take(&mut self, piece: Output<'_>) {
+        let mut clean = Vec::new();
+        match piece {
+            Output::Out(bytes) => self.streams[0].clean(bytes, &mut clean),
+            Output::Err(bytes) => self.streams[1].clean(bytes, &mut clean),
+        }
+        self.add(&clean);
+    }
+
+    fn add(&mut self, clean: &[u8]) {
+        self.total += clean.len() as u64;
+        if let Some(all) = &mut self.all
+            && all.write_all(clean).is_err()
+        {
+            // No room for it: then the beginning and the end are what there is.
+            self.all = None;
+        }
+        let half = self.limit / 2;
+        let fits = half.saturating_sub(self.head.len()).min(clean.len());
+        let (first, rest) = clean.split_at(fits);
+        self.head.extend_from_slice(first);
+        self.tail.extend_from_slice(rest);
+        if self.tail.len() > 2 * half.max(4096) {
+            self.tail.drain(..self.tail.len() - half.max(4096));
+        }
+    }
+
+    /// What there is to show, and the file with everything.
+    pub(crate) fn finish(mut self) -> (Shown, Option<File>) {
+        let mut rest = Vec::new();
+        for stream in &mut self.streams {
+            stream.end(&mut rest);
+        }
+        self.add(&rest);
+        let broken = self.streams.iter().map(|stream| stream.broken).sum();
+        let held = self.head.len() + self.tail.len();
+        let cut = self.total > self.limit as u64;
+        let text = if cut { self.ends(held) } else { joined(&self.head, &self.tail) };
+        (Shown { text, cut, total: self.total, broken }, self.all)
+    }
+
+    fn ends(&self, held: usize) -> String {
+        let half = self.limit - self.limit / 2;
+        let tail = &self.tail[self.tail.len().saturating_sub(half)..];
+        debug_assert!(held >= tail.len());
+        let left_out = self.total - (self.head.len() + tail.len()) as u64;
+        let (head, tail) = (String::from_utf8_lossy(&self.head), String::from_utf8_lossy(tail));
+        format!("{head}\n[… {left_out} bytes left out …]\n{tail}")
+    }
+}
+
+fn joined(head: &[u8], tail: &[u8]) -> String {
+    String::from_utf8_lossy(&[head, tail].concat()).into_owned()
+}
+
+/// One stream's text on its way: what is cut off between two pieces is put together again.
+#[derive(Debug, Default)]
+struct Cleaner {
+    escapes: StripBytes,
+    pending: Vec<u8>,
+    broken: u64,
+}
+
+impl Cleaner {
+    fn clean(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        for printable in self.escapes.strip_next(bytes) {
+            self.pending.extend_from_slice(printable);
+        }
+        loop {
+            match std::str::from_utf8(&self.pending) {
+                Ok(text) => {
+                    push(text, out);
+                    self.pending.clear();
+                    return;
+                }
+                Err(error) => {
+                    let valid = error.valid_up_to();
+                    push(&String::from_utf8_lossy(&self.pending[..valid]), out);
+                    // The beginning of a letter whose end is still to come waits.
+                    let Some(bad) = error.error_len() else {
+                        self.pending.drain(..valid);
+                        return;
+                    };
+                    self.broken += bad as u64;
+                    push("\u{fffd}", out);
+                    self.pending.drain(..valid + bad);
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        if !self.pending.is_empty() {
+            self.broken += self.pending.len() as u64;
+            self.pending.clear();
+            push("\u{fffd}", out);
+        }
+    }
+}
+
+/// Adds text without what would move a cursor or ring a bell.
+fn push(text: &str, out: &mut Vec<u8>) {
+    let stays = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
+    out.extend(text.chars().filter(stays).collect::<String>().as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(limit: u64, pieces: &[&[u8]]) -> Shown {
+        let mut captured = Captured::new(limit, None);
+        for piece in pieces {
+            captured.take(Output::Out(piece));
+        }
+        captured.finish().0
+    }
+
+    #[test]
+    fn escapes_go_and_text_stays() {
+        let colours = b"\x1b[31mred\x1b[0m \x1b]0;title\x07plain\x1b[2J\r\n\x07\tend\n";
+        assert_eq!(shown(1000, &[colours]).text, "red plain\n\tend\n");
+        // Also when they come in pieces.
+        let pieces: Vec<&[u8]> = colours.chunks(1).collect();
+        assert_eq!(shown(1000, &pieces).text, "red plain\n\tend\n");
+    }
+
+    #[test]
+    fn letters_that_are_cut_in_two_are_put_together_and_broken_ones_are_counted() {
+        let text = "añ日".as_bytes();
+        let pieces: Vec<&[u8]> = text.chunks(1).collect();
+        assert_eq!(shown(1000, &pieces), Shown { text: "añ日".into(), cut: false, total: 6, broken: 0 });
+        let broken = shown(1000, &[b"a\xffb", b"\xe6\x97"]);
+        assert_eq!((broken.text.as_str(), broken.broken), ("a\u{fffd}b\u{fffd}", 3));
+    }
+
+    #[test]
+    fn of_a_long_output_both_ends_are_shown_and_all_is_kept() {
+        let path = std::env::temp_dir().join(format!("paddock-output-{}", std::process::id()));
+        #[expect(clippy::disallowed_methods, reason = "a test's own file")]
+        let file = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
+        let mut captured = Captured::new(20, Some(file));
+        for n in 0..5000 {
+            captured.take(Output::Out(format!("{n:04}\n").as_bytes()));
+        }
+        let (shown, all) = captured.finish();
+        assert_eq!(shown.text, "0000\n0001\n\n[… 24980 bytes left out …]\n4998\n4999\n");
+        assert!(shown.cut && shown.total == 25_000);
+        assert_eq!(all.unwrap().metadata().unwrap().len(), 25_000);
+        #[expect(clippy::disallowed_methods, reason = "a test's own file")]
+        std::fs::remove_file(path).unwrap();
+    }
+}

@@ -1,0 +1,296 @@
+//! `execute_command`: a command in the agent's Workspaces, and what it changed as one change.
+//!
+//! The runner knows how to run it; nothing here does. What it did comes back as alterations and goes the way of every
+//! other change: judged path by path, weighed by what it *did*, put before the Gate, made and recorded as one. Where a
+//! single path is refused, nothing of it is made, and the answer says why.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use paddock_core::{
+    AccessScope, Alteration, CommandLine, CommandSettings, CommandSpec, Effect, EffectKind, LogicalPath, OpKind,
+    Operation, Outcome, Proposed, Ran, Refused, Risk, Workspace,
+};
+use serde_json::{Map, Value, json};
+
+use crate::answer::{Answer, Piece, Verdict};
+use crate::arguments::ExecuteCommand;
+use crate::boundary::Context;
+use crate::evicted;
+use crate::failure::Failure;
+use crate::messages;
+use crate::output::{Captured, Shown};
+
+/// The most changed paths that an answer lists.
+const MOST_LISTED: usize = 50;
+/// The most reasons that an answer gives.
+const MOST_REASONS: usize = 10;
+/// As many changed files are more than anybody looks through.
+const VERY_MANY: usize = 1000;
+
+pub(crate) fn execute_command(cx: &Context<'_>, given: Map<String, Value>) -> Result<Answer, Failure> {
+    let args: ExecuteCommand = cx.arguments(given)?;
+    let line = CommandLine::Shell(&args.command);
+    let place = Place::of(cx, args.workspace.as_deref())?;
+    let ran = run(cx, line, &place, args.timeout.map(Duration::from_secs))?;
+    Ok(ran.answer())
+}
+
+/// Where a command runs.
+#[derive(Debug)]
+pub(crate) struct Place {
+    directory: LogicalPath,
+    confined: bool,
+}
+
+impl Place {
+    /// The Workspace that is named, a directory in it, or the first read-write Workspace.
+    pub(crate) fn of(cx: &Context<'_>, named: Option<&str>) -> Result<Self, Failure> {
+        let vfs = &cx.policy().vfs;
+        let Some(named) = named else {
+            let directory = first(vfs.workspaces()).ok_or_else(|| cx.not_provided())?.prefix().clone();
+            return Ok(Self { directory, confined: false });
+        };
+        let directory = cx.path(named)?;
+        // What a command may do anywhere in a Workspace, only the whole scope allows.
+        let decision = vfs.judge(OpKind::Delete, &directory);
+        let is_workspace =
+            vfs.workspaces().iter().any(|w| *w.prefix() == directory && w.scope() == AccessScope::ReadWrite);
+        if !is_workspace && !decision.allowed() {
+            return Err(Refused::Denied(Box::new(decision.denial(&directory))).into());
+        }
+        Ok(Self { directory, confined: !is_workspace })
+    }
+}
+
+/// The read-write Workspace that a person wrote first.
+fn first(workspaces: &[Workspace]) -> Option<&Workspace> {
+    let written = |workspace: &&Workspace| (workspace.origin().line() == 0, workspace.origin().line());
+    workspaces.iter().filter(|workspace| workspace.scope() == AccessScope::ReadWrite).min_by_key(written)
+}
+
+/// A command that ran to its end.
+pub(crate) struct Done {
+    ran: Ran,
+    shown: Shown,
+    evicted: Option<LogicalPath>,
+    changes: Changes,
+}
+
+/// What became of what it changed.
+enum Changes {
+    /// Made; what happened to which path.
+    Made(Vec<Effect>),
+    /// Nothing of it was made.
+    Dropped(Vec<String>),
+    /// It waits for a person, who cannot be asked yet.
+    Held(Risk, Vec<Effect>),
+}
+
+/// Runs a command and makes what it changed.
+pub(crate) fn run(
+    cx: &Context<'_>,
+    line: CommandLine<'_>,
+    place: &Place,
+    timeout: Option<Duration>,
+) -> Result<Done, Failure> {
+    let commands = cx.policy().commands.as_ref().ok_or_else(|| cx.not_provided())?;
+    let settings = &*commands.settings;
+    if let Some(word) = commands.runner.denied_word(line, &settings.deny) {
+        return Err(Failure::NotRun(paddock_core::NotRun::Word(word)));
+    }
+    ask_before(cx, settings, place)?;
+    let spec = CommandSpec {
+        command: line,
+        vfs: &cx.policy().vfs,
+        directory: &place.directory,
+        confined: place.confined,
+        settings,
+        time_limit: timeout.map_or(settings.limits.time, |asked| asked.min(settings.limits.time)),
+    };
+    let mut captured = Captured::new(settings.limits.output, evicted::anonymous_file());
+    let ran = commands.runner.run(cx.call(), &spec, &mut |piece| {
+        captured.take(piece);
+        cx.tell(piece)
+    });
+    let mut ran = ran.map_err(Failure::NotRun)?;
+    let (shown, all) = captured.finish();
+    let evicted = if shown.cut { all.and_then(|all| evicted::keep(cx, all)) } else { None };
+    let proposed = std::mem::take(&mut ran.proposed);
+    let changes = commit(cx, settings, place, proposed)?;
+    Ok(Done { ran, shown, evicted, changes })
+}
+
+/// Where changes take effect at once, or others can be reached, a person decides before it runs.
+fn ask_before(cx: &Context<'_>, settings: &CommandSettings, place: &Place) -> Result<(), Failure> {
+    if !settings.direct && settings.network.is_empty() {
+        return Ok(());
+    }
+    cx.weighs(Risk::High);
+    if settings.ask_above < Risk::High {
+        let why = if settings.direct { "its changes would take effect at once" } else { "it may reach the network" };
+        return Err(Failure::NobodyToAsk { risk: Risk::High, why });
+    }
+    let nothing = Operation::Commit { path: place.directory.clone(), alterations: Vec::new() };
+    cx.perform_if(nothing, |_| Ok(Risk::High)).map(|_| ())
+}
+
+/// Makes what a command changed, all of it or nothing.
+fn commit(cx: &Context<'_>, settings: &CommandSettings, place: &Place, proposed: Proposed) -> Result<Changes, Failure> {
+    let Proposed { alterations, ignored, obstacles, stage } = proposed;
+    if !obstacles.is_empty() {
+        return Ok(Changes::Dropped(obstacles));
+    }
+    if alterations.is_empty() {
+        cx.weighs(Risk::Low);
+        return Ok(Changes::Made(Vec::new()));
+    }
+    let mut held = None;
+    let mut made = Vec::new();
+    let operation = Operation::Commit { path: place.directory.clone(), alterations: alterations.clone() };
+    let done = cx.perform_if(operation, |effects| {
+        let risk = weigh(cx, effects, &ignored);
+        made = effects.to_vec();
+        if risk > settings.ask_above {
+            held = Some(risk);
+            return Err(Failure::NobodyToAsk { risk, why: "it changed what a person has to look at first" });
+        }
+        Ok(risk)
+    });
+    drop(stage);
+    match (done, held) {
+        (Ok(Outcome::Changed { .. } | Outcome::Accepted), _) => Ok(Changes::Made(made)),
+        (Ok(_), _) => Err(Failure::Defect),
+        (Err(_), Some(risk)) => Ok(Changes::Held(risk, made)),
+        (Err(Failure::Refused(refused)), None) => Ok(Changes::Dropped(reasons(cx, place, &refused, &alterations))),
+        (Err(failure), None) => Err(failure),
+    }
+}
+
+/// How risky is what it did? Nothing: low. New and changed files: medium. Gone what the agent did not make itself, or very
+/// many files: high. What a `.gitignore` names does not count.
+fn weigh(cx: &Context<'_>, effects: &[Effect], ignored: &HashSet<LogicalPath>) -> Risk {
+    let counted: Vec<&Effect> = effects.iter().filter(|effect| !ignored.contains(&effect.path)).collect();
+    let takes_away = |effect: &&&Effect| effect.what == EffectKind::Delete;
+    let foreign = counted.iter().filter(takes_away).any(|effect| !cx.was_made_by_agent(&effect.path));
+    if counted.is_empty() {
+        Risk::Low
+    } else if foreign || counted.len() > VERY_MANY {
+        Risk::High
+    } else {
+        Risk::Medium
+    }
+}
+
+/// Why nothing was made: the reason of each path that is refused, up to a number.
+fn reasons(cx: &Context<'_>, place: &Place, first: &Refused, alterations: &[Alteration]) -> Vec<String> {
+    let mut told = vec![messages::reason(first)];
+    for alteration in alterations {
+        if told.len() > MOST_REASONS {
+            told.push("… and perhaps more".to_owned());
+            break;
+        }
+        let alone = Operation::Commit { path: place.directory.clone(), alterations: vec![alteration.clone()] };
+        if let Err(refused @ (Refused::Denied(_) | Refused::DeniedInside(_))) = cx.policy().vfs.plan(cx.call(), alone) {
+            let why = messages::reason(&refused);
+            if !told.contains(&why) {
+                told.push(why);
+            }
+        }
+    }
+    told
+}
+
+impl Done {
+    fn answer(&self) -> Answer {
+        let mut answer = Answer::of(self.verdict(), self.shown.text.clone()).and(Piece::Text(self.summary()));
+        answer = answer
+            .with("exit_code", self.ran.exit)
+            .with("duration_ms", u64::try_from(self.ran.took.as_millis()).unwrap_or(u64::MAX))
+            .with("output_bytes", self.shown.total)
+            .with("truncated", self.shown.cut);
+        if let Some(limit) = self.ran.ended_by {
+            answer = answer.with("ended_by", limit);
+        }
+        if let Some(path) = &self.evicted {
+            answer = answer.with("output_path", path.as_str());
+        }
+        if let Changes::Made(effects) = &self.changes {
+            let listed = effects.iter().take(MOST_LISTED);
+            let changed = listed.map(|effect| json!({ "path": effect.path.as_str(), "change": word(effect.what) }));
+            answer = answer.with("changed", changed.collect::<Vec<_>>()).with("paths", effects.len());
+        }
+        answer
+    }
+
+    fn verdict(&self) -> Verdict {
+        match self.changes {
+            Changes::Made(_) if self.ran.exit == 0 => Verdict::Done,
+            Changes::Made(_) => Verdict::Failed,
+            Changes::Dropped(_) | Changes::Held(..) => Verdict::Denied,
+        }
+    }
+
+    /// What an agent reads after the output.
+    fn summary(&self) -> String {
+        let mut lines = Vec::new();
+        let exit = match self.ran.ended_by {
+            Some(limit) => format!("Ended by the limit of {limit}"),
+            None => format!("Exit code {}", self.ran.exit),
+        };
+        lines.push(format!("{exit}, after {:.1} s.", self.ran.took.as_secs_f64()));
+        if self.shown.broken > 0 {
+            lines.push(format!("{} bytes of the output were no text and are shown as \u{fffd}.", self.shown.broken));
+        }
+        if self.shown.cut {
+            lines.push(match &self.evicted {
+                Some(path) => format!("The output has {} bytes; read_file {path} shows all of it.", self.shown.total),
+                None => format!("The output had {} bytes; its middle could not be kept.", self.shown.total),
+            });
+        }
+        lines.extend(self.ran.notes.iter().cloned());
+        match &self.changes {
+            Changes::Made(effects) if effects.is_empty() => lines.push("No file changed.".to_owned()),
+            Changes::Made(effects) => lines.push(listed("Changed", effects)),
+            Changes::Dropped(reasons) => {
+                lines.push("❌ ERROR: Nothing it changed was kept, because:".to_owned());
+                lines.extend(reasons.iter().map(|reason| format!("- {reason}")));
+            }
+            Changes::Held(risk, effects) => {
+                lines.push(format!(
+                    "❌ ERROR: Nothing it changed was kept: the risk of it is {}, and there is nobody to ask.",
+                    risk.name()
+                ));
+                lines.push(listed("It would have changed", effects));
+            }
+        }
+        lines.join("\n")
+    }
+}
+
+fn listed(what: &str, effects: &[Effect]) -> String {
+    let shown: Vec<String> =
+        effects.iter().take(MOST_LISTED).map(|effect| format!("{} {}", mark(effect.what), effect.path)).collect();
+    let more = effects.len() - shown.len();
+    let more = if more > 0 { format!("\n… and {more} more") } else { String::new() };
+    format!("{what}:\n{}{more}", shown.join("\n"))
+}
+
+fn mark(what: EffectKind) -> char {
+    match what {
+        EffectKind::Create | EffectKind::MakeDir | EffectKind::MoveHere => '+',
+        EffectKind::Delete | EffectKind::MoveAway => '-',
+        EffectKind::Replace | EffectKind::Append | EffectKind::Deliver | EffectKind::Dress => '~',
+    }
+}
+
+fn word(what: EffectKind) -> &'static str {
+    match what {
+        EffectKind::Create | EffectKind::MoveHere => "created",
+        EffectKind::MakeDir => "made",
+        EffectKind::Delete | EffectKind::MoveAway => "deleted",
+        EffectKind::Replace | EffectKind::Append => "modified",
+        EffectKind::Deliver => "delivered",
+        EffectKind::Dress => "mode or time",
+    }
+}
