@@ -21,6 +21,8 @@ pub(crate) struct Since {
     pub(crate) standing: Vec<CallId>,
     /// The version that undoing left, where everything newer was undone.
     pub(crate) version: Option<Version>,
+    /// Every change, newest first, also of calls that cancel each other out.
+    pub(crate) rows: Vec<ChangeRow>,
 }
 
 impl History {
@@ -55,7 +57,7 @@ impl History {
             break;
         }
         let standing = self.standing(session, &rows)?;
-        Ok(Since { version: version.filter(|_| standing.is_empty()), standing })
+        Ok(Since { version: version.filter(|_| standing.is_empty()), standing, rows })
     }
 
     /// Was a place, or one above it, moved after a row, and stays so?

@@ -10,6 +10,7 @@ use paddock_core::{
     Vfs, Workspace,
 };
 
+use super::inside::{Listing, Moved, Taken};
 use super::place::{Place, logical};
 use super::row::{CallRow, ChangeRow};
 use super::since::Since;
@@ -62,6 +63,9 @@ pub(crate) fn say(alteration: &Alteration) -> String {
         Alter::Restore(_) => format!("restores {path}"),
         Alter::Truncate(len) => format!("cuts {path} back to {len} bytes"),
         Alter::MakeDir => format!("makes the directory {path} again"),
+        Alter::Take(_) => format!("writes {path}"),
+        Alter::Link { leads_to } => format!("links {path} to {leads_to}"),
+        Alter::Dress(_) => format!("gives {path} its mode and time again"),
         Alter::Delete => format!("removes {path}"),
         Alter::Move { to } => format!("moves {path} back to {to}"),
     }
@@ -85,22 +89,23 @@ impl History {
         if !lost.is_empty() {
             return Err(HistoryError::Lost(lost.iter().map(|step| name_of(vfs, &step.place, &step.row)).collect()));
         }
-        let mut today = Today { history: self, vfs, call, moved_above: HashMap::new() };
+        let listing = Listing::of(vfs, call, &steps);
+        let mut today =
+            Today { history: self, vfs, call, moved_above: HashMap::new(), listing, taken: Taken::default() };
         let mut conflicts = Vec::new();
         let mut alterations = Vec::new();
         let mut tidying = HashSet::new();
-        let mut taken: Vec<&Step> = Vec::new();
         for step in &steps {
-            match today.look(step, &taken)? {
+            match today.look(step)? {
                 Sight::Fit(expect) => {
-                    taken.push(step);
+                    today.take(step);
                     if step.back == Back::RemoveParent {
                         tidying.insert(alterations.len());
                     }
                     alterations.push(alteration(vfs, step, expect)?);
                 }
                 Sight::Needless => {}
-                Sight::Conflict(conflict) => conflicts.push(*conflict),
+                Sight::Conflicts(more) => conflicts.extend(more),
             }
         }
         if !conflicts.is_empty() {
@@ -118,7 +123,15 @@ enum Sight {
     /// There is nothing to do for it.
     Needless,
     /// Something newer is in the way.
-    Conflict(Box<Conflict>),
+    Conflicts(Vec<Conflict>),
+}
+
+/// A directory beside what a call left of it.
+enum Fits {
+    Yes,
+    No,
+    /// These in it are newer.
+    Holds(Vec<Conflict>),
 }
 
 /// What is there today.
@@ -128,12 +141,22 @@ struct Today<'a> {
     call: &'a Call<'a>,
     /// Directories, and whether one above was moved since and stays so.
     moved_above: HashMap<Place, bool>,
+    /// What the directories hold that are to go.
+    listing: Listing,
+    /// What the steps before take away.
+    taken: Taken,
 }
 
 impl Today<'_> {
-    fn look(&mut self, step: &Step, earlier: &[&Step]) -> Result<Sight> {
+    fn take(&mut self, step: &Step) {
+        // Of one that was not looked at nobody knows what else is in it.
+        let whole = step.first || step.back == Back::RemoveParent || self.empties(step);
+        self.taken.add(step, whole);
+    }
+
+    fn look(&mut self, step: &Step) -> Result<Sight> {
         if step.back == Back::RemoveParent {
-            let empties = step.now == step.place && self.empties(step, earlier)?;
+            let empties = step.now == step.place && self.empties(step);
             return Ok(if empties { Sight::Fit(Expect::Any) } else { Sight::Needless });
         }
         if !step.first {
@@ -142,12 +165,16 @@ impl Today<'_> {
         let (path, _) = find(self.vfs, &step.now, &step.row)?;
         let now = version_now(self.vfs, self.call, &path)?;
         let fit = match step.left {
-            Left::Nothing => self.look_at_nothing(step, now, &path, earlier)?,
-            Left::Dir => self.look_at_directory(step, now, earlier)?,
+            Left::Nothing => self.look_at_nothing(step, now, &path)?,
+            Left::Dir => match self.look_at_directory(step, now, &path)? {
+                Fits::Yes => true,
+                Fits::No => false,
+                Fits::Holds(newer) => return Ok(Sight::Conflicts(newer)),
+            },
             Left::File(version) => self.look_at_file(step, version, now)?,
         };
-        if fit && let Some((home, there)) = self.in_the_way(step, earlier)? {
-            return Ok(Sight::Conflict(Box::new(self.taken_conflict(step, home, there)?)));
+        if fit && let Some((home, there)) = self.in_the_way(step)? {
+            return Ok(Sight::Conflicts(vec![self.taken_conflict(step, home, there)?]));
         }
         if fit {
             // What moved along has, in some Stores, another version where it arrives.
@@ -158,32 +185,36 @@ impl Today<'_> {
             };
             return Ok(Sight::Fit(expect));
         }
-        Ok(Sight::Conflict(Box::new(self.conflict(step, path, now)?)))
+        Ok(Sight::Conflicts(vec![self.conflict(step, path, now)?]))
     }
 
-    fn look_at_nothing(&mut self, step: &Step, now: Now, path: &LogicalPath, earlier: &[&Step]) -> Result<bool> {
+    fn look_at_nothing(&mut self, step: &Step, now: Now, path: &LogicalPath) -> Result<bool> {
         if self.is_moved_above(step)? {
             return Ok(false);
         }
         Ok(match now {
             Now::Nothing => true,
             // What stands above it goes first.
-            Now::Blocked => {
-                earlier.iter().any(|before| before.back == Back::Remove && step.place.is_within(&before.place))
-            }
+            Now::Blocked => self.taken.clears_the_way_to(&step.place),
             // A directory that is there again is what is wanted, whoever made it.
             Now::There(_) => step.back == Back::MakeDir && self.is_directory(path),
         })
     }
 
-    fn look_at_directory(&self, step: &Step, now: Now, earlier: &[&Step]) -> Result<bool> {
-        if !matches!(now, Now::There(_)) {
-            return Ok(false);
+    fn look_at_directory(&self, step: &Step, now: Now, path: &LogicalPath) -> Result<Fits> {
+        if !matches!(now, Now::There(_)) || !self.is_directory(path) {
+            return Ok(Fits::No);
         }
         if step.back == Back::RemoveDir {
-            return self.empties(step, earlier);
+            return Ok(if self.empties(step) { Fits::Yes } else { Fits::No });
         }
-        Ok(self.since(step, true)?.standing.is_empty())
+        let since = self.since(step, true)?;
+        let newer = Moved { vfs: self.vfs, call: self.call, step, since: &since }.newer()?;
+        Ok(match (newer.is_empty(), since.standing.is_empty()) {
+            (true, true) => Fits::Yes,
+            (true, false) => Fits::No,
+            (false, _) => Fits::Holds(newer),
+        })
     }
 
     fn look_at_file(&self, step: &Step, left: Option<Version>, now: Now) -> Result<bool> {
@@ -196,10 +227,9 @@ impl Today<'_> {
     }
 
     /// What stands where a move goes back to.
-    fn in_the_way<'s>(&self, step: &'s Step, earlier: &[&Step]) -> Result<Option<(&'s Place, Now)>> {
+    fn in_the_way<'s>(&self, step: &'s Step) -> Result<Option<(&'s Place, Now)>> {
         let Back::MoveTo(home) = &step.back else { return Ok(None) };
-        let frees = |back: &Back| matches!(back, Back::Remove | Back::RemoveDir | Back::RemoveParent | Back::MoveTo(_));
-        if earlier.iter().any(|before| before.place == *home && frees(&before.back)) {
+        if self.taken.frees(home) {
             return Ok(None);
         }
         let (path, _) = find(self.vfs, home, &step.row)?;
@@ -208,32 +238,15 @@ impl Today<'_> {
     }
 
     /// Does the directory hold nothing but what the earlier steps take away?
-    fn empties(&self, step: &Step, earlier: &[&Step]) -> Result<bool> {
-        let Some((path, _)) = logical(self.vfs, &step.place, &step.row.spot.territory) else { return Ok(false) };
+    fn empties(&self, step: &Step) -> bool {
         // A file that stands there by now is not ours to remove.
-        let Some(held) = self.held(&path).filter(|_| self.is_directory(&path)) else { return Ok(false) };
-        let goes = |held: &LogicalPath| {
-            let Some(rest) = held.below(&path) else { return false };
-            let place = step.place.join(rest.as_str());
-            earlier.iter().any(|before| match before.back {
-                Back::Remove | Back::RemoveDir | Back::RemoveParent => before.place == place,
-                Back::MoveTo(_) => place.is_within(&before.place),
-                _ => false,
-            })
-        };
-        Ok(held.iter().filter(|held| **held != path).all(goes))
+        let named = logical(self.vfs, &step.place, &step.row.spot.territory);
+        self.listing.is_emptied(&step.place, &self.taken) && named.is_some_and(|(path, _)| self.is_directory(&path))
     }
 
     /// Is a directory there? Asked of something that is there: only then a directory can be made that is no other.
     fn is_directory(&self, path: &LogicalPath) -> bool {
         self.vfs.plan(self.call, Operation::MakeDir { path: path.clone() }).is_ok()
-    }
-
-    /// The directory and everything below it; nothing where not all of it can be seen.
-    fn held(&self, path: &LogicalPath) -> Option<Vec<LogicalPath>> {
-        let everything = Operation::Delete { path: path.clone(), recursive: true };
-        let plan = self.vfs.plan(self.call, everything).ok()?;
-        Some(plan.effects().iter().map(|effect| effect.path.clone()).collect())
     }
 
     /// Was a directory above moved since, and stays so? Then the path means something else today.
@@ -299,6 +312,7 @@ pub(crate) fn alteration(vfs: &Vfs, step: &Step, expect: Expect) -> Result<Alter
         Back::Restore(kept) => Alter::Restore(kept.clone()),
         Back::Truncate(len) => Alter::Truncate(*len),
         Back::MakeDir => Alter::MakeDir,
+        Back::Dress(looks) => Alter::Dress(*looks),
         Back::MoveTo(home) => Alter::Move { to: find(vfs, home, &step.row)?.0 },
         Back::Lost => return Err(HistoryError::Lost(vec![path.to_string()])),
     };

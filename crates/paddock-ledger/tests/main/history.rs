@@ -119,6 +119,21 @@ fn a_directory_made_for_a_file_stays_when_something_else_is_in_it() {
     assert_eq!(newer(world.undo(dir)), [("/w/e".to_owned(), vec![inside])]);
 }
 
+/// Directories that were made on the way are listed once, not once for each above them.
+#[test]
+fn looking_at_directories_made_on_the_way_takes_as_long_as_there_are() {
+    let world = World::new();
+    let deep = format!("/w/{}/f", vec!["d"; 200].join("/"));
+    let call = world.write(&deep, "1");
+    let before = world.store.walked();
+    let undo = world.with_call(CallId::next(), |call_now| world.history.undo(&world.vfs, call_now, call)).unwrap();
+    assert_eq!(undo.alterations.len(), 201);
+    let walked = world.store.walked() - before;
+    assert!(walked <= 3 * 201, "{walked} entries for 201 paths");
+    world.undo(call).unwrap();
+    assert!(world.paths().is_empty());
+}
+
 #[test]
 fn what_moved_is_in_the_way_of_what_was_done_to_it_before() {
     let world = World::new();
@@ -129,7 +144,7 @@ fn what_moved_is_in_the_way_of_what_was_done_to_it_before() {
     assert_eq!(newer(world.undo(made)), [("/w/d/a".to_owned(), vec![moved])]);
     assert_eq!(newer(world.undo(deleted)), [("/w/d/b".to_owned(), vec![moved])]);
     let inside = world.write("/w/e/a", "new");
-    assert_eq!(newer(world.undo(moved)), [("/w/e".to_owned(), vec![inside])]);
+    assert_eq!(newer(world.undo(moved)), [("/w/e/a".to_owned(), vec![inside])]);
     world.undo(inside).unwrap();
     world.undo(moved).unwrap();
     world.undo(deleted).unwrap();

@@ -173,6 +173,10 @@ fn difference(
     let spot = Spot::find(person.vfs(), path)?;
     let before = Content::Kept { spot, kept: conflict.before.clone()?, cut: None };
     let before = past::recall(person, &before)?;
+    if row.is_none() {
+        // It moved along, and what was kept since is what it was then.
+        return Some(unified::diff((&format!("{path} (as call {call} left it)"), &before), (&now_name, &now)));
+    }
     Some(unified::diff((&now_name, &now), (&format!("{path} (before call {call})"), &before)))
 }
 

@@ -100,6 +100,58 @@ fn what_changed_past_paddock_is_in_the_way_too() {
     assert_eq!(world.paddock(&["undo"]).code, 1, "the same bytes by another hand are still another's");
 }
 
+/// A directory has no version: what is in it is looked at.
+#[test]
+fn what_is_newer_in_a_directory_that_was_moved_is_in_the_way() {
+    let world = world();
+    world.write("old.txt", "older than the move\n");
+    write(&world, "/disk/d/s/kept.txt", "kept\n");
+    write(&world, "/disk/d/a.txt", "same\none\n");
+    tool(&world, "move_file", &json!({ "source": "/disk/d", "destination": "/disk/e" }));
+    let moved = calls(&world)[0].clone();
+    write(&world, "/disk/e/a.txt", "same\ntwo\n");
+    insta::assert_snapshot!(plain(&world.paddock(&["undo", &moved])), @r"
+    [stderr]
+    error: call [call 1] of main (move /disk/d, [time]) cannot be undone: something newer is in the way
+    /disk/e/a.txt was changed since by
+      [time]  [call 2]  main  write
+    --- /disk/e/a.txt (as call [call 1] left it)
+    +++ /disk/e/a.txt (now)
+    @@ -1,2 +1,2 @@
+     same
+    -one
+    +two
+    hint: nothing was changed; undo the newer calls first, or restore single paths
+    [exit 1]
+    ");
+    assert!(world.has("disk/e/s/kept.txt") && !world.has("disk/d"));
+    // What was taken back is not in the way, though the time of the file is new.
+    assert_eq!(world.paddock(&["undo"]).code, 0);
+    let undone = world.paddock(&["undo", &moved]);
+    assert_eq!(undone.code, 0, "{undone}");
+    assert_eq!(world.read("disk/d/a.txt"), "same\none\n");
+    let again = calls(&world)[0].clone();
+    assert_eq!(world.paddock(&["undo", &again]).code, 0, "and there and back");
+    // Somebody else's work, and a file that somebody else brought in.
+    let moved = calls(&world)[0].clone();
+    world.write("disk/e/s/kept.txt", "by hand\n");
+    std::fs::rename(world.project().join("old.txt"), world.project().join("disk/e/old.txt")).unwrap();
+    insta::assert_snapshot!(plain(&world.paddock(&["undo", &moved])), @"
+    [stderr]
+    error: call [call 1] of main (undo /disk/d, [time]) cannot be undone: something newer is in the way
+    /disk/e was changed since, and not through Paddock
+    /disk/e/s/kept.txt was changed since, and not through Paddock
+    hint: nothing was changed; undo the newer calls first, or restore single paths
+    [exit 1]
+    ");
+    assert!(world.has("disk/e/s/kept.txt") && !world.has("disk/d"));
+    // Another thing of the same name is not what was moved.
+    std::fs::rename(world.project().join("disk/e"), world.project().join("elsewhere")).unwrap();
+    world.write("disk/e", "a file\n");
+    let refused = world.paddock(&["undo", &moved]);
+    assert_eq!((refused.code, world.read("disk/e").as_str()), (1, "a file\n"), "{refused}");
+}
+
 #[test]
 fn every_kind_of_change_on_disk_is_taken_back_path_by_path() {
     let world = world();
