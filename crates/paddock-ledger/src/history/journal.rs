@@ -12,13 +12,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use paddock_core::{Act, AppliedChange, Call, CallId, Change, ErrorKind, Journal, Part, PartDone, Plan, Result};
+use paddock_core::{
+    Act, AppliedChange, Call, CallId, Change, ErrorKind, Journal, Part, PartDone, Plan, RelPath, Result, Workspace,
+};
 use paddock_db::DbError;
 
 use super::History;
 use super::error::store_error;
+use super::log::Window;
+use super::place::Place;
 use super::planned::planned_text;
-use super::row::{INSERT_CHANGE, call_id, change_values, millis};
+use super::row::{INSERT_CHANGE, What, call_id, change_values, millis};
 use super::storage::{Deed, Session, Value};
 
 /// The least time that is taken for writing down what has been done.
@@ -85,6 +89,16 @@ impl Journal for History {
             session.execute(END_CALL, &values)?;
             if completed { mark_undone(session, &home, id) } else { Ok(()) }
         });
+    }
+
+    fn made_by(&self, call: &Call<'_>, workspace: &Workspace, rel: RelPath<'_>) -> bool {
+        let Some(territory) = workspace.territory() else { return false };
+        let place = Place::new(&territory.to_string(), rel.as_str());
+        let window = Window { below: false, ..Window::default() };
+        let rows = self.read(|session| self.touching(session, &place, &window)).unwrap_or_default();
+        // Whoever made it last made what is there.
+        let made = rows.iter().find(|row| row.created && row.result_place() == place);
+        made.is_some_and(|row| row.what != What::Move && row.agent == call.agent.as_str())
     }
 }
 

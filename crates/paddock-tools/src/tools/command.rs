@@ -4,7 +4,7 @@
 //! other change: judged path by path, weighed by what it *did*, put before the Gate, made and recorded as one. Where a
 //! single path is refused, nothing of it is made, and the answer says why.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use paddock_core::{
@@ -171,8 +171,15 @@ fn commit(cx: &Context<'_>, settings: &CommandSettings, place: &Place, proposed:
 /// many files: high. What a `.gitignore` names does not count.
 fn weigh(cx: &Context<'_>, effects: &[Effect], ignored: &HashSet<LogicalPath>) -> Risk {
     let counted: Vec<&Effect> = effects.iter().filter(|effect| !ignored.contains(&effect.path)).collect();
-    let takes_away = |effect: &&&Effect| effect.what == EffectKind::Delete;
-    let foreign = counted.iter().filter(takes_away).any(|effect| !cx.was_made_by_agent(&effect.path));
+    let is_gone = |effect: &&&Effect| effect.what == EffectKind::Delete;
+    let gone: BTreeSet<&str> = counted.iter().filter(is_gone).map(|effect| effect.path.as_str()).collect();
+    // A directory that went with what was in it counts as that.
+    let held_more = |path: &str| {
+        let inside = format!("{path}/");
+        gone.range(inside.as_str()..).next().is_some_and(|next| next.starts_with(&inside))
+    };
+    let foreign = |effect: &&&Effect| !held_more(effect.path.as_str()) && !cx.was_made_by_agent(&effect.path);
+    let foreign = counted.iter().filter(is_gone).any(|effect| foreign(&effect));
     if counted.is_empty() {
         Risk::Low
     } else if foreign || counted.len() > VERY_MANY {
