@@ -41,7 +41,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, MAIN_DB, Transaction, TransactionBehavior};
+use rusqlite::{Connection, MAIN_DB};
 
 use self::group::GroupSync;
 use self::open::Writer;
@@ -54,6 +54,9 @@ const IDLE_READERS: usize = 8;
 
 /// How long the first reader waits to make the tables, if nobody did.
 const FIRST_USE: Duration = Duration::from_secs(30);
+
+/// Begins a transaction that only reads.
+const SNAPSHOT: &str = "BEGIN DEFERRED";
 
 /// Up to this size the log is left for the next process: reading it again is cheaper than the syncs of a checkpoint.
 const LOG_LEFT_BEHIND: u64 = 1 << 20;
@@ -108,7 +111,7 @@ impl Sqlite {
     /// Reads in one snapshot. Many may read at once, also while somebody writes.
     pub fn read<T, E: From<DbError>>(&self, look: impl FnOnce(&Connection) -> Result<T, E>) -> Result<T, E> {
         let conn = self.reader()?;
-        let snapshot = Snapshot::begin(&conn).map_err(|error| self.error(error))?;
+        let snapshot = UnderWay::begin(&conn, SNAPSHOT).map_err(|error| self.error(error))?;
         let seen = look(&conn);
         drop(snapshot);
         if conn.is_autocommit() {
@@ -140,7 +143,7 @@ impl Sqlite {
         look: impl FnOnce(&Connection) -> Result<T, E>,
     ) -> Result<T, E> {
         writer.conn.busy_timeout(open::PATIENCE).map_err(|error| self.error(error))?;
-        let _snapshot = Snapshot::begin(&writer.conn).map_err(|error| self.error(error))?;
+        let _snapshot = UnderWay::begin(&writer.conn, SNAPSHOT).map_err(|error| self.error(error))?;
         look(&writer.conn)
     }
 
@@ -151,7 +154,7 @@ impl Sqlite {
     pub fn write<T, E: From<DbError>>(
         &self,
         until: Instant,
-        change: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
+        change: impl FnOnce(&Connection) -> Result<T, E>,
     ) -> Result<T, E> {
         let turn = self.turn(until)?;
         let mut slot = self.writer(until)?;
@@ -196,19 +199,19 @@ impl Sqlite {
         &self,
         writer: &mut Writer,
         until: Instant,
-        change: impl FnOnce(&Transaction<'_>) -> Result<T, E>,
+        change: impl FnOnce(&Connection) -> Result<T, E>,
     ) -> Result<T, E> {
-        let tx = self.begin(&mut writer.conn, until)?;
-        let done = change(&tx)?;
-        tx.commit().map_err(|error| self.error(error))?;
+        let under_way = self.begin(&writer.conn, until)?;
+        let done = change(&writer.conn)?;
+        under_way.commit().map_err(|error| self.error(error))?;
         Ok(done)
     }
 
     /// Somebody may write without standing in line; for them there is SQLite's own waiting.
-    fn begin<'c>(&self, conn: &'c mut Connection, until: Instant) -> Result<Transaction<'c>> {
+    fn begin<'c>(&self, conn: &'c Connection, until: Instant) -> Result<UnderWay<'c>> {
         let left = until.saturating_duration_since(Instant::now()).min(Duration::from_secs(3600));
-        conn.busy_timeout(left).map_err(|error| self.error(error))?;
-        Transaction::new(conn, TransactionBehavior::Immediate).map_err(|error| self.error(error))
+        let begun = conn.busy_timeout(left).and_then(|()| UnderWay::begin(conn, "BEGIN IMMEDIATE"));
+        begun.map_err(|error| self.error(error))
     }
 
     fn turn(&self, until: Instant) -> Result<Turn<'_>> {
@@ -325,20 +328,26 @@ impl Sqlite {
     }
 }
 
-/// A transaction that only reads, by statements that stay compiled: a small read is short enough for that to count.
-struct Snapshot<'a>(&'a Connection);
+/// A transaction, by statements that stay compiled: a small one is short enough for that to count. Undone unless committed.
+struct UnderWay<'a>(&'a Connection);
 
-impl<'a> Snapshot<'a> {
-    fn begin(conn: &'a Connection) -> rusqlite::Result<Self> {
-        conn.prepare_cached("BEGIN DEFERRED")?.execute(())?;
+impl<'a> UnderWay<'a> {
+    fn begin(conn: &'a Connection, how: &str) -> rusqlite::Result<Self> {
+        conn.prepare_cached(how)?.execute(())?;
         Ok(Self(conn))
+    }
+
+    fn commit(self) -> rusqlite::Result<()> {
+        self.0.prepare_cached("COMMIT")?.execute(()).map(drop)
     }
 }
 
-impl Drop for Snapshot<'_> {
+impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        // A connection that could not end it is thrown away.
-        let _ = self.0.prepare_cached("ROLLBACK").and_then(|mut end| end.execute(()));
+        // It is over, by a commit or by SQLite itself; a connection that could not end it is thrown away.
+        if !self.0.is_autocommit() {
+            let _ = self.0.prepare_cached("ROLLBACK").and_then(|mut end| end.execute(()));
+        }
     }
 }
 

@@ -196,8 +196,9 @@ fn has_utf16_mark(head: &[u8]) -> bool {
     head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff")
 }
 
+/// What a source failed by: its own words where it is a Store, which knows more than that it could not be read.
 fn io_error(source: io::Error) -> StoreError {
-    StoreError::caused_by(ErrorKind::Io, source)
+    source.downcast::<StoreError>().unwrap_or_else(|source| StoreError::caused_by(ErrorKind::Io, source))
 }
 
 /// A source that fails once its call is over, and remembers why it failed: what the searcher
@@ -545,6 +546,17 @@ mod tests {
         assert_eq!(*search(&query("x"), Broken).unwrap_err().kind(), ErrorKind::Io);
         let later = io::repeat(b'\n').take(1 << 20).chain(Broken);
         assert_eq!(*search(&query("x"), later).unwrap_err().kind(), ErrorKind::Io);
+    }
+
+    #[test]
+    fn a_store_that_fails_says_itself_why() {
+        struct Over;
+        impl Read for Over {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::Error::other(StoreError::from(ErrorKind::Cancelled)))
+            }
+        }
+        assert_eq!(*search(&query("x"), Over).unwrap_err().kind(), ErrorKind::Cancelled);
     }
 
     fn hit(path: &str, line: u64, matched: bool) -> Hit {

@@ -3,7 +3,7 @@
 //! Steps run inside the turn to write and look again once they have it, so two programs that start at once do each step
 //! once. A database that a newer program wrote is refused before anything is touched: no table, no row, no setting.
 
-use rusqlite::{Connection, Transaction};
+use rusqlite::Connection;
 
 use crate::{DbError, Result, Schema};
 
@@ -22,7 +22,7 @@ pub(super) fn pending(name: &str, conn: &Connection, schemas: &[Schema]) -> Resu
 }
 
 /// Does the steps that are still to be done; all of them or none.
-pub(super) fn run(name: &str, tx: &Transaction<'_>, schemas: &[Schema]) -> Result<()> {
+pub(super) fn run(name: &str, tx: &Connection, schemas: &[Schema]) -> Result<()> {
     if !pending(name, tx, schemas)? {
         return Ok(());
     }
@@ -37,7 +37,7 @@ pub(super) fn run(name: &str, tx: &Transaction<'_>, schemas: &[Schema]) -> Resul
     Ok(())
 }
 
-fn steps(tx: &Transaction<'_>, schema: &Schema) -> rusqlite::Result<()> {
+fn steps(tx: &Connection, schema: &Schema) -> rusqlite::Result<()> {
     let found = version(tx, schema.owner)?;
     for step in schema.migrations.iter().filter(|step| step.version > found) {
         tx.execute_batch(step.sql)?;

@@ -7,7 +7,7 @@ use std::io;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use paddock_core::{ErrorKind, Quota, Result, StoreError, Usage};
-use paddock_db::rusqlite::{self, OptionalExtension, Transaction};
+use paddock_db::rusqlite::{self, Connection, OptionalExtension};
 use paddock_db::{DbError, Migration, Schema, Sqlite};
 
 use super::{CountId, Counted, UsageCounter, UsageDelta, signed};
@@ -77,12 +77,12 @@ impl SqliteUsage {
         Self { database, territory: territory.into() }
     }
 
-    fn write<T>(&self, until: Instant, change: impl FnOnce(&Transaction<'_>) -> Result<T, Told>) -> Result<T> {
+    fn write<T>(&self, until: Instant, change: impl FnOnce(&Connection) -> Result<T, Told>) -> Result<T> {
         self.database.write(until, change).map_err(|told| told.0)
     }
 
     /// As [`Self::write`], for what no call waits for.
-    fn tend<T>(&self, change: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>) -> Result<T> {
+    fn tend<T>(&self, change: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         let told = |error| Told::from(self.database.error(error));
         self.write(Instant::now() + PATIENCE, |tx| change(tx).map_err(told))
     }
@@ -157,7 +157,7 @@ fn row(row: &rusqlite::Row<'_>) -> rusqlite::Result<(Usage, Option<i64>)> {
     Ok((Usage { bytes: number(0)?, files: number(1)? }, row.get(2)?))
 }
 
-fn put(tx: &Transaction<'_>, territory: &str, delta: UsageDelta) -> rusqlite::Result<()> {
+fn put(tx: &Connection, territory: &str, delta: UsageDelta) -> rusqlite::Result<()> {
     tx.prepare_cached(ADD)?.execute((territory, delta.bytes, delta.files)).map(|_| ())
 }
 

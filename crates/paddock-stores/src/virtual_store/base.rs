@@ -196,6 +196,12 @@ pub trait Rows {
     /// The rows directly in a directory (`""` for the Mount itself), by name, after this one, at most so many.
     fn children(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, Row)>>;
 
+    /// As [`Self::children`], for who lists: the names and what they are, in one step and without the rest where the database can.
+    fn names(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, RowKind)>> {
+        let rows = self.children(dir, after, limit)?;
+        Ok(rows.into_iter().map(|(name, row)| (name, row.kind)).collect())
+    }
+
     /// Appends the bytes of a range of a body that is not chunked.
     fn inline(&self, body: Body, range: Range<u64>, out: &mut Vec<u8>) -> Result<()>;
 
@@ -257,6 +263,17 @@ pub trait BaseStore: Send + Sync {
         moment: Moment,
         look: &mut dyn FnMut(&dyn Rows) -> Result<()>,
     ) -> Result<()>;
+
+    /// As [`Self::read`], for a look at a few rows and nothing else: where the database can, it is taken where it costs least.
+    fn glance(
+        &self,
+        call: &Call<'_>,
+        namespace: &Namespace,
+        moment: Moment,
+        look: &mut dyn FnMut(&dyn Rows) -> Result<()>,
+    ) -> Result<()> {
+        self.read(call, namespace, moment, look)
+    }
 
     /// Changes a namespace in one transaction: all of it, durably, or nothing.
     fn write(

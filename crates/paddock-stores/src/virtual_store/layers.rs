@@ -166,7 +166,7 @@ impl Layers<'_> {
         let mut own = Vec::new();
         let mut last = after.map(str::to_owned);
         loop {
-            let page = self.rows.children(dir.as_str(), last.as_deref(), PAGE)?;
+            let page = self.rows.names(dir.as_str(), last.as_deref(), PAGE)?;
             last = page.last().map(|(name, _)| name.clone());
             let full = page.len() == PAGE;
             own.extend(page);
@@ -178,9 +178,9 @@ impl Layers<'_> {
     }
 
     fn own_children(&self, dir: RelPath<'_>, after: Option<&str>) -> Result<(Vec<Child>, bool)> {
-        let rows = self.rows.children(dir.as_str(), after, PAGE)?;
+        let rows = self.rows.names(dir.as_str(), after, PAGE)?;
         let last = rows.len() < PAGE;
-        let child = |(name, row): (String, Row)| Some(Child { kind: row.kind.shown()?, name, plain: true });
+        let child = |(name, kind): (String, RowKind)| Some(Child { kind: kind.shown()?, name, plain: true });
         Ok((rows.into_iter().filter_map(child).collect(), last))
     }
 
@@ -190,7 +190,7 @@ impl Layers<'_> {
         below: &View,
         dir: RelPath<'_>,
         after: Option<&str>,
-        own: Vec<(String, Row)>,
+        own: Vec<(String, RowKind)>,
     ) -> Result<Vec<Child>> {
         let mut merged: std::collections::BTreeMap<String, (Kind, bool)> = std::collections::BTreeMap::new();
         let walk = Walk { depth: Some(1), skip_ignored: false, after: None };
@@ -206,8 +206,8 @@ impl Layers<'_> {
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::Link) => {}
             walked => walked?,
         }
-        for (name, row) in own {
-            match row.kind.shown() {
+        for (name, kind) in own {
+            match kind.shown() {
                 Some(kind) => merged.insert(name, (kind, true)),
                 None => merged.remove(&name),
             };

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use paddock_core::{Result, Usage};
 
-use super::base::{Body, Commit, NewRow, Row, Rows, RowsMut};
+use super::base::{Body, Commit, NewRow, Row, RowKind, Rows, RowsMut};
 
 /// A change looks at a few rows again and again; what it walks through need not be kept.
 const KEPT: usize = 8;
@@ -42,6 +42,10 @@ impl Rows for Remembered<'_> {
 
     fn children(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, Row)>> {
         self.rows.children(dir, after, limit)
+    }
+
+    fn names(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, RowKind)>> {
+        self.rows.names(dir, after, limit)
     }
 
     fn inline(&self, body: Body, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
@@ -105,7 +109,7 @@ mod tests {
     use paddock_core::{AgentName, Call, CallId, Cancel};
 
     use super::super::MemoryBase;
-    use super::super::base::{BaseStore as _, Content, Namespace, RowKind};
+    use super::super::base::{BaseStore as _, Content, Namespace};
     use super::*;
 
     #[test]

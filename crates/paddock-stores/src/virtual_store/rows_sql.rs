@@ -88,12 +88,17 @@ pub(super) struct Columns {
 impl Columns {
     /// The row.
     pub(super) fn row(self) -> Result<Row, StoreError> {
-        let kind = RowKind::of_code(self.kind).ok_or_else(|| damaged(format!("a row of the kind {}", self.kind)))?;
+        let kind = kind_of(self.kind)?;
         let mode = u32::try_from(self.mode).map_err(|_| damaged(format!("a row with the mode {}", self.mode)))?;
         let body = self.body.map(|id| Body { id: unsigned(id), chunked: self.chunked });
         let (len, version) = (unsigned(self.len), unsigned(self.version));
         Ok(Row { kind, len, mode, modified: self.modified, version, body })
     }
+}
+
+/// What a row is.
+pub(super) fn kind_of(code: i16) -> Result<RowKind, StoreError> {
+    RowKind::of_code(code).ok_or_else(|| damaged(format!("a row of the kind {code}")))
 }
 
 /// Whether the content of a row is in its body, and nowhere else.

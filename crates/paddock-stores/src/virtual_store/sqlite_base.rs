@@ -17,6 +17,7 @@ use std::cell::Cell;
 use std::time::Instant;
 
 use paddock_core::{Call, Result};
+use paddock_db::rusqlite::Connection;
 use paddock_db::{Schema, Sqlite};
 
 use self::draft::Draft;
@@ -46,6 +47,33 @@ impl SqliteBase {
     /// Namespaces in these two databases; nothing is opened yet.
     pub fn new(state: Sqlite, content: Sqlite) -> Self {
         Self { state, content }
+    }
+
+    /// Looks at one moment of a namespace, through a connection that `through` finds.
+    fn look(
+        &self,
+        call: &Call<'_>,
+        namespace: &Namespace,
+        moment: Moment,
+        look: &mut dyn FnMut(&dyn Rows) -> Result<()>,
+        through: impl Fn(&mut dyn FnMut(&Connection) -> Result<(), Told>) -> Result<(), Told>,
+    ) -> Result<()> {
+        let key = namespace.key();
+        for left in (0..LOOKS).rev() {
+            call.tick(1)?;
+            let mut overtaken = false;
+            let seen = through(&mut |conn| {
+                let sight = Sight { base: self, conn, key: &key, ns: None, moment, overtaken: Cell::new(false) };
+                let seen = look(&sight).map_err(Told);
+                overtaken = sight.overtaken.get();
+                seen
+            });
+            match seen {
+                Err(_) if overtaken && left > 0 => {}
+                seen => return seen.map_err(|told| told.0),
+            }
+        }
+        Ok(())
     }
 
     /// One transaction on a namespace.
@@ -96,22 +124,17 @@ impl BaseStore for SqliteBase {
         moment: Moment,
         look: &mut dyn FnMut(&dyn Rows) -> Result<()>,
     ) -> Result<()> {
-        let key = namespace.key();
-        for left in (0..LOOKS).rev() {
-            call.tick(1)?;
-            let mut overtaken = false;
-            let seen = self.state.read(|conn| {
-                let sight = Sight { base: self, conn, key: &key, ns: None, moment, overtaken: Cell::new(false) };
-                let seen = look(&sight).map_err(Told);
-                overtaken = sight.overtaken.get();
-                seen
-            });
-            match seen {
-                Err(_) if overtaken && left > 0 => {}
-                seen => return seen.map_err(|told| told.0),
-            }
-        }
-        Ok(())
+        self.look(call, namespace, moment, look, |take| self.state.read(take))
+    }
+
+    fn glance(
+        &self,
+        call: &Call<'_>,
+        namespace: &Namespace,
+        moment: Moment,
+        look: &mut dyn FnMut(&dyn Rows) -> Result<()>,
+    ) -> Result<()> {
+        self.look(call, namespace, moment, look, |take| self.state.glance(take))
     }
 
     fn write(

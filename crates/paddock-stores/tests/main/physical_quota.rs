@@ -337,7 +337,7 @@ fn a_count_that_nobody_renews_is_taken_over() {
     let counter = sqlite(&dir);
     let dead = counter.begin_count().unwrap().unwrap();
     let database = Sqlite::new(dir.path().join("state.db"), vec![SqliteUsage::SCHEMA], paddock_db::Durability::Process);
-    let long_ago = |tx: &paddock_db::rusqlite::Transaction<'_>| {
+    let long_ago = |tx: &paddock_db::rusqlite::Connection| {
         tx.execute("UPDATE usage SET renewed_at = renewed_at - 61000", ()).map_err(|e| database.error(e))
     };
     database.write(soon(), long_ago).unwrap();

@@ -10,7 +10,7 @@ use std::ops::Range;
 use paddock_core::{ErrorKind, Result, Usage};
 use paddock_db::PgTransaction;
 
-use super::super::base::{Body, Commit, Content, Moment, NewRow, Row, Rows, RowsMut};
+use super::super::base::{Body, Commit, Content, Moment, NewRow, Row, RowKind, Rows, RowsMut};
 use super::super::rows_sql::{damaged, signed, unsigned, written_list};
 use super::sight::{Sight, column, place, usage};
 
@@ -241,6 +241,10 @@ impl Rows for Draft<'_, '_> {
 
     fn children(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, Row)>> {
         self.sight.children(dir, after, limit)
+    }
+
+    fn names(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, RowKind)>> {
+        self.sight.names(dir, after, limit)
     }
 
     fn inline(&self, body: Body, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {

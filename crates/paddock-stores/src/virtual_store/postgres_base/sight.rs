@@ -8,10 +8,10 @@ use paddock_core::{Result, Usage};
 use paddock_db::pg_types::{FromSql, ToSql};
 use paddock_db::{PgRow, PgTransaction};
 
-use super::super::base::{Body, Commit, Moment, Row, Rows};
+use super::super::base::{Body, Commit, Moment, Row, RowKind, Rows};
 use super::super::memory_base::split;
 use super::super::rows_sql::{
-    Columns, damaged, is_small_file, list_range, read_list, signed, slice_of, store_error, unsigned,
+    Columns, damaged, is_small_file, kind_of, list_range, read_list, signed, slice_of, store_error, unsigned,
 };
 
 /// A directory longer than this is kept by its digest: an index takes no longer texts.
@@ -69,6 +69,11 @@ const CHILDREN: &str = concat!(
     "SELECT name, ",
     row!(),
     " FROM living WHERE ",
+    of_namespace!(),
+    " AND dir = $3 AND name > $4 ORDER BY name LIMIT $5"
+);
+const NAMES: &str = concat!(
+    "SELECT name, kind FROM living WHERE ",
     of_namespace!(),
     " AND dir = $3 AND name > $4 ORDER BY name LIMIT $5"
 );
@@ -168,6 +173,15 @@ impl Rows for Sight<'_, '_> {
             rows.truncate(limit);
         }
         Ok(rows)
+    }
+
+    fn names(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, RowKind)>> {
+        if self.moment != Moment::Now {
+            return Ok(self.children(dir, after, limit)?.into_iter().map(|(name, row)| (name, row.kind)).collect());
+        }
+        let (dir, after, count) = (short(dir), after.unwrap_or_default(), signed(limit as u64));
+        let found = self.all(NAMES, &[&self.ns, &self.key, &dir, &after, &count])?;
+        found.iter().map(|row| Ok((column(row, 0)?, kind_of(column(row, 1)?)?))).collect()
     }
 
     fn inline(&self, body: Body, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {

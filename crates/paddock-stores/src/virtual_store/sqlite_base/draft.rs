@@ -3,14 +3,14 @@
 //! What a commit counts (its number, what the namespace holds, the last number given) is kept here and written once, at
 //! the end. A step that failed fails the whole change, also when the caller goes on: its statements may be half done.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::ops::Range;
 
 use paddock_core::{ErrorKind, Result, Usage};
 use paddock_db::rusqlite::{self, Connection};
 
-use super::super::base::{Body, Commit, Content, Moment, NewRow, Row, Rows, RowsMut};
+use super::super::base::{Body, Commit, Content, Moment, NewRow, Row, RowKind, Rows, RowsMut};
 use super::super::memory_base::split;
 use super::super::rows_sql::{damaged, signed, store_error, unsigned, written_list};
 use super::SqliteBase;
@@ -23,9 +23,8 @@ const MAKE: &str = "INSERT INTO namespace(key) VALUES (?1)";
 const COUNT: &str = "UPDATE namespace SET head = iif(id = 0, ?5, ?2), bytes = iif(id = 0, 0, ?3), files = iif(id = 0, 0, ?4) \
      WHERE id IN (0, ?1)";
 
-/// What lives at a key, and whether a pin fell into its life up to now.
-const OLD: &str = "SELECT born, body, EXISTS (SELECT 1 FROM pin WHERE pin.ns = ?1 AND at >= born AND at < ?4) \
-     FROM living WHERE ns = ?1 AND dir = ?2 AND name = ?3";
+/// Whether a pin fell into a life.
+const PINNED: &str = "SELECT EXISTS (SELECT 1 FROM pin WHERE ns = ?1 AND at >= ?2 AND at < ?3)";
 const BURY: &str = "INSERT INTO past \
      SELECT ns, dir, name, ?4, born, kind, len, mode, modified, version, body, chunked, ?5 \
      FROM living WHERE ns = ?1 AND dir = ?2 AND name = ?3";
@@ -58,7 +57,19 @@ pub(super) struct Draft<'a> {
     /// Whether the numbers above are not yet in the database.
     counted: bool,
     failed: Cell<bool>,
+    /// What lives at the keys last looked at: a row is not looked for again when it is replaced.
+    seen: RefCell<Vec<(String, Option<Life>)>>,
 }
+
+/// What counts of a row when it goes.
+#[derive(Debug, Clone, Copy)]
+struct Life {
+    born: i64,
+    body: Option<i64>,
+}
+
+/// A change looks at its path, at the directory above, and at where something moves to.
+const SEEN: usize = 4;
 
 impl<'a> Draft<'a> {
     /// Begins; a namespace that is not there is made.
@@ -74,8 +85,8 @@ impl<'a> Draft<'a> {
             found = sight.one(OPEN, (key,), read)?;
         }
         let (ns, head, usage, last) = found.ok_or_else(|| damaged("a namespace that cannot be made"))?;
-        let failed = Cell::new(false);
-        Ok(Self { sight: Sight { ns: Some(ns), ..sight }, ns, head, usage, last, counted: false, failed })
+        let (sight, failed, seen) = (Sight { ns: Some(ns), ..sight }, Cell::new(false), RefCell::default());
+        Ok(Self { sight, ns, head, usage, last, counted: false, failed, seen })
     }
 
     /// Writes what was counted.
@@ -106,15 +117,40 @@ impl<'a> Draft<'a> {
         self.last
     }
 
+    /// What lives at a key, as it was when last looked at: nobody else writes meanwhile.
+    fn life(&self, key: &str) -> Result<Option<Life>> {
+        let known = self.seen.borrow().iter().find(|(seen, _)| seen == key).map(|(_, life)| *life);
+        match known {
+            Some(life) => Ok(life),
+            None => {
+                self.look(key)?;
+                self.life(key)
+            }
+        }
+    }
+
+    /// Looks at a key, and remembers what counts of it.
+    fn look(&self, key: &str) -> Result<Option<Row>> {
+        let found = self.sight.alive(key, i64::MAX)?;
+        let life = found.as_ref().map(|(born, row)| Life { born: *born, body: row.body.map(|body| signed(body.id)) });
+        let mut seen = self.seen.borrow_mut();
+        seen.retain(|(seen, _)| seen != key);
+        if seen.len() == SEEN {
+            seen.remove(0);
+        }
+        seen.push((key.to_owned(), life));
+        Ok(found.map(|(_, row)| row))
+    }
+
     /// Takes what lives at a key to the past, or lets its content go, unless it `stays` for the next row: that one
     /// may be about to share what nobody else holds.
-    fn bury(&self, dir: &str, name: &str, keep: bool, stays: Option<i64>) -> Result<Buried> {
-        let head = signed(self.head);
-        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?, row.get(2)?));
-        let found: Option<(_, _, bool)> = self.sight.one(OLD, (self.ns, dir, name, head), read)?;
-        let Some((born, body, pinned)) = found else { return Ok(Buried::Nothing) };
-        if born < head && (keep || pinned) {
-            self.sight.execute(BURY, (self.ns, dir, name, head, keep))?;
+    fn bury(&self, key: &str, keep: bool, stays: Option<i64>) -> Result<Buried> {
+        let life = self.life(key)?;
+        self.seen.borrow_mut().retain(|(seen, _)| seen != key);
+        let Some(Life { born, body }) = life else { return Ok(Buried::Nothing) };
+        if born < signed(self.head) && (keep || self.is_pinned(born)?) {
+            let (dir, name) = split(key);
+            self.sight.execute(BURY, (self.ns, dir, name, signed(self.head), keep))?;
             return Ok(Buried::Kept);
         }
         match body {
@@ -125,6 +161,12 @@ impl<'a> Draft<'a> {
         Ok(Buried::Gone)
     }
 
+    /// Whether a pin fell into a life up to now.
+    fn is_pinned(&self, born: i64) -> Result<bool> {
+        let pinned = self.sight.one(PINNED, (self.ns, born, signed(self.head)), |row| row.get(0))?;
+        Ok(pinned.unwrap_or(true))
+    }
+
     fn put_row(&mut self, key: &str, new: &NewRow<'_>, keep: bool) -> Result<Row> {
         let (dir, name) = split(key);
         let number = self.next_number();
@@ -132,7 +174,7 @@ impl<'a> Draft<'a> {
             Content::Shared(body) => Some(signed(body.id)),
             _ => None,
         };
-        let buried = self.bury(dir, name, keep, shared)?;
+        let buried = self.bury(key, keep, shared)?;
         let body = self.put_content(number, &new.content, &buried)?;
         let version = new.version.unwrap_or(number);
         let params = (
@@ -244,11 +286,15 @@ pub(super) fn release(sight: &Sight<'_>, body: i64) -> Result<()> {
 
 impl Rows for Draft<'_> {
     fn get(&self, key: &str) -> Result<Option<Row>> {
-        self.sight.get(key)
+        self.look(key)
     }
 
     fn children(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, Row)>> {
         self.sight.children(dir, after, limit)
+    }
+
+    fn names(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, RowKind)>> {
+        self.sight.names(dir, after, limit)
     }
 
     fn inline(&self, body: Body, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
@@ -294,7 +340,7 @@ impl RowsMut for Draft<'_> {
 
     fn remove(&mut self, key: &str, keep: bool) -> Result<()> {
         let (dir, name) = split(key);
-        let outcome = match self.bury(dir, name, keep, None) {
+        let outcome = match self.bury(key, keep, None) {
             Ok(Buried::Nothing) => Ok(()),
             Ok(_) => self.sight.execute(REMOVE, (self.ns, dir, name)).map(drop),
             Err(error) => Err(error),

@@ -6,10 +6,10 @@ use std::ops::Range;
 use paddock_core::{Result, Usage};
 use paddock_db::rusqlite::{self, Connection, OptionalExtension, Params};
 
-use super::super::base::{Body, Commit, Moment, Row, Rows};
+use super::super::base::{Body, Commit, Moment, Row, RowKind, Rows};
 use super::super::memory_base::split;
 use super::super::rows_sql::{
-    Columns, Told, damaged, is_small_file, list_range, read_list, signed, slice_of, store_error, unsigned,
+    Columns, Told, damaged, is_small_file, kind_of, list_range, read_list, signed, slice_of, store_error, unsigned,
 };
 use super::SqliteBase;
 
@@ -26,8 +26,13 @@ macro_rules! row {
     };
 }
 
-const GET: &str =
-    concat!("SELECT ", row!(), " FROM living WHERE ", of_namespace!(), " AND dir = ?3 AND name = ?4 AND born <= ?5");
+const GET: &str = concat!(
+    "SELECT ",
+    row!(),
+    ", born FROM living WHERE ",
+    of_namespace!(),
+    " AND dir = ?3 AND name = ?4 AND born <= ?5"
+);
 const GET_PAST: &str = concat!(
     "SELECT born, ",
     row!(),
@@ -48,6 +53,12 @@ const CHILDREN: &str = concat!(
     "SELECT name, ",
     row!(),
     " FROM living WHERE ",
+    of_namespace!(),
+    " AND dir = ?3 AND name > ?4 AND born <= ?5 ORDER BY name LIMIT ?6"
+);
+/// Without the rest, which is most of the work of a listing.
+const NAMES: &str = concat!(
+    "SELECT name, kind FROM living WHERE ",
     of_namespace!(),
     " AND dir = ?3 AND name > ?4 AND born <= ?5 ORDER BY name LIMIT ?6"
 );
@@ -106,9 +117,15 @@ impl Sight<'_> {
     }
 
     fn living_at(&self, key: &str, at: i64) -> Result<Option<Row>> {
+        Ok(self.alive(key, at)?.map(|(_, row)| row))
+    }
+
+    /// What lives at a key and was born by then, with the commit that made it.
+    pub(super) fn alive(&self, key: &str, at: i64) -> Result<Option<(i64, Row)>> {
         let (dir, name) = split(key);
-        let found = self.one(GET, (self.ns, self.key, dir, name, at), |row| columns(row, 0))?;
-        found.map(Columns::row).transpose()
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(7)?, columns(row, 0)?));
+        let found = self.one(GET, (self.ns, self.key, dir, name, at), read)?;
+        found.map(|(born, columns)| Ok((born, columns.row()?))).transpose()
     }
 
     fn dead_at(&self, key: &str, at: i64) -> Result<Option<Row>> {
@@ -118,16 +135,29 @@ impl Sight<'_> {
         found.filter(|(born, _)| *born <= at).map(|(_, columns)| columns.row()).transpose()
     }
 
-    fn page(&self, sql: &str, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, Row)>> {
+    /// The rows of a directory that a statement finds.
+    fn page<T>(
+        &self,
+        sql: &str,
+        (dir, after, limit): (&str, Option<&str>, usize),
+        mut read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>> {
         // No name is empty, so that every one is after the empty one.
         let after = after.unwrap_or_default();
-        let look = || {
+        let mut look = || {
             let mut statement = self.conn.prepare_cached(sql)?;
-            let params = (self.ns, self.key, dir, after, self.at(), signed(limit as u64));
-            let rows = statement.query_map(params, |row| Ok((row.get::<_, String>(0)?, columns(row, 1)?)))?;
-            rows.collect::<rusqlite::Result<Vec<_>>>()
+            let mut rows = statement.query((self.ns, self.key, dir, after, self.at(), signed(limit as u64)))?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                found.push(read(row)?);
+            }
+            Ok(found)
         };
-        let found = look().map_err(|error| self.error(error))?;
+        look().map_err(|error| self.error(error))
+    }
+
+    fn whole(&self, sql: &str, page: (&str, Option<&str>, usize)) -> Result<Vec<(String, Row)>> {
+        let found = self.page(sql, page, |row| Ok((row.get::<_, String>(0)?, columns(row, 1)?)))?;
         found.into_iter().map(|(name, columns)| Ok((name, columns.row()?))).collect()
     }
 
@@ -149,14 +179,23 @@ impl Rows for Sight<'_> {
     }
 
     fn children(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, Row)>> {
-        let mut living = self.page(CHILDREN, dir, after, limit)?;
+        let mut living = self.whole(CHILDREN, (dir, after, limit))?;
         if self.moment == Moment::Now {
             return Ok(living);
         }
-        living.extend(self.page(PAST_CHILDREN, dir, after, limit)?);
+        living.extend(self.whole(PAST_CHILDREN, (dir, after, limit))?);
         living.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
         living.truncate(limit);
         Ok(living)
+    }
+
+    fn names(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, RowKind)>> {
+        if self.moment != Moment::Now {
+            return Ok(self.children(dir, after, limit)?.into_iter().map(|(name, row)| (name, row.kind)).collect());
+        }
+        let found =
+            self.page(NAMES, (dir, after, limit), |row| Ok((row.get::<_, String>(0)?, row.get::<_, i16>(1)?)))?;
+        found.into_iter().map(|(name, code)| Ok((name, kind_of(code)?))).collect()
     }
 
     fn inline(&self, body: Body, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
