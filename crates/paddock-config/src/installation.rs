@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use paddock_core::{AgentName, Audit, Call, CallId, Cancel, Gate, Journal, NoAudit, NoJournal, Versioned as _};
 use paddock_db::{Durability, Postgres, Sqlite};
 use paddock_ledger::Ledger;
-use paddock_ledger::audit::{AuditKey, AuditLog};
+use paddock_ledger::audit::{AuditError, AuditKey, AuditLog};
 use paddock_ledger::history::{History, HistoryError, Retention};
 use paddock_state::{Forks, Origin, StateError, SystemRoot, WorkspaceHome};
 use paddock_stores::virtual_store::base::BaseStore;
@@ -21,6 +21,7 @@ use paddock_stores::{KeptPlace, SqliteUsage};
 use crate::build::Ports;
 use crate::config_file::ConfigFile;
 use crate::schema::{Durability as Promised, MountSpec};
+use crate::upkeep::{self, Untouched};
 
 /// For how long history is kept where nothing is said.
 const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -41,7 +42,7 @@ pub enum InstallationError {
     State(#[from] StateError),
     /// The key of its audit cannot be read or made.
     #[error("{0}")]
-    Audit(#[from] paddock_ledger::audit::AuditError),
+    Audit(#[from] AuditError),
     /// A database cannot be used.
     #[error("{0}")]
     Database(#[from] paddock_db::DbError),
@@ -109,17 +110,39 @@ pub enum TidyError {
     /// A Store could not let go.
     #[error("{0}")]
     Store(#[from] paddock_core::StoreError),
+    /// It cannot be said whether somebody copies.
+    #[error("the lock of the past: {0}")]
+    Lock(#[from] std::io::Error),
+}
+
+/// Is something about to happen, or is only looked at what did?
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Work,
+    Look,
+}
+
+/// The key of the audit, and whether it is gone. A key is made only where nothing was signed yet: a new one in the place of
+/// one that is gone would make all that was signed look forged, and hide that somebody took it.
+fn audit_key(system: &SystemRoot, purpose: Purpose) -> Result<(AuditKey, Option<PathBuf>), InstallationError> {
+    let path = system.audit_key();
+    let gone = system.has_audit_heads();
+    match (AuditKey::load(&path)?, purpose) {
+        (Some(key), _) => Ok((key, None)),
+        (None, Purpose::Look) => Ok((AuditKey::of_nobody()?, gone.then_some(path))),
+        (None, Purpose::Work) if gone => Err(AuditError::KeyGone { path }.into()),
+        (None, Purpose::Work) => Ok((AuditKey::load_or_create(&path)?, None)),
+    }
 }
 
 /// The history and the audit, where the configuration wants them.
 fn ledger(
-    system: &SystemRoot,
     home: &WorkspaceHome,
     settings: &Settings,
     state: &Sqlite,
+    key: AuditKey,
 ) -> Result<Ledger, InstallationError> {
-    let key = AuditKey::load_or_create(&system.secrets_dir().join("audit.key"))?;
-    let outside = home.audit_head();
+    let outside = home.audit_head().to_owned();
     if settings.state_url == "sqlite" {
         return Ok(Ledger::sqlite(state, settings.durability, key, outside));
     }
@@ -149,6 +172,8 @@ pub struct Installation {
     kept: Option<KeptPlace>,
     embedded: Option<Embedded>,
     retention: Retention,
+    key_gone: Option<PathBuf>,
+    taken_away: Option<PathBuf>,
 }
 
 /// The databases in the project's own place.
@@ -168,8 +193,16 @@ impl Installation {
     /// One that keeps nothing: for programs that need none, and for tests.
     #[must_use]
     pub fn in_memory() -> Self {
-        let (home, ledger, kept, embedded) = (None, None, None, None);
-        Self { home, base: Arc::new(MemoryBase::new()), ledger, kept, embedded, retention: Retention::default() }
+        Self {
+            home: None,
+            base: Arc::new(MemoryBase::new()),
+            ledger: None,
+            kept: None,
+            embedded: None,
+            retention: Retention::default(),
+            key_gone: None,
+            taken_away: None,
+        }
     }
 
     /// The project's own, made now where there is none yet.
@@ -178,7 +211,7 @@ impl Installation {
     /// When its place in the System Root cannot be had.
     pub fn claim(system: &SystemRoot, settings: &Settings) -> Result<Self, InstallationError> {
         let home = WorkspaceHome::claim(system, &settings.origin)?;
-        Self::at(system, home, settings)
+        Self::at(system, home, settings, Purpose::Work)
     }
 
     /// The project's own if it has one, else one without anything in it. Makes nothing.
@@ -187,12 +220,20 @@ impl Installation {
     /// When it cannot be said whose the place is.
     pub fn look(system: &SystemRoot, settings: &Settings) -> Result<Self, InstallationError> {
         match WorkspaceHome::find(system, &settings.origin)? {
-            Some(home) => Self::at(system, home, settings),
-            None => Ok(Self::in_memory()),
+            Some(home) => Self::at(system, home, settings, Purpose::Look),
+            None => {
+                let taken_away = WorkspaceHome::taken_away(system, &settings.origin);
+                Ok(Self { taken_away, ..Self::in_memory() })
+            }
         }
     }
 
-    fn at(system: &SystemRoot, home: WorkspaceHome, settings: &Settings) -> Result<Self, InstallationError> {
+    fn at(
+        system: &SystemRoot,
+        home: WorkspaceHome,
+        settings: &Settings,
+        purpose: Purpose,
+    ) -> Result<Self, InstallationError> {
         let schemas = vec![
             SqliteBase::STATE,
             SqliteUsage::SCHEMA,
@@ -207,7 +248,8 @@ impl Installation {
             "memory" => Arc::new(MemoryBase::new()),
             url => Arc::new(PostgresBase::new(Postgres::new(url, vec![PostgresBase::SCHEMA])?)),
         };
-        let ledger = ledger(system, &home, settings, &embedded.state)?;
+        let (key, key_gone) = audit_key(system, purpose)?;
+        let ledger = ledger(&home, settings, &embedded.state, key)?;
         let kept = KeptPlace::new(&home.history_dir()).map_err(InstallationError::History)?;
         Ok(Self {
             home: Some(home),
@@ -216,6 +258,8 @@ impl Installation {
             kept: Some(kept),
             embedded: Some(embedded),
             retention: settings.retention,
+            key_gone,
+            taken_away: None,
         })
     }
 
@@ -233,6 +277,7 @@ impl Installation {
             home: self.home.clone(),
             kept: self.kept.clone(),
             counters: self.embedded.as_ref().map(|embedded| embedded.state.clone()),
+            runner: None,
         }
     }
 
@@ -249,6 +294,18 @@ impl Installation {
     #[must_use]
     pub fn audit_log(&self) -> Option<&Arc<AuditLog>> {
         self.ledger.as_ref().map(|ledger| &ledger.audit)
+    }
+
+    /// Where the key of the audit was, if it is gone: what was recorded can be read then, and not verified.
+    #[must_use]
+    pub fn key_gone(&self) -> Option<&PathBuf> {
+        self.key_gone.as_ref()
+    }
+
+    /// Where the project's place was, if all that is left of it is the head of its audit.
+    #[must_use]
+    pub fn taken_away(&self) -> Option<&PathBuf> {
+        self.taken_away.as_ref()
     }
 
     /// What each call changed.
@@ -271,12 +328,16 @@ impl Installation {
     }
 
     /// Lets go of what the rules no longer keep, and of chunks that nothing names. Meant for the background: it waits
-    /// for others like every writer.
+    /// for others like every writer. While a copy is made ([`Self::hold_still`]) it does nothing.
     ///
     /// # Errors
     /// When a database cannot be asked. What was not let go of is met again the next time.
     pub fn tidy(&self) -> Result<(), TidyError> {
         let Some(history) = self.history() else { return Ok(()) };
+        let lock = self.home.as_ref().map(|home| upkeep::may_tidy(home.path())).transpose()?;
+        if let Some(None) = lock {
+            return Ok(());
+        }
         let sizes: HashMap<String, u64> = match &self.kept {
             Some(kept) => kept.entries()?.into_iter().map(|entry| (entry.kept.0, entry.len)).collect(),
             None => HashMap::new(),
@@ -295,6 +356,14 @@ impl Installation {
         }
         self.base.collect_chunks(&call, STAGED)?;
         Ok(())
+    }
+
+    /// Keeps everybody from letting go of anything, for as long as the answer lives: for copies.
+    ///
+    /// # Errors
+    /// When there is no place for a lock.
+    pub fn hold_still(&self) -> std::io::Result<Option<Untouched>> {
+        self.home.as_ref().map(|home| Untouched::in_home(home.path())).transpose()
     }
 
     /// How much of the past is kept.

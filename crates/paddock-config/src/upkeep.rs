@@ -1,8 +1,12 @@
 //! What goes on beside the calls: counting what Physical Mounts hold, and letting go of the past.
 //!
-//! Nothing of it runs until it is asked for: a program that only answers one call starts no thread it does not need.
+//! Nothing of it runs until it is asked for: a program that only answers one call starts no thread it does not need. What is
+//! being copied is not tidied meanwhile: the rows of a copy speak of contents that are copied after them.
 
 use std::collections::HashMap;
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -39,6 +43,39 @@ pub(crate) fn count(store: &Arc<PhysicalStore>, territory: &str) {
     {
         counting.insert(territory.to_owned(), reconciler);
     }
+}
+
+/// The file whose lock says that the past is being tidied, or must not be.
+const TIDY_LOCK: &str = "tidy.lock";
+
+/// While this lives, nothing of a project's past is let go of, by no process.
+#[derive(Debug)]
+pub struct Untouched(#[expect(dead_code, reason = "its lock ends with it")] Option<File>);
+
+impl Untouched {
+    /// Waits for whoever is tidying.
+    pub(crate) fn in_home(home: &Path) -> io::Result<Self> {
+        match lock_file(home) {
+            Ok(file) => file.lock_shared().map(|()| Self(Some(file))),
+            // Where nothing can be written nothing can be let go of.
+            Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => Ok(Self(None)),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The right to tidy; nothing while somebody copies, or tidies already.
+pub(crate) fn may_tidy(home: &Path) -> io::Result<Option<File>> {
+    let file = lock_file(home)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+fn lock_file(home: &Path) -> io::Result<File> {
+    File::options().create(true).truncate(false).write(true).open(home.join(TIDY_LOCK))
 }
 
 /// Tidies the past of a project in the background for as long as the process lives.

@@ -14,6 +14,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::HomeError;
+use crate::workspace_home::HEAD_ENDING;
 
 /// Everything that may say where the System Root is, strongest first.
 #[derive(Debug, Clone, Default)]
@@ -99,6 +100,25 @@ impl SystemRoot {
     #[must_use]
     pub fn secrets_dir(&self) -> PathBuf {
         self.path.join("secrets")
+    }
+
+    /// The key that signs the audit of every project.
+    #[must_use]
+    pub fn audit_key(&self) -> PathBuf {
+        self.secrets_dir().join("audit.key")
+    }
+
+    /// What this machine has seen of each project's audit, beside the key.
+    #[must_use]
+    pub fn audit_heads_dir(&self) -> PathBuf {
+        self.secrets_dir().join("audit")
+    }
+
+    /// Was anything ever signed here? Then a key that is not there is gone, and not yet to be made.
+    #[must_use]
+    pub fn has_audit_heads(&self) -> bool {
+        let Ok(heads) = fs::read_dir(self.audit_heads_dir()) else { return false };
+        heads.flatten().any(|entry| entry.file_name().to_string_lossy().ends_with(HEAD_ENDING))
     }
 
     /// One directory per project, named by its WorkspaceId.

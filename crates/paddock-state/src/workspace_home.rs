@@ -14,12 +14,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::{Origin, StateError, SystemRoot, WorkspaceId};
 
 const ORIGIN_FILE: &str = "origin.json";
+/// What the files in [`SystemRoot::audit_heads_dir`] end with.
+pub(crate) const HEAD_ENDING: &str = ".head";
 
 /// A project's directory under `workspaces/`, checked to be its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkspaceHome {
     id: WorkspaceId,
     path: PathBuf,
+    audit_head: PathBuf,
 }
 
 impl WorkspaceHome {
@@ -59,6 +62,13 @@ impl WorkspaceHome {
         Err(StateError::Taken { path: hashed.path, owner: Box::new(owner) })
     }
 
+    /// Where the place of `origin` was, if all that is left of it is the head of its audit: somebody took it away.
+    #[must_use]
+    pub fn taken_away(system: &SystemRoot, origin: &Origin) -> Option<PathBuf> {
+        let homes = [WorkspaceId::with_hash(origin), WorkspaceId::of(origin)].map(|id| Self::at(system, id));
+        homes.into_iter().find(|home| home.audit_head.is_file() && !home.path.exists()).map(|home| home.path)
+    }
+
     /// The id it is kept under.
     #[must_use]
     pub fn id(&self) -> &WorkspaceId {
@@ -83,10 +93,11 @@ impl WorkspaceHome {
         self.path.join("state.db")
     }
 
-    /// How far the audit was when it was last looked at from outside its database.
+    /// How far the audit was when it was last looked at from outside its database. Not in this place but beside the key:
+    /// whoever takes this place away, or puts an older one in it, does not take this along.
     #[must_use]
-    pub fn audit_head(&self) -> PathBuf {
-        self.path.join("audit.head")
+    pub fn audit_head(&self) -> &Path {
+        &self.audit_head
     }
 
     /// Chunks of Virtual Stores and evicted outputs.
@@ -109,7 +120,8 @@ impl WorkspaceHome {
 
     fn at(system: &SystemRoot, id: WorkspaceId) -> Self {
         let path = system.workspaces_dir().join(&id);
-        Self { id, path }
+        let audit_head = system.audit_heads_dir().join(format!("{id}{HEAD_ENDING}"));
+        Self { id, path, audit_head }
     }
 
     /// Who has this place: `None` when it is free (missing, or an empty directory).

@@ -117,7 +117,7 @@ impl Project {
     pub(crate) fn has_ledger(&self, installation: &Installation) -> anyhow::Result<bool> {
         let Some(home) = installation.home() else { return Ok(false) };
         // A head without its database is what is left when somebody took the database away.
-        let recorded = host::is_file(&home.state_db()) || host::is_file(&home.audit_head());
+        let recorded = host::is_file(&home.state_db()) || host::is_file(home.audit_head());
         Ok(recorded || self.on_servers()?.contains(&"state.url"))
     }
 

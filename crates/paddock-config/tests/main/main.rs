@@ -10,4 +10,5 @@ mod properties;
 mod reloading;
 mod schema;
 mod support;
+mod tidying;
 mod warnings;

@@ -29,6 +29,12 @@ pub enum AuditError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// There is no key, although there was one.
+    #[error("the key of the audit is gone: there is no \"{}\", and rows were signed with it", path.display())]
+    KeyGone {
+        /// Where it was.
+        path: PathBuf,
+    },
     /// The rows in the database were signed with another key.
     #[error("the audit in the database was signed with another key")]
     OtherKey,
@@ -53,6 +59,10 @@ impl AuditError {
             Self::Db(error) => error.hint(),
             Self::File { .. } => "look who owns the file and its directory, and whether the disk is full",
             Self::BadKey { .. } => "put back the key from a copy; only without rows may it be deleted to get a new one",
+            Self::KeyGone { .. } => {
+                "put it back from a copy: until then nothing is done that has to be recorded, and the rows can be read \
+                 and not verified"
+            }
             Self::OtherKey => "put back the key that was used before",
             Self::Tampered => "run `paddock audit verify`; put back a copy that `paddock backup` made",
             Self::Output(_) => "look at where the output goes",

@@ -18,13 +18,24 @@ impl AuditKey {
         Self(bytes)
     }
 
-    /// The key in the file at `path`, which only its owner may read; made when there is none. Of several processes that make it
-    /// at once, all get the same.
-    pub fn load_or_create(path: &Path) -> Result<Self, AuditError> {
+    /// The key in the file at `path`, which only its owner may read; nothing where there is none.
+    pub fn load(path: &Path) -> Result<Option<Self>, AuditError> {
         let failed = |why| AuditError::File { path: path.to_owned(), why };
-        if let Some(found) = host::read_private(path).map_err(failed)? {
-            return Self::parse(path, &found);
+        host::read_private(path).map_err(failed)?.map(|found| Self::parse(path, &found)).transpose()
+    }
+
+    /// One that nobody has, and nobody will: what is signed with it is never believed. For looking where there is no key.
+    pub fn of_nobody() -> Result<Self, AuditError> {
+        random().map(Self).map_err(|why| AuditError::File { path: "/dev/urandom".into(), why })
+    }
+
+    /// As [`Self::load`], and made when there is none: only for where nothing can have been signed yet. Of several processes that
+    /// make it at once, all get the same.
+    pub fn load_or_create(path: &Path) -> Result<Self, AuditError> {
+        if let Some(found) = Self::load(path)? {
+            return Ok(found);
         }
+        let failed = |why| AuditError::File { path: path.to_owned(), why };
         let fresh = random().map_err(failed)?;
         host::create_private(path, &fresh).map_err(failed)?;
         let found = host::read_private(path).map_err(failed)?;

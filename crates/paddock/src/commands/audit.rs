@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use paddock_config::Installation;
 use paddock_core::{CallId, LogicalPath, visible};
-use paddock_ledger::audit::{AuditLog, Filter, Kind, Report, Row};
+use paddock_ledger::audit::{AuditError, AuditLog, Filter, Kind, Report, Row};
 use serde_json::{Value, json};
 
 use crate::cli::{Audit, AuditQuery, Global};
@@ -23,6 +23,9 @@ pub(crate) fn run(global: &Global, options: &Audit, printer: &Printer) -> anyhow
     let installation = project.installation()?;
     let kept = project.has_ledger(&installation)?;
     let log = installation.audit_log().filter(|_| kept).map(|log| &**log);
+    if matches!(options, Audit::Verify { .. } | Audit::Accept) {
+        can_be_verified(&installation)?;
+    }
     match options {
         Audit::Tail { n, follow, json } => tail(global, log, Tail { n: *n, follow: *follow, json: *json }, printer),
         Audit::Query(options) => query(global, &installation, log, options, printer),
@@ -30,6 +33,16 @@ pub(crate) fn run(global: &Global, options: &Audit, printer: &Printer) -> anyhow
         Audit::Export { file } => export(log, file.as_deref(), printer),
         Audit::Accept => accept(log),
     }
+}
+
+/// Without the key, or with everything gone that it signed, there is nothing to compare.
+fn can_be_verified(installation: &Installation) -> anyhow::Result<()> {
+    if let Some(path) = installation.key_gone() {
+        return Err(past::audit_problem(AuditError::KeyGone { path: path.clone() }));
+    }
+    let Some(place) = installation.taken_away() else { return Ok(()) };
+    let message = format!("\"{}\" was taken away, with all that was recorded in it", place.display());
+    Err(Failure::failed(message, "put it back, or what `paddock backup` made; the head of its audit is still there"))
 }
 
 #[derive(Clone, Copy)]

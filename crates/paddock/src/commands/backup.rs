@@ -1,8 +1,7 @@
 //! `paddock backup`: a consistent copy of a project's state, made while agents go on working.
 //!
-//! The order is what makes it consistent. First the head of the audit, so that it never tells of more than the database copy
-//! holds; then the ledger in one snapshot; then what its rows speak of: contents and pre-images, which are only ever added
-//! and let go of later. Nothing is replaced, and an interrupted copy is not called whole: the word on how to put it
+//! The order is what makes it consistent. First the ledger in one snapshot; then what its rows speak of: contents and pre-images, which are only ever added
+//! while nobody tidies, and nobody does until the copy is made. Nothing is replaced, and an interrupted copy is not called whole: the word on how to put it
 //! back is written last.
 
 use std::io::{IsTerminal as _, Write as _};
@@ -28,8 +27,8 @@ pub(crate) fn run(global: &Global, options: &Backup, printer: &Printer) -> anyho
         return Err(Failure::failed("nothing is kept for this project yet", "there is nothing to copy"));
     };
     let to = place(&project, &options.dir)?;
+    let _still = installation.hold_still().map_err(|error| not_copied(home.path(), &error))?;
     let copy = |name: &str| copy_file(home, &to, name);
-    copy("audit.head")?;
     copy("origin.json")?;
     copy("forks.json")?;
     for (name, database) in installation.databases() {
@@ -135,7 +134,9 @@ fn words(project: &Project, home: &WorkspaceHome) -> anyhow::Result<String> {
         "To put it back, with no agent working:\n\
          1. move \"{home}\" away\n\
          2. copy this directory to that place: cp -a DIR \"{home}\"\n\
-         3. run `paddock doctor` and `paddock audit verify` in the project\n\n\
+         3. run `paddock audit verify` in the project: it says that the audit was rolled back, if anything was recorded since\n   \
+         the copy; `paddock audit accept` takes it as it is, and that stays on record\n\
+         4. run `paddock doctor`\n\n\
          The key of the audit is a secret and not in the copy: keep \"{key}\" elsewhere too.\n\
          Without it the audit can be read, and not verified.\n{elsewhere}",
         home = home.path().display(),

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use paddock_config::Installation;
 use paddock_core::visible;
 use paddock_db::{DbError, Sqlite};
-use paddock_ledger::audit::AuditLog;
+use paddock_ledger::audit::{AuditError, AuditLog};
 use paddock_ledger::history::{CallRow, History};
 
 use super::{Row, told};
@@ -22,6 +22,10 @@ pub(super) fn examine(project: &Project) -> Vec<Row> {
         Ok(installation) => installation,
         Err(error) => return vec![told("state", &error)],
     };
+    if let Some(place) = installation.taken_away() {
+        let found = format!("\"{}\" was taken away: of what was recorded only the head is left", place.display());
+        return vec![Row::bad("audit", found, "put it back, or what `paddock backup` made")];
+    }
     let there: Vec<(&str, &Sqlite)> =
         installation.databases().into_iter().filter(|(_, database)| host::is_file(database.path())).collect();
     let mut rows: Vec<Row> = there.iter().map(|(name, database)| database_row(name, database)).collect();
@@ -64,7 +68,10 @@ fn ledger(installation: &Installation) -> Vec<Row> {
     if let Some(history) = installation.history() {
         rows.extend(unfinished(history));
     }
-    if let Some(audit) = installation.audit_log() {
+    if let Some(path) = installation.key_gone() {
+        let gone = AuditError::KeyGone { path: path.clone() };
+        rows.push(Row::bad("audit", gone.to_string(), gone.hint()));
+    } else if let Some(audit) = installation.audit_log() {
         rows.push(audit_row(audit));
     }
     rows
