@@ -11,6 +11,7 @@ use paddock_core::{Call, Kind, RelPath, RelPathBuf, Result, View, Walk, tree_ord
 
 use super::merge::{ConflictKind, Lines};
 use super::text::{self, MAX_MERGED, Merged};
+use crate::physical::passed_over;
 use crate::virtual_store::base::RowKind;
 use crate::virtual_store::{Overlaid, OwnRow, Thing};
 
@@ -85,7 +86,13 @@ impl<'a> Compare<'a> {
             return Ok(false);
         }
         match a.kind() {
-            Some(Kind::File) => Ok(a.is_surely(b) || (a.len() == b.len() && self.same_bytes(path, a, b)?)),
+            Some(Kind::File) if a.is_surely(b) => Ok(true),
+            Some(Kind::File) if a.len() == b.len() => match self.same_bytes(path, a, b) {
+                // What nobody may read cannot be called the same.
+                Err(error) if passed_over(&error) => Ok(false),
+                same => same,
+            },
+            Some(Kind::File) => Ok(false),
             Some(Kind::Link) => Ok(a.is_surely(b) || self.seen.leads_to(path, a)? == self.seen.leads_to(path, b)?),
             None | Some(Kind::Dir | Kind::Special) => Ok(true),
         }

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::compare::{Compare, Finding, Verdict};
 use super::merge::as_text;
 use super::text;
+use crate::physical::passed_over;
 use crate::virtual_store::{Thing, VirtualStore};
 
 /// The largest file whose lines are shown.
@@ -174,7 +175,11 @@ fn detail(compare: &Compare<'_>, finding: &Finding<'_>) -> Result<Detail> {
         Some(Kind::File) => compare.content(at, thing),
         _ => Ok(Vec::new()),
     };
-    let old = content(theirs)?;
+    let old = match content(theirs) {
+        // What nobody may read is not shown.
+        Err(error) if passed_over(&error) => return Ok(Detail::Binary { before, after }),
+        old => old?,
+    };
     let shown = match merged {
         Some(bytes) => text::show(&old, bytes),
         None => text::show(&old, &content(ours)?),

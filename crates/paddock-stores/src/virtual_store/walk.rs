@@ -12,6 +12,7 @@ use super::VirtualStore;
 use super::layers::{Child, Found, rel};
 use super::memory_base::{join, split};
 use crate::ignores::{Ignores, MAX_RULES, RULE_FILES};
+use crate::physical::passed_over;
 use crate::search::{LineSearch, TopHits};
 
 /// How much of a file is read at once by a search.
@@ -179,10 +180,15 @@ pub(super) fn search(
                 if !wanted || !entry.plain {
                     return ControlFlow::Continue(());
                 }
-                search_file(entry.path).unwrap_or_else(|error| {
-                    failed = Some(error);
-                    ControlFlow::Break(())
-                })
+                match search_file(entry.path) {
+                    Ok(flow) => flow,
+                    // One that the layer below does not let anybody read keeps nothing else from being searched.
+                    Err(error) if passed_over(&error) => ControlFlow::Continue(()),
+                    Err(error) => {
+                        failed = Some(error);
+                        ControlFlow::Break(())
+                    }
+                }
             })?;
             if let Some(error) = failed {
                 return Err(error);

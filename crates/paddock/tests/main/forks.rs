@@ -501,3 +501,30 @@ fn a_fork_does_not_follow_its_source_to_another_place() {
     world.write("paddock.toml", config("open"));
     assert_eq!(read(&world, "/forks/f/a"), "open\n", "and is back when its place is");
 }
+
+/// A Workspace that refuses files with several hard links, with an overlay on it.
+#[test]
+fn a_file_that_the_layer_below_refuses_is_in_nobodys_way() {
+    let refusing = "mount = { physical = \"w\" }\nhard_links = \"deny\"";
+    let world = World::configured(&CONFIG.replace("mount = { physical = \"w\" }", refusing));
+    world.write("w/a.txt", "find me\n");
+    world.write("outside.txt", "find me not\n");
+    world.write("w/z.txt", "find me\n");
+    std::fs::hard_link(world.project().join("outside.txt"), world.project().join("w/h.txt")).unwrap();
+    let found = tool(&world, "main", "search_files", &json!({"path": "/try", "pattern": "find me"}));
+    let both = found.stdout.contains("a.txt") && found.stdout.contains("z.txt");
+    assert!(both && !found.stdout.contains("not") && found.code == 0, "{found}");
+    let gone = tool(&world, "main", "delete_file", &json!({"path": "/try/h.txt"}));
+    assert_eq!(gone.code, 0, "{gone}");
+    assert_eq!(tool(&world, "main", "list_dir", &json!({"path": "/try"})).stdout, "a.txt\nz.txt\n");
+    // The same bytes, as far as anybody can tell.
+    assert_eq!(world.paddock(&["fork", "/w", "x"]).code, 0);
+    write(&world, "/forks/x/h.txt", "find me not\n");
+    for (layer, told) in [("/try", "D h.txt (conflict)"), ("x", "M h.txt (conflict)")] {
+        let shown = world.paddock(&["diff", layer, "--stat"]);
+        assert!(shown.stdout.contains(told) && shown.code == 0, "{shown}");
+        let refused = world.paddock(&["apply", layer]);
+        assert!(refused.stderr.contains("1 path in conflict") && refused.code == 1, "{refused}");
+    }
+    assert_eq!(world.read("w/h.txt"), "find me not\n");
+}
