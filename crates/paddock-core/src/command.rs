@@ -5,6 +5,7 @@
 //! back as alterations, which go the way of every other change: judged, put before the Gate, made, undoable.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,6 @@ use crate::alter::Alteration;
 use crate::call::Call;
 use crate::path::LogicalPath;
 use crate::ports::Risk;
-use crate::store::Sink;
 use crate::vfs::Vfs;
 
 /// How an agent runs commands.
@@ -136,6 +136,9 @@ pub enum Output<'a> {
     Err(&'a [u8]),
 }
 
+/// Takes what a command prints; answers `Break` to stop it.
+pub type OutputSink<'a> = &'a mut dyn FnMut(Output<'_>) -> ControlFlow<()>;
+
 /// What became of a command.
 #[derive(Debug)]
 pub struct Ran {
@@ -189,5 +192,5 @@ pub trait CommandRunner: Send + Sync {
     fn denied_word(&self, command: CommandLine<'_>, deny: &[String]) -> Option<String>;
 
     /// Runs one command to its end. Nothing of it is left behind but what it proposes.
-    fn run(&self, call: &Call<'_>, spec: &CommandSpec<'_>, out: Sink<'_, Output<'_>>) -> Result<Ran, NotRun>;
+    fn run(&self, call: &Call<'_>, spec: &CommandSpec<'_>, out: OutputSink<'_>) -> Result<Ran, NotRun>;
 }

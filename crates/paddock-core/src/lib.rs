@@ -48,8 +48,8 @@ pub use change::{
     Act, Applied, AppliedChange, Before, Change, ChangeSet, Expect, Kept, Looks, PLAIN_MODE, Quota, Usage,
 };
 pub use command::{
-    CommandLimits, CommandLine, CommandRunner, CommandSettings, CommandSpec, Commands, NotRun, Output, Proposed, Ran,
-    Stage,
+    CommandLimits, CommandLine, CommandRunner, CommandSettings, CommandSpec, Commands, NotRun, Output, OutputSink,
+    Proposed, Ran, Stage,
 };
 pub use decision::{Decision, Denial, DenyRule, Rule, list_some};
 pub use edit::{EditError, MAX_EDITED, Replacement, edit};
