@@ -1,0 +1,117 @@
+//! The runner: an agent's Workspaces shown to a command, and what the command changed told as alterations.
+//!
+//! It knows the policy only as a `Vfs` tells it: which Workspaces there are, with which Access Scope, and which names are
+//! hidden or guarded. The kernel holds the command to that. In the default way nothing takes effect while it runs: what
+//! it changed lies in layers of its own, is read when it ends, and is proposed. Whoever asked for the run judges and makes it; this
+//! module must never change a Workspace itself.
+
+mod proposal;
+mod scene;
+mod stage;
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use paddock_core::{Call, CommandLine, CommandRunner, CommandSpec, NotRun, Output, OutputSink, Proposed, Ran};
+
+use crate::error::{Error, ErrorKind};
+use crate::sandbox::{self, Command, Sandbox};
+use scene::Scene;
+use stage::{Stage, Stages};
+
+/// Bytes of output at which a command is ended, whatever is shown of it.
+const MOST_OUTPUT: u64 = 256 * 1024 * 1024;
+
+/// Runs commands in the kernel sandbox.
+#[derive(Debug)]
+pub struct Runner {
+    stages: Stages,
+}
+
+impl Runner {
+    /// Keeps what commands change in this directory, which is made when it is first needed. No Workspace may reach it.
+    pub fn new(staged: PathBuf) -> Self {
+        Self { stages: Stages::new(staged) }
+    }
+
+    fn try_to_run(&self, call: &Call<'_>, spec: &CommandSpec<'_>, out: OutputSink<'_>) -> Result<Ran, Error> {
+        let stage = Arc::new(self.stages.make(call.id)?);
+        let mut scene = Scene::of(spec, &stage)?;
+        let sandbox = Sandbox::new(std::mem::take(&mut scene.shown), command(spec));
+        let stopped = std::cell::Cell::new(false);
+        let stop = || stopped.get() || call.tick(0).is_err();
+        let ended = crate::run(sandbox, &stop, &mut |piece| {
+            let piece = match piece {
+                sandbox::Output::Out(bytes) => Output::Out(bytes),
+                sandbox::Output::Err(bytes) => Output::Err(bytes),
+            };
+            if let ControlFlow::Break(()) = out(piece) {
+                stopped.set(true);
+            }
+        })?;
+        let ended_by = ended.limit.map(|limit| limit.name()).or(ended.stopped.then_some("stopped"));
+        let mut notes = scene.notes.clone();
+        notes.extend(ended.appeared.iter().map(|path| {
+            format!("\"{}\" is guarded and was made by the command; a person should look at it.", path.display())
+        }));
+        // What was cut off half-way is nobody's intention.
+        let proposed = if ended_by.is_some() { Proposed::default() } else { proposal::of(&scene, stage, &mut notes)? };
+        if ended_by.is_some() && !spec.settings.direct {
+            notes.push("What it had changed by then was dropped.".to_owned());
+        }
+        Ok(Ran { exit: ended.exit.code(), ended_by, took: ended.took, proposed, notes })
+    }
+}
+
+fn command(spec: &CommandSpec<'_>) -> Command {
+    let directory = spec.directory.as_str();
+    let mut command = match spec.command {
+        CommandLine::Shell(text) => Command::shell(directory, text),
+        CommandLine::Words(words) => Command::new(directory, words),
+    };
+    let limits = &spec.settings.limits;
+    command.variables = spec.settings.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
+    command.tools = spec.settings.tools.clone();
+    command.limits = sandbox::Limits {
+        wall: spec.time_limit,
+        cpu: limits.cpu,
+        memory: limits.memory,
+        processes: limits.processes,
+        file_size: limits.file,
+        tmp_size: limits.tmp,
+        open_files: limits.open,
+        output: MOST_OUTPUT.max(limits.output),
+    };
+    command
+}
+
+impl CommandRunner for Runner {
+    fn denied_word(&self, _command: CommandLine<'_>, _deny: &[String]) -> Option<String> {
+        None
+    }
+
+    fn run(&self, call: &Call<'_>, spec: &CommandSpec<'_>, out: OutputSink<'_>) -> Result<Ran, NotRun> {
+        self.try_to_run(call, spec, out).map_err(|error| not_run(&error))
+    }
+}
+
+/// Why a command was not run, without a path of the host; that one goes to the log.
+fn not_run(error: &Error) -> NotRun {
+    tracing::warn!(%error, "a command was not run");
+    let cannot =
+        |why: &str, remedy: Option<&str>| NotRun::Cannot { why: why.to_owned(), remedy: remedy.map(str::to_owned) };
+    match error {
+        Error::Missing { missing, .. } => {
+            cannot(&format!("this system lacks {missing}"), Some("`paddock doctor` shows what is missing"))
+        }
+        Error::Place { why, .. } => cannot(why, None),
+        Error::Start { program, .. } => cannot(&format!("there is no program {program:?}"), None),
+        other => match other.kind() {
+            ErrorKind::Invalid => cannot("it cannot be given to a program", None),
+            _ => cannot("its sandbox could not be made", Some("Paddock's log says why; `paddock doctor` may too")),
+        },
+    }
+}
+
+impl paddock_core::Stage for Stage {}

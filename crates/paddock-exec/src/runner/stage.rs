@@ -1,0 +1,89 @@
+//! Where the changes of a command wait: one directory for each run, taken away when nobody needs it any more.
+//!
+//! A process that is killed leaves its directory behind. Each is locked by the process that made it for as long as that lives, so
+//! the next run finds what was left and removes it.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+
+use paddock_core::CallId;
+use rustix::fs::FlockOperation;
+
+use crate::error::Error;
+use crate::staged::remove_tree;
+
+/// The file that is locked while a stage is in use.
+const LOCK: &str = "lock";
+
+/// Makes stages.
+#[derive(Debug)]
+pub(super) struct Stages {
+    home: PathBuf,
+    swept: Once,
+}
+
+impl Stages {
+    pub(super) fn new(home: PathBuf) -> Self {
+        Self { home, swept: Once::new() }
+    }
+
+    /// A stage for one run.
+    pub(super) fn make(&self, call: CallId) -> Result<Stage, Error> {
+        self.swept.call_once(|| self.sweep());
+        let dir = self.home.join(call.to_string());
+        let failed = |source| Error::Host { path: dir.clone(), source };
+        make_private(&self.home).and_then(|()| fs::create_dir(&dir)).map_err(failed)?;
+        let lock = File::create(dir.join(LOCK)).map_err(failed)?;
+        rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|e| failed(e.into()))?;
+        Ok(Stage { dir, _lock: lock })
+    }
+
+    /// Removes what processes left behind that are gone.
+    fn sweep(&self) {
+        let Ok(entries) = fs::read_dir(&self.home) else { return };
+        for dir in entries.flatten().map(|entry| entry.path()) {
+            let in_use = File::open(dir.join(LOCK))
+                .is_ok_and(|lock| rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err());
+            if !in_use && is_settled(&dir) {
+                let _ = remove_tree(&dir);
+            }
+        }
+    }
+}
+
+/// One that was just made may not be locked yet.
+fn is_settled(dir: &Path) -> bool {
+    let made = fs::metadata(dir).and_then(|meta| meta.modified());
+    made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age.as_secs() > 60))
+}
+
+fn make_private(dir: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// Where the changes of one run wait. Removed when it is dropped.
+#[derive(Debug)]
+pub(super) struct Stage {
+    dir: PathBuf,
+    _lock: File,
+}
+
+impl Stage {
+    /// A fresh directory of this name.
+    pub(super) fn directory(&self, name: &str) -> Result<PathBuf, Error> {
+        let path = self.dir.join(name);
+        fs::create_dir_all(&path).map_err(|source| Error::Host { path: path.clone(), source })?;
+        Ok(path)
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        if let Err(error) = remove_tree(&self.dir) {
+            tracing::warn!(%error, "a stage could not be removed");
+        }
+    }
+}
