@@ -160,6 +160,11 @@ impl Workspace {
         self.quota
     }
 
+    /// Are several changes made as a whole or not at all here?
+    pub fn is_atomic(&self) -> bool {
+        self.mount.store.is_atomic()
+    }
+
     /// The host directory behind it, where it is one. For showing it to a command; no agent may learn it.
     pub fn host_directory(&self) -> Option<&Path> {
         self.mount.host.as_deref()

@@ -23,6 +23,8 @@ pub enum Method {
     Stat,
     /// [`Store::read`].
     Read,
+    /// [`Store::leads_to`].
+    LeadsTo,
     /// [`Store::walk`].
     Walk,
     /// [`Store::search`].
@@ -73,6 +75,10 @@ macro_rules! store_by_watching {
 
             fn read(&self, call: &Call<'_>, at: &Place<'_>, range: Range<u64>, out: &mut Vec<u8>) -> Result<Meta> {
                 self.pass(call, Method::Read, at.rel().as_str())?.read(call, at, range, out)
+            }
+
+            fn leads_to(&self, call: &Call<'_>, at: &Place<'_>) -> Result<String> {
+                self.pass(call, Method::LeadsTo, at.rel().as_str())?.leads_to(call, at)
             }
 
             fn walk(&self, call: &Call<'_>, at: &Place<'_>, walk: &Walk<'_>, sink: EntrySink<'_>) -> Result<()> {

@@ -117,6 +117,42 @@ pub fn a_move_takes_the_link_itself(fixture: &Fixture) {
     assert_eq!(error(world.rename("/w/d/f", "/w/m")), ErrorKind::AlreadyExists);
 }
 
+pub fn a_link_tells_where_it_leads_and_is_not_followed(fixture: &Fixture) {
+    let Some(world) = world_with_links(fixture) else { return };
+    world.write("/w/d/f", "content");
+    world.link("l", "d/f");
+    world.link("sub/out", "../../nowhere");
+    world.link("dir", "d");
+    world.link("d/inner", "f");
+    assert_eq!(world.leads_to("/w/l").unwrap(), "d/f");
+    assert_eq!(world.leads_to("/w/sub/out").unwrap(), "../../nowhere", "nobody follows it");
+    assert_eq!(world.leads_to("/w/dir/inner").unwrap(), "f", "links on the way are followed");
+    assert_eq!(world.facts("/w/l").unwrap().kind, Kind::Link);
+    assert_eq!(world.facts("/w/l").unwrap().len, 3, "its length is that of its text");
+    assert_eq!(world.facts("/w/dir/f").unwrap().len, 7);
+    world.rename("/w/l", "/w/d/m").unwrap();
+    assert_eq!(world.leads_to("/w/d/m").unwrap(), "d/f", "it moves as it is written");
+    assert_eq!(error(world.leads_to("/w/none")), ErrorKind::NotFound);
+    assert!(matches!(error(world.leads_to("/w/d/f")), ErrorKind::Unsupported(_)), "a file leads nowhere");
+}
+
+pub fn where_a_link_leads_is_told_only_where_it_may_be_read(fixture: &Fixture) {
+    if !fixture.can().links {
+        return;
+    }
+    let world = fixture.world_of(&[Space::at("/w").scope(AccessScope::WriteOnly).hide(&["secret"])]);
+    world.link("l", "d");
+    assert_eq!(denied(world.leads_to("/w/l")), DenyRule::Scope);
+    assert_eq!(denied(world.facts("/w/l")), DenyRule::Scope);
+    let world = fixture.world_of(&[Space::at("/w").hide(&["secret", "vault"])]);
+    world.seed(0, "vault/f", "s");
+    world.link("secret", "d");
+    world.link("to-dir", "vault");
+    assert_eq!(denied(world.leads_to("/w/secret")), DenyRule::Hidden);
+    assert_eq!(denied(world.facts("/w/secret")), DenyRule::Hidden);
+    assert_eq!(denied(world.facts("/w/to-dir/f")), DenyRule::Hidden, "by way of a link neither");
+}
+
 pub fn a_link_to_a_hidden_name_is_as_hidden(fixture: &Fixture) {
     if !fixture.can().links {
         return;

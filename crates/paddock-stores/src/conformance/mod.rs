@@ -324,6 +324,8 @@ macro_rules! conformance_cases {
                 a_delete_takes_the_link_and_not_what_it_leads_to
                 a_link_in_a_linked_directory_goes_and_moves_as_itself
                 a_move_takes_the_link_itself
+                a_link_tells_where_it_leads_and_is_not_followed
+                where_a_link_leads_is_told_only_where_it_may_be_read
                 a_link_to_a_hidden_name_is_as_hidden
                 a_link_into_a_nested_workspace_is_judged_there
             }
@@ -379,6 +381,7 @@ mod tests {
             ("naming", include_str!("naming.rs")),
             ("racing", include_str!("racing.rs")),
             ("reading", include_str!("reading.rs")),
+            ("taking", include_str!("taking.rs")),
             ("walking", include_str!("walking.rs")),
             ("writing", include_str!("writing.rs")),
         ];

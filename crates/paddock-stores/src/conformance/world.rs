@@ -189,6 +189,16 @@ impl World {
         act(&Call { id: CallId::next(), agent: &self.agent, cancel: &cancel, deadline })
     }
 
+    /// Where a link says that it leads.
+    pub fn leads_to(&self, path: &str) -> Result<String, Refused> {
+        self.call(|call| self.vfs.leads_to(call, &path_of(path)))
+    }
+
+    /// Facts about what is at a path.
+    pub fn facts(&self, path: &str) -> Result<Meta, Refused> {
+        self.call(|call| self.vfs.facts(call, &path_of(path)))
+    }
+
     /// Writes a file and gives its version.
     pub fn write(&self, path: &str, content: impl AsRef<[u8]>) -> Version {
         version_of(self.try_write(path, content, Expect::Any))

@@ -256,13 +256,26 @@ impl Layers<'_> {
         rel(&done.join("/"))
     }
 
+    /// Where the link at a path says that it leads.
+    pub(super) fn leads_to(&self, path: RelPath<'_>) -> Result<String> {
+        match self.find(path)? {
+            Found::Own(row) if row.kind == RowKind::Link => self.link_text(&row),
+            Found::Lower(meta) if meta.kind == Kind::Link => {
+                self.lower.ok_or(ErrorKind::NotFound)?.leads_to(self.call, path)
+            }
+            _ => Err(ErrorKind::Unsupported("reading a link where there is none").into()),
+        }
+    }
+
+    fn link_text(&self, row: &Row) -> Result<String> {
+        let mut text = Vec::new();
+        content::read(self.rows, row, 0..row.len, &mut text)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
     fn link_target(&self, path: RelPath<'_>) -> Result<Option<Target>> {
         match self.look(path) {
-            Ok(Some(Found::Own(row))) if row.kind == RowKind::Link => {
-                let mut text = Vec::new();
-                content::read(self.rows, &row, 0..row.len, &mut text)?;
-                Ok(Some(Target::Written(String::from_utf8_lossy(&text).into_owned())))
-            }
+            Ok(Some(Found::Own(row))) if row.kind == RowKind::Link => Ok(Some(Target::Written(self.link_text(&row)?))),
             Ok(Some(Found::Lower(meta))) if meta.kind == Kind::Link => {
                 let lower = self.lower.ok_or(ErrorKind::NotFound)?;
                 let place = lower.resolve(self.call, path, paddock_core::LastName::Follow)?;

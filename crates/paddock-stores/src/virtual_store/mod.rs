@@ -187,6 +187,11 @@ impl Store for VirtualStore {
         })
     }
 
+    fn leads_to(&self, call: &Call<'_>, at: &Place<'_>) -> Result<String> {
+        call.tick(1)?;
+        self.at(call, |layers| layers.leads_to(at.rel()))
+    }
+
     fn walk(&self, call: &Call<'_>, at: &Place<'_>, walk: &Walk<'_>, sink: EntrySink<'_>) -> Result<()> {
         walk::walk(self, call, at, walk, sink)
     }

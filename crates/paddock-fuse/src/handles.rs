@@ -1,0 +1,46 @@
+//! What programs have open: files that are read or written, and directories that are listed.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use fuser::{Errno, FileHandle};
+
+use crate::errno::Result;
+use crate::listing::Cursor;
+use crate::nodes::{Node, lock};
+
+/// Something that is open.
+pub(crate) enum Handle {
+    /// A directory, and how far it is listed.
+    Dir(Mutex<Cursor>),
+    /// A file.
+    File(OpenFile),
+}
+
+/// A file that is open.
+pub(crate) struct OpenFile {
+    pub(crate) node: Arc<Node>,
+    pub(crate) writes: bool,
+    pub(crate) appends: bool,
+}
+
+/// Everything that is open, by number.
+#[derive(Default)]
+pub(crate) struct Handles(Mutex<(HashMap<u64, Arc<Handle>>, u64)>);
+
+impl Handles {
+    pub(crate) fn open(&self, handle: Handle) -> FileHandle {
+        let (open, next) = &mut *lock(&self.0);
+        *next += 1;
+        open.insert(*next, Arc::new(handle));
+        FileHandle(*next)
+    }
+
+    pub(crate) fn get(&self, fh: FileHandle) -> Result<Arc<Handle>> {
+        lock(&self.0).0.get(&fh.0).cloned().ok_or(Errno::EBADF)
+    }
+
+    pub(crate) fn close(&self, fh: FileHandle) -> Option<Arc<Handle>> {
+        lock(&self.0).0.remove(&fh.0)
+    }
+}

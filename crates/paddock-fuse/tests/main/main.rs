@@ -1,0 +1,6 @@
+//! The file system against the real kernel.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, missing_docs)]
+
+mod reading;
+mod world;

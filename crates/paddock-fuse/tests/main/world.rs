@@ -1,0 +1,133 @@
+//! A Vfs on Stores in memory, and a real mount of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use paddock_core::{
+    AccessScope, AgentName, Call, CallId, Cancel, Expect, Gate, HidePattern, LogicalPath, Mount, NameRules, NoJournal,
+    Operation, Origin, Outcome, Passed, Permit, Plan, Refused, Request, Risk, Store, Vfs, Workspace,
+};
+use paddock_fuse::{How, Served, Session};
+use paddock_stores::virtual_store::VirtualStore;
+use tempfile::TempDir;
+
+/// Lets everything pass.
+pub(crate) struct Open;
+
+impl Gate for Open {
+    fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
+        Ok(Passed::Now(permit.grant()))
+    }
+}
+
+pub(crate) fn path(text: &str) -> LogicalPath {
+    LogicalPath::parse(text, &LogicalPath::top()).unwrap()
+}
+
+pub(crate) fn workspace(prefix: &str, scope: AccessScope, store: Arc<dyn Store>) -> Workspace {
+    Workspace::new(path(prefix), scope, Mount::new(store, None))
+}
+
+pub(crate) fn hiding(names: &[&str]) -> NameRules {
+    let hide = names.iter().map(|name| HidePattern { text: (*name).to_owned(), origin: Origin::unknown() });
+    NameRules::new(hide.collect(), &[], &[]).unwrap()
+}
+
+pub(crate) fn vfs(workspaces: Vec<Workspace>) -> Arc<Vfs> {
+    Arc::new(Vfs::new(workspaces, Arc::new(Open), Arc::new(NoJournal)).unwrap())
+}
+
+/// One read-write Workspace at `/w` on a fresh Virtual Store.
+pub(crate) fn one() -> Arc<Vfs> {
+    vfs(vec![workspace("/w", AccessScope::ReadWrite, Arc::new(VirtualStore::in_memory()))])
+}
+
+/// What the file tools do, beside the mount.
+pub(crate) fn act(vfs: &Vfs, operation: Operation) -> Result<Outcome, Refused> {
+    let (agent, cancel) = (AgentName::main(), Cancel::default());
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let call = Call { id: CallId::next(), agent: &agent, cancel: &cancel, deadline };
+    let plan = vfs.plan(&call, operation)?;
+    match vfs.ask(&call, &Request { tool: "test", risk: Risk::Low }, &plan)? {
+        Passed::Now(token) => vfs.run(&call, plan, token),
+        Passed::Parked(id) => Err(Refused::Gate(id)),
+    }
+}
+
+pub(crate) fn write(vfs: &Vfs, at: &str, content: impl AsRef<[u8]>) {
+    let content = content.as_ref().to_vec();
+    act(vfs, Operation::Write { path: path(at), content, expect: Expect::Any }).unwrap();
+}
+
+/// What the file tools read; nothing where nothing is.
+pub(crate) fn read(vfs: &Vfs, at: &str) -> Option<String> {
+    match act(vfs, Operation::Read { path: path(at), range: 0..u64::MAX }) {
+        Ok(Outcome::Read { bytes, .. }) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+        _ => None,
+    }
+}
+
+/// A real mount, gone when it is dropped.
+pub(crate) struct Mounted {
+    pub(crate) vfs: Arc<Vfs>,
+    // Unmounted before the directory goes.
+    session: Option<Session>,
+    dir: TempDir,
+}
+
+impl Mounted {
+    pub(crate) fn new(vfs: Arc<Vfs>, how: How, dress: impl FnOnce(Served) -> Served) -> Self {
+        let dir = TempDir::new().unwrap();
+        let served = Served::new(Arc::clone(&vfs), LogicalPath::top(), how, AgentName::main());
+        let session =
+            dress(served).mount(dir.path()).expect("mounting needs /dev/fuse and, for others than root, fusermount3");
+        Self { vfs, session: Some(session), dir }
+    }
+
+    pub(crate) fn read_only(vfs: Arc<Vfs>) -> Self {
+        Self::new(vfs, How::ReadOnly, |served| served)
+    }
+
+    pub(crate) fn writable(vfs: Arc<Vfs>) -> Self {
+        Self::new(vfs, How::Writable, |served| served)
+    }
+
+    /// Where a logical path is on the host.
+    pub(crate) fn at(&self, logical: &str) -> PathBuf {
+        self.dir.path().join(logical.trim_start_matches('/'))
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        self.session.as_ref().unwrap()
+    }
+
+    pub(crate) fn unmount(mut self) -> Arc<Vfs> {
+        self.session.take().unwrap().unmount().unwrap();
+        assert_eq!(std::fs::read_dir(self.dir.path()).unwrap().count(), 0, "nothing is mounted any more");
+        Arc::clone(&self.vfs)
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        drop(self.session.take());
+    }
+}
+
+/// The names in a directory.
+pub(crate) fn names(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).unwrap();
+    let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// The error number of what failed.
+pub(crate) fn errno<T>(result: std::io::Result<T>) -> Option<i32> {
+    result.err().and_then(|error| error.raw_os_error())
+}
