@@ -3,12 +3,12 @@
 //! Nothing of it runs until it is asked for: a program that only answers one call starts no thread it does not need. What is
 //! being copied is not tidied meanwhile: the rows of a copy speak of contents that are copied after them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, TryLockError};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use paddock_stores::{PhysicalStore, Reconciler};
 
@@ -23,6 +23,8 @@ const FIRST: Duration = Duration::from_secs(30);
 
 /// Those who count, by what they count: a policy that is built again does not begin another.
 static COUNTING: Mutex<Option<HashMap<String, Reconciler>>> = Mutex::new(None);
+/// Mounts that a process that does not stay has to count before it changes anything.
+static UNCOUNTED: Mutex<BTreeMap<String, Arc<PhysicalStore>>> = Mutex::new(BTreeMap::new());
 /// Does this process count in the background at all?
 static LONG_LIVED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
@@ -31,9 +33,29 @@ pub fn stay() {
     LONG_LIVED.store(true, std::sync::atomic::Ordering::Release);
 }
 
-/// Has a Mount counted in the background, if this process stays.
+/// Counts every Mount with a quota that nobody ever counted, for a process that does not stay: before that a quota cannot
+/// hold. Takes no longer than `within` for all of them.
+///
+/// # Errors
+/// The host directory of the first that could not be counted, and why; nothing where there was no time left.
+pub fn count_first(within: Duration) -> Result<(), (PathBuf, Option<paddock_core::StoreError>)> {
+    let until = Instant::now() + within;
+    let uncounted = std::mem::take(&mut *UNCOUNTED.lock().unwrap_or_else(PoisonError::into_inner));
+    for store in uncounted.into_values() {
+        match paddock_stores::quota::count_first(&store, until) {
+            Ok(true) => {}
+            Ok(false) => return Err((store.host().to_owned(), None)),
+            Err(error) => return Err((store.host().to_owned(), Some(error))),
+        }
+    }
+    Ok(())
+}
+
+/// Has a Mount counted: in the background if this process stays, else when [`count_first`] asks for it.
 pub(crate) fn count(store: &Arc<PhysicalStore>, territory: &str) {
     if !LONG_LIVED.load(std::sync::atomic::Ordering::Acquire) {
+        let mut uncounted = UNCOUNTED.lock().unwrap_or_else(PoisonError::into_inner);
+        uncounted.insert(territory.to_owned(), Arc::clone(store));
         return;
     }
     let mut counting = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);

@@ -68,8 +68,13 @@ impl Vfs {
     fn change_part(&self, run: &Run<'_>, part: usize, work: Work) -> Result<Outcome, Refused> {
         match work {
             Work::Change { workspace, set } => {
-                let applied = self.apply(run, part, workspace, set).map_err(|e| refusal(run.asked, e))?;
-                Ok(summary(&applied))
+                let prefix = &self.workspaces[workspace].prefix;
+                let arrives = set.changes().iter().find_map(|change| match change.act() {
+                    Act::Move { to } => Some(prefix.join(to.as_rel())),
+                    _ => None,
+                });
+                let applied = self.apply(run, part, workspace, set).map_err(|e| refusal(run.asked, e));
+                Ok(summary(&applied.map_err(|refused| grown_at(refused, arrives))?))
             }
             Work::Deliver { workspace, set } => {
                 let Some(set) = set else { return Ok(Outcome::Accepted) };
@@ -77,7 +82,10 @@ impl Vfs {
                 let _ = self.apply(run, part, workspace, set);
                 Ok(Outcome::Accepted)
             }
-            Work::MoveDir { workspace, from, to } => self.move_dir(run, part, workspace, &from, &to),
+            Work::MoveDir { workspace, from, to } => {
+                let moved = self.move_dir(run, part, workspace, &from, &to);
+                moved.map_err(|refused| grown_at(refused, Some(to.0)))
+            }
             Work::Carry { from, to, steps, removals } => self.carry(run, from, to, &steps, removals),
             Work::Read { .. } | Work::Browse { .. } | Work::Search(_) | Work::Parts(_) => {
                 Err(Refused::Gate("a plan that changes holds no change".to_owned()))
@@ -124,7 +132,9 @@ impl Vfs {
                 },
             };
             let expect = if step.kind == Kind::Dir { Expect::Any } else { Expect::Absent };
-            self.apply(run, part, to, ChangeSet::one(step.to.clone(), act, expect)).map_err(fail)?;
+            let arrives = self.workspaces[to].prefix.join(step.to.as_rel());
+            let made = self.apply(run, part, to, ChangeSet::one(step.to.clone(), act, expect));
+            made.map_err(|e| grown_at(fail(e), Some(arrives)))?;
         }
         self.apply(run, steps.len(), from, removals).map_err(fail)?;
         Ok(Outcome::Changed { version: None, created: true, replacements: 0, paths: steps.len() })
@@ -233,6 +243,16 @@ fn together(mut parts: Vec<Outcome>) -> Outcome {
     let count = |part: &Outcome| if let Outcome::Changed { paths, .. } = part { *paths } else { 0 };
     let paths = parts.iter().map(count).sum();
     Outcome::Changed { version: None, created: false, replacements: 0, paths }
+}
+
+/// A quota speaks of what would grow: of what moves, that is where it arrives.
+fn grown_at(refused: Refused, arrives: Option<LogicalPath>) -> Refused {
+    match (refused, arrives) {
+        (Refused::Store { source, .. }, Some(path)) if matches!(source.kind(), ErrorKind::OverQuota { .. }) => {
+            Refused::Store { path, source }
+        }
+        (refused, _) => refused,
+    }
 }
 
 /// What a single change tells of its file; several only tell how many there were.

@@ -3,6 +3,7 @@
 //! A change reserves what it adds before it is made, in one step with the look at the quota, so that many at once never
 //! exceed it together; what it did not use is given back. Others write to the host's disk too, so that a counter is only as
 //! good as its last count: the [`Reconciler`] counts the whole tree in the background, when nobody ever did or when that is long ago.
+//! A program that makes one change and ends has no background: it counts first ([`count_first`]).
 //!
 //! A count takes its time, and changes go on. What they add from its beginning on is put on top of what was seen,
 //! so that none is lost. One that the count had seen as well is then in it twice, until a count during which nothing
@@ -19,7 +20,7 @@ use std::time::{Instant, SystemTime};
 use paddock_core::{Quota, Result, Usage};
 
 pub use memory::MemoryUsage;
-pub use reconcile::{Reconciler, reconcile};
+pub use reconcile::{Reconciler, count_first, reconcile};
 pub use sqlite::SqliteUsage;
 
 /// Counts what one Mount holds, for every Store and process that changes it.

@@ -168,6 +168,26 @@ pub(crate) fn toolbox(global: &Global) -> anyhow::Result<Toolbox> {
     Ok(Toolbox::new(Arc::new(reloader)))
 }
 
+/// How long a command that changes something counts first.
+const COUNTING: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// Has every directory with a quota counted that nobody ever counted. For commands that change something and end: nobody counts
+/// beside them.
+pub(crate) fn count_first() -> anyhow::Result<()> {
+    paddock_config::upkeep::count_first(COUNTING).map_err(|(place, error)| {
+        let place = place.display();
+        match error {
+            Some(error) => {
+                Failure::failed(format!("what \"{place}\" holds cannot be counted: {error}"), "look who may read it")
+            }
+            None => Failure::failed(
+                format!("\"{place}\" is too large to be counted within {} s, and has a quota", COUNTING.as_secs()),
+                "run `paddock quota` once, which takes its time, or let `paddock mcp` count it",
+            ),
+        }
+    })
+}
+
 /// The System Root that the options name.
 pub(crate) fn system_root(global: &Global, project_root: Option<&Path>) -> anyhow::Result<SystemRoot> {
     let sources = HomeSources::from_environment(global.home.clone());

@@ -59,7 +59,7 @@ table! {
         optional {
             /// Bytes of all files together: "1 GiB".
             bytes: ByteSize,
-            /// The number of files.
+            /// The number of files, links and directories together.
             files: u64,
         }
     }

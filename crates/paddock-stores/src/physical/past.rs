@@ -41,8 +41,9 @@ impl Versioned for PhysicalStore {
         Ok(())
     }
 
-    /// From the counter; a count, where there is none or it has no baseline yet.
+    /// From the counter, which gets its baseline where it has none yet; a count, where there is no counter.
     fn usage(&self, call: &Call<'_>) -> Result<Usage> {
+        crate::quota::count_first(self, call.deadline)?;
         match self.usage_counter().map(|counter| counter.current()).transpose()?.flatten() {
             Some(usage) => Ok(usage),
             None => self.count(call),

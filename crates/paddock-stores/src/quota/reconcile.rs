@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use paddock_core::{AgentName, Call, CallId, Cancel, Result};
+use paddock_core::{AgentName, Call, CallId, Cancel, ErrorKind, Result};
 
 use super::{CountId, Counted, UsageCounter};
 use crate::PhysicalStore;
@@ -18,6 +18,9 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 /// How often a count says that it goes on.
 const RENEWAL: Duration = Duration::from_secs(10);
 
+/// How often it is looked whether somebody else has counted.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// How often it is counted again because changes were made meanwhile.
 const RECOUNTS: usize = 3;
 
@@ -25,11 +28,33 @@ const RECOUNTS: usize = 3;
 /// a few times, where changes were made meanwhile. Nothing comes back where there is no counter, or where somebody else is
 /// counting.
 pub fn reconcile(store: &PhysicalStore, cancel: &Cancel) -> Result<Option<Counted>> {
+    reconcile_until(store, cancel, Instant::now() + LONGEST)
+}
+
+/// Counts a Store's Mount if nobody ever did, for whoever waits for it: not past `until`. Answers whether it is counted
+/// now; who finds somebody else at it waits for that.
+pub fn count_first(store: &PhysicalStore, until: Instant) -> Result<bool> {
+    let Some(counter) = store.usage_counter() else { return Ok(true) };
+    while counter.counted_at()?.is_none() {
+        if Instant::now() >= until {
+            return Ok(false);
+        }
+        match reconcile_until(store, &Cancel::default(), until) {
+            Ok(None) => std::thread::sleep(LOOK),
+            Ok(Some(_)) => {}
+            Err(e) if *e.kind() == ErrorKind::TimedOut => return Ok(false),
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(true)
+}
+
+fn reconcile_until(store: &PhysicalStore, cancel: &Cancel, until: Instant) -> Result<Option<Counted>> {
     let Some(counter) = store.usage_counter() else { return Ok(None) };
     let mut last = None;
     for _ in 0..RECOUNTS {
         let Some(count) = counter.begin_count()? else { return Ok(last) };
-        last = Some(count_once(store, counter, count, cancel)?);
+        last = Some(count_once(store, counter, count, cancel, until)?);
         if last != Some(Counted::WithChanges) {
             break;
         }
@@ -37,9 +62,15 @@ pub fn reconcile(store: &PhysicalStore, cancel: &Cancel) -> Result<Option<Counte
     Ok(last)
 }
 
-fn count_once(store: &PhysicalStore, counter: &dyn UsageCounter, count: CountId, cancel: &Cancel) -> Result<Counted> {
+fn count_once(
+    store: &PhysicalStore,
+    counter: &dyn UsageCounter,
+    count: CountId,
+    cancel: &Cancel,
+    deadline: Instant,
+) -> Result<Counted> {
     let agent = AgentName::main();
-    let call = Call { id: CallId::next(), agent: &agent, cancel, deadline: Instant::now() + LONGEST };
+    let call = Call { id: CallId::next(), agent: &agent, cancel, deadline };
     let mut renewed = Instant::now();
     let seen = store.count_while(&call, &mut || {
         if renewed.elapsed() >= RENEWAL {

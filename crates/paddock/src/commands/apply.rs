@@ -17,7 +17,7 @@ use crate::failure::{Ended, Failure};
 use crate::layered::{self, Layered};
 use crate::past;
 use crate::printer::{self, Printer};
-use crate::project::Project;
+use crate::project::{self, Project};
 
 pub(crate) fn run(global: &Global, options: &Apply, printer: &Printer) -> anyhow::Result<Ended> {
     let project = Project::with_config(global)?;
@@ -39,6 +39,7 @@ pub(crate) fn run(global: &Global, options: &Apply, printer: &Printer) -> anyhow
     if options.dry_run || merge.alterations.is_empty() {
         return told.nothing_done();
     }
+    project::count_first()?;
     let operation = Operation::Alter { path: layer.source.clone(), alterations: merge.alterations.clone() };
     let acted = match person.act("apply", &call, operation) {
         Ok(acted) => acted,
@@ -193,7 +194,9 @@ impl Told<'_> {
 
 fn verb(change: &Alteration) -> &'static str {
     match change.how {
-        Alter::Write { .. } => "write",
+        Alter::Write { .. } | Alter::Take(_) => "write",
+        Alter::Link { .. } => "link",
+        Alter::Dress(_) => "dress",
         Alter::MakeDir => "make_dir",
         Alter::Delete => "delete",
         Alter::Restore(_) => "restore",

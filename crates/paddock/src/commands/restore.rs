@@ -13,7 +13,7 @@ use crate::failure::{Ended, Failure};
 use crate::moment;
 use crate::past::{self, Past};
 use crate::printer::{self, Printer};
-use crate::project::Project;
+use crate::project::{self, Project};
 
 pub(crate) fn run(global: &Global, options: &Restore, printer: &Printer) -> anyhow::Result<Ended> {
     let project = Project::with_config(global)?;
@@ -30,6 +30,7 @@ pub(crate) fn run(global: &Global, options: &Restore, printer: &Printer) -> anyh
     let done = if options.dry_run || way.alterations.is_empty() {
         None
     } else {
+        project::count_first()?;
         Some(person.act("restore", &call, way.operation()).map_err(|refused| past::refused(&refused))?.call)
     };
     if options.json {

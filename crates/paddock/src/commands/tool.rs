@@ -17,6 +17,9 @@ const LONGEST: Duration = Duration::from_secs(600);
 pub(crate) fn run(global: &Global, options: &Tool, printer: &Printer) -> anyhow::Result<Ended> {
     let arguments = arguments(&options.arguments)?;
     let toolbox = project::toolbox(global)?;
+    if toolbox.tools().iter().any(|tool| tool.name == options.name && !tool.hints.read_only) {
+        project::count_first()?;
+    }
     let answer = toolbox.call(&options.name, arguments, &Control::for_at_most(LONGEST));
     let ended = ended(&answer.verdict);
     if options.json {

@@ -11,7 +11,7 @@ use crate::cli::{Global, Undo};
 use crate::failure::{Ended, Failure};
 use crate::past::{self, Past};
 use crate::printer::{self, Printer};
-use crate::project::Project;
+use crate::project::{self, Project};
 use crate::{moment, unified};
 
 /// Conflicts that are shown with their differences.
@@ -26,6 +26,9 @@ pub(crate) fn run(global: &Global, options: &Undo, printer: &Printer) -> anyhow:
     let past = Past::of(taken)?;
     let audit = past.installation.audit();
     let person = Person::on(&past.policy, &*audit);
+    if !options.dry_run {
+        project::count_first()?;
+    }
     let done = if options.dry_run { plan(&past, &person, &chosen)? } else { act(&past, &person, &chosen)? };
     tell(&done, &chosen, options, printer)
 }

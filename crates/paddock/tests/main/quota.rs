@@ -110,6 +110,59 @@ fn a_directory_is_counted_whoever_wrote_it() {
     ");
 }
 
+/// A process that makes one call and ends counts first: nobody counts beside it.
+#[test]
+fn a_quota_of_a_directory_holds_for_the_very_first_call() {
+    let bounded = |files: u64| {
+        let quota = format!("quota = {{ bytes = \"10 B\", files = {files} }}");
+        format!("[[workspace]]\nprefix = \"/w\"\nscope = \"RW\"\nmount = {{ physical = \"w\" }}\n{quota}\n")
+    };
+    let world = World::configured(&bounded(10));
+    world.write("w/a.txt", "12345678");
+    // What it holds already is counted, and is not told: only how much it may hold is.
+    insta::assert_snapshot!(write(&world, "/w/b.txt", 5), @r#"
+    ❌ ERROR: "/w/b.txt" cannot grow: its Workspace may hold 10 bytes and no more. Delete something, or ask a person.
+    [exit 1]
+    "#);
+    assert!(!world.has("w/b.txt"));
+    assert_eq!(write(&world, "/w/b.txt", 2).code, 0);
+    // So are directories.
+    let world = World::configured(&bounded(3));
+    world.write("w/d/e/f", "1");
+    let full = write(&world, "/w/g", 1);
+    assert!(full.stdout.contains("may hold 3 files and no more") && full.code == 1, "{full}");
+    // And what a person has undone has to fit in as well.
+    let world = World::configured(&bounded(10));
+    world.write("w/a.txt", "12345678");
+    assert_eq!(world.paddock(&["tool", "delete_file", r#"{"path": "/w/a.txt"}"#]).code, 0);
+    assert_eq!(write(&world, "/w/b.txt", 9).code, 0);
+    let first = world.paddock(&["log", "--json"]).json()[1]["call"].as_str().unwrap().to_owned();
+    let refused = world.paddock(&["undo", &first]);
+    assert!(refused.stderr.contains("the Workspace may hold 10 bytes") && refused.code == 1, "{refused}");
+}
+
+#[test]
+fn what_moves_into_a_full_workspace_is_named_where_it_would_arrive() {
+    let world = World::configured(CONFIG);
+    assert_eq!(write(&world, "/shared/big", 2000).code, 0);
+    let moved = |from: &str, to: &str| {
+        world.paddock(&["tool", "move_file", &json!({"source": from, "destination": to}).to_string()])
+    };
+    insta::assert_snapshot!(moved("/shared/big", "/notes/big"), @r#"
+    ❌ ERROR: "/notes/big" cannot grow: its Workspace may hold 1024 bytes and no more. Delete something, or ask a person.
+    [exit 1]
+    "#);
+    // Directories that are made on the way count.
+    for name in ["a", "b", "c"] {
+        assert_eq!(write(&world, &format!("/notes/{name}"), 1).code, 0);
+    }
+    let within = moved("/notes/a", "/notes/d/a");
+    assert!(within.stdout.contains("\"/notes/d/a\" cannot grow") && within.code == 1, "{within}");
+    assert_eq!(world.paddock(&["tool", "make_dir", r#"{"path": "/shared/d/e"}"#]).code, 0);
+    let dir = moved("/shared/d", "/notes/d");
+    assert!(dir.stdout.contains("\"/notes/d") && dir.code == 1, "{dir}");
+}
+
 #[test]
 fn what_is_in_the_memory_of_another_process_is_not_counted() {
     let world = World::configured(&format!("{CONFIG}\n[virtual]\nurl = \"memory\"\n"));
