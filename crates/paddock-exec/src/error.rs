@@ -48,6 +48,8 @@ pub enum Error {
     /// The sandbox could not be built.
     #[error("the sandbox could not be built: {step} failed: {source}\nhint: {hint}")]
     Build {
+        /// What kind of step.
+        part: Part,
         /// Which step.
         step: String,
         /// What the kernel answered.
@@ -79,6 +81,25 @@ pub enum Error {
         /// What the host answered.
         source: io::Error,
     },
+}
+
+/// The parts of building a sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Users and the first process.
+    Users,
+    /// Mounts.
+    Mounts,
+    /// The process table.
+    Processes,
+    /// Layers: overlay file systems.
+    Layers,
+    /// The network.
+    Network,
+    /// Landlock.
+    Landlock,
+    /// The filter of system calls.
+    Filter,
 }
 
 /// The sort of an [`Error`], for programs.

@@ -9,27 +9,39 @@
 #![allow(clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod cgroup;
 mod child;
+pub mod courtesy;
 mod error;
+mod features;
+mod index;
 mod landlock;
+mod limits;
 mod maps;
 mod plan;
+#[cfg_attr(not(feature = "testing"), expect(unreachable_pub, reason = "public only where tests switch protections off"))]
 mod protections;
 mod report;
 mod run;
+mod runner;
 mod sandbox;
 mod seccomp;
-mod spawner;
+mod slots;
+pub mod staged;
 mod steps;
 mod sys;
 mod system;
 mod veil;
 
-pub use error::{Error, ErrorKind};
+pub use error::{Error, ErrorKind, Part};
+pub use features::{Feature, features, missing};
+pub use index::{Index, Kind, Matches};
 #[cfg(feature = "testing")]
 pub use protections::Protections;
 pub use run::run;
+pub use runner::Runner;
 pub use sandbox::{
     Command, Ended, Exit, How, Limit, Limits, Network, Output, Sandbox, Serve, Shown, Stage, Tier, Tiers, Usage, What,
 };
+pub use slots::tidy_up;
 pub use system::RESERVED;

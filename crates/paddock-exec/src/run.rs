@@ -18,13 +18,15 @@ use rustix::net::{AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, Recv
 use rustix::pipe::PipeFlags;
 use rustix::process::Signal;
 
+use crate::cgroup::Count;
 use crate::child::{self, Ends};
-use crate::error::Error;
+use crate::error::{Error, Part};
+use crate::limits;
 use crate::maps;
 use crate::plan::{self, Plan};
 use crate::report::{LENGTH, Report, stage};
-use crate::sandbox::{Ended, Exit, Limit, Limits, Output, Sandbox, Tier, Tiers, Usage};
-use crate::spawner;
+use crate::sandbox::{Ended, Exit, Limit, Limits, Output, Sandbox, Tiers, Usage};
+use crate::slots::Slot;
 use crate::steps::Served;
 use crate::sys::{self, Cloned, Stack};
 use crate::system;
@@ -37,17 +39,22 @@ const TICK: Duration = Duration::from_millis(20);
 /// `stop` is asked about every 20 ms; once it says true everything is killed.
 pub fn run(mut sandbox: Sandbox, stop: &dyn Fn() -> bool, out: &mut dyn FnMut(Output<'_>)) -> Result<Ended, Error> {
     let started = Instant::now();
-    let (plan, served) = plan::plan(&mut sandbox)?;
-    let limits = sandbox.command.limits.clone();
-    let input = sandbox.command.input.take();
-    let run = start(Arc::new(plan), input)?;
+    let (mut plan, served) = plan::plan(&mut sandbox)?;
+    let limits = sandbox.command.limits;
+    let slot = Slot::take()?;
+    let tiers = limits::apply(&limits, slot.group().map(Arc::as_ref), &mut plan);
+    let run = start(Arc::new(plan), slot, tiers, sandbox.command.input)?;
     run.supervise(started, &limits, served, stop, out)
 }
 
 /// The launcher's ends of a run.
 struct Running {
     plan: Arc<Plan>,
+    // Fields go in this order: the process must be gone before its slot is free again.
     process: Process,
+    slot: Slot,
+    tiers: Tiers,
+    counted: Count,
     report: OwnedFd,
     handed_out: OwnedFd,
     output: OwnedFd,
@@ -70,7 +77,7 @@ impl Process {
     }
 }
 
-fn start(plan: Arc<Plan>, input: Option<OwnedFd>) -> Result<Running, Error> {
+fn start(plan: Arc<Plan>, slot: Slot, tiers: Tiers, input: Option<OwnedFd>) -> Result<Running, Error> {
     let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(failed("making a pipe"));
     let (go, ready) = pipe()?;
     let (report, report_in) = pipe()?;
@@ -88,14 +95,17 @@ fn start(plan: Arc<Plan>, input: Option<OwnedFd>) -> Result<Running, Error> {
     // Looked at before the clone: the child may not allocate.
     let _ = system::steps();
     let theirs = Arc::clone(&plan);
-    let cloned = spawner::on_lasting_thread(move || {
+    let counted = slot.group().map(|group| group.count()).unwrap_or_default();
+    let group = slot.group().cloned();
+    let cloned = slot.run(move || {
         let mut stack = Stack::new();
-        sys::clone_into(theirs.flags, None, || child::run(&theirs, &ends, &mut stack))
+        let entrance = group.as_ref().and_then(|group| group.entrance.as_ref()).map(AsFd::as_fd);
+        sys::clone_into(theirs.flags, entrance, || child::run(&theirs, &ends, &mut stack))
     })?;
     let process = Process(cloned.map_err(cannot_clone)?);
     maps::write(process.0.pid).map_err(Error::launcher("writing the user map of the sandbox"))?;
     rustix::io::write(&ready, b"g").map_err(failed("starting the sandbox"))?;
-    Ok(Running { plan, process, report, handed_out, output, errors })
+    Ok(Running { plan, process, slot, tiers, counted, report, handed_out, output, errors })
 }
 
 fn failed(doing: &'static str) -> impl FnOnce(Errno) -> Error {
@@ -153,7 +163,7 @@ impl Running {
                     self.pass_on(&self.errors, |bytes| Output::Err(bytes), &mut buffer, limits, &mut heard, out)?;
             }
         }
-        self.conclude(&heard, started)
+        self.conclude(&heard, started, limits)
     }
 
     /// Kills everything when a limit is passed or the caller wants to stop; what was printed is still read.
@@ -163,12 +173,19 @@ impl Running {
         }
         if started.elapsed() >= limits.wall {
             heard.limit = Some(Limit::Wall);
+        } else if self.plan.protections.limits && self.cpu().is_some_and(|used| used >= limits.cpu) {
+            heard.limit = Some(Limit::Cpu);
         } else if stop() {
             heard.stopped = true;
         } else {
             return;
         }
         self.process.kill();
+    }
+
+    /// Processor time of all processes so far, where it is counted.
+    fn cpu(&self) -> Option<Duration> {
+        Some(self.slot.group()?.cpu()?.saturating_sub(self.counted.cpu?))
     }
 
     fn wait(&self, open: &Open, ending: bool) -> Result<Open, Error> {
@@ -255,25 +272,30 @@ impl Running {
         Ok(count > 0)
     }
 
-    fn conclude(self, heard: &Heard, started: Instant) -> Result<Ended, Error> {
+    fn conclude(self, heard: &Heard, started: Instant, limits: &Limits) -> Result<Ended, Error> {
         // Everything inside is gone when the first process is.
         self.process.kill();
         sys::reap(self.process.0.pidfd.as_fd());
         if let Some((stage, errno)) = heard.failed {
             return Err(self.explain(stage, errno));
         }
-        let (exit, cpu, memory) = match heard.ended {
+        let (exit, waited, largest) = match heard.ended {
             Some((status, cpu, memory)) => (exit_of(status), Duration::from_micros(cpu), memory * 1024),
             None => (Exit::Signalled(Signal::KILL.as_raw()), Duration::ZERO, 0),
         };
+        let count = self.slot.group().map(|group| group.count().since(self.counted)).unwrap_or_default();
+        let cpu = count.cpu.unwrap_or(waited);
+        let (ended_by, mut reached) = limits::met(limits, exit, cpu, count);
+        let limit = heard.limit.or(ended_by);
+        reached.extend(limit.filter(|limit| !reached.contains(limit)));
         Ok(Ended {
             exit,
-            limit: heard.limit,
-            reached: heard.limit.into_iter().collect(),
+            limit,
+            reached,
             stopped: heard.stopped,
             took: started.elapsed(),
-            usage: Usage { cpu, memory, output: heard.printed },
-            tiers: Tiers { memory: Tier::PerProcess, processes: Tier::PerUser, cpu: Tier::PerProcess },
+            usage: Usage { cpu, memory: count.memory().unwrap_or(largest), output: heard.printed },
+            tiers: self.tiers,
             appeared: self.appeared(),
         })
     }
@@ -290,25 +312,34 @@ impl Running {
             let program = self.plan.programs.last().map(|program| PathBuf::from(os(program))).unwrap_or_default();
             return Error::Start { program, source };
         }
-        let named = |step: &str| Error::Build {
-            step: step.to_owned(),
-            source: io::Error::from_raw_os_error(errno),
-            hint: "run `paddock doctor`, which says what this system can and cannot do",
-        };
-        match number {
-            stage::START => named("setting up the first process"),
-            stage::SYSTEM => named("mounting the new system"),
-            stage::PIVOT => named("entering the new system"),
-            stage::NETWORK => named("setting up the network"),
-            stage::CONFINE => named("dropping capabilities"),
-            stage::LANDLOCK => named("putting Landlock rules on"),
-            stage::FILTER => named("putting the filter of system calls on"),
+        let (part, step) = match number {
+            stage::START => (Part::Users, "setting up the first process".to_owned()),
+            stage::SYSTEM => (Part::Mounts, "mounting the new system".to_owned()),
+            stage::PIVOT => (Part::Mounts, "entering the new system".to_owned()),
+            stage::NETWORK => (Part::Network, "setting up the network".to_owned()),
+            stage::CONFINE => (Part::Users, "dropping capabilities".to_owned()),
+            stage::LANDLOCK => (Part::Landlock, "putting Landlock rules on".to_owned()),
+            stage::FILTER => (Part::Filter, "putting the filter of system calls on".to_owned()),
             step => {
                 let index = step.saturating_sub(stage::STEPS) as usize;
                 let step = system::steps().iter().chain(&self.plan.steps).nth(index);
-                named(&step.map_or_else(|| format!("stage {number}"), crate::steps::Step::doing))
+                step.map_or_else(|| (Part::Mounts, format!("stage {number}")), |step| (step.part(), step.doing()))
             }
+        };
+        Error::Build { part, step, source, hint: hint(part, errno) }
+    }
+}
+
+fn hint(part: Part, errno: i32) -> &'static str {
+    match (part, Errno::from_raw_os_error(errno)) {
+        (Part::Layers, Errno::INVAL) => {
+            "a Workspace that has other file systems mounted in it cannot be layered; show those as Workspaces of their own"
         }
+        (Part::Layers | Part::Mounts, Errno::NOENT) => {
+            "a place for a nested Workspace must be there when the outer one is written directly"
+        }
+        (_, Errno::STALE) => "a directory was replaced while the command was being started; try again",
+        _ => "run `paddock doctor`, which says what this system can and cannot do",
     }
 }
 

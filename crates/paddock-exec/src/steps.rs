@@ -5,6 +5,7 @@
 
 use std::ffi::CString;
 
+use crate::error::Part;
 use crate::sandbox::Serve;
 
 /// One step. The launcher names the failed one in its error.
@@ -55,6 +56,17 @@ impl Step {
             Step::Cover { at } => ("covering", at),
         };
         format!("{verb} /{}", at.to_string_lossy())
+    }
+}
+
+impl Step {
+    /// What kind of step it is.
+    pub(crate) fn part(&self) -> Part {
+        match self {
+            Step::Proc => Part::Processes,
+            Step::Overlay(_) => Part::Layers,
+            _ => Part::Mounts,
+        }
     }
 }
 

@@ -1,8 +1,16 @@
 //! The sandbox played as it is used: commands run, attacks tried, each as root and as an ordinary user.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, clippy::print_stdout, missing_docs, unreachable_pub)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    missing_docs,
+    unreachable_pub
+)]
 
 mod main {
     pub mod harness;
 
     mod running;
+    mod changes;
 }

@@ -1,0 +1,291 @@
+//! Which paths of a tree match, kept between commands: what is hidden or guarded is asked before every run.
+//!
+//! Reading a tree of a hundred thousand files takes longer than most commands. A directory's own times change when a
+//! name in it does, so a directory whose times and inode are as they were is not read again, only asked. Times are
+//! trusted only when they were old enough at the time of reading: a change within the same tick would not show.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::io::Errno;
+
+/// What an entry is, for the question whether it matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A file.
+    File,
+    /// A directory.
+    Dir,
+    /// A symbolic link.
+    Link,
+    /// A socket. In a direct run one of the host can be reached: mask it.
+    Socket,
+    /// A FIFO or a device.
+    Other,
+}
+
+/// Says whether a path, relative to the tree, matches. What is below a directory that matches is not asked for.
+pub type Matches = Box<dyn Fn(&Path, Kind) -> bool + Send + Sync>;
+
+/// The matching paths of one tree.
+pub struct Index {
+    top: PathBuf,
+    matches: Matches,
+    tree: Mutex<Node>,
+}
+
+impl fmt::Debug for Index {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Index").field("top", &self.top).finish_non_exhaustive()
+    }
+}
+
+/// A directory as it was read.
+#[derive(Default)]
+struct Node {
+    stamp: Option<Stamp>,
+    found: Vec<OsString>,
+    inner: BTreeMap<OsString, Node>,
+}
+
+/// What tells whether a directory is as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(meta: &Stat) -> Stamp {
+        Stamp {
+            device: meta.st_dev,
+            inode: meta.st_ino,
+            modified: (meta.st_mtime, meta.st_mtime_nsec as i64),
+            changed: (meta.st_ctime, meta.st_ctime_nsec as i64),
+        }
+    }
+
+    /// Whether a change after `now` would surely have another time.
+    fn is_settled(&self, now: Duration) -> bool {
+        let latest = self.modified.max(self.changed);
+        // A file system that counts whole seconds gives itself away.
+        let whole = self.modified.1 == 0 && self.changed.1 == 0;
+        let tick = if whole { Duration::from_millis(2100) } else { Duration::from_millis(100) };
+        let Ok(seconds) = u64::try_from(latest.0) else { return false };
+        let latest = Duration::from_secs(seconds) + Duration::from_nanos(latest.1 as u64);
+        latest + tick < now
+    }
+}
+
+impl Index {
+    /// An index of the tree at `top`; nothing is read before it is asked.
+    pub fn new(top: impl Into<PathBuf>, matches: Matches) -> Index {
+        Index { top: top.into(), matches, tree: Mutex::default() }
+    }
+
+    /// The matching paths, relative to the tree, in order. A directory that cannot be read has none: neither can a
+    /// command read it.
+    pub fn find(&self) -> io::Result<Vec<PathBuf>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let top = rustix::fs::openat(CWD, &self.top, flags, Mode::empty())?;
+        let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut search = Search { top: top.as_fd(), matches: &self.matches, found: Vec::new() };
+        search.visit(&mut tree, &mut PathBuf::new());
+        search.found.sort();
+        Ok(search.found)
+    }
+}
+
+struct Search<'a> {
+    top: BorrowedFd<'a>,
+    matches: &'a Matches,
+    found: Vec<PathBuf>,
+}
+
+impl Search<'_> {
+    fn visit(&mut self, node: &mut Node, path: &mut PathBuf) {
+        let place = if path.as_os_str().is_empty() { Path::new(".") } else { path.as_path() };
+        let now = rustix::fs::statat(self.top, place, AtFlags::SYMLINK_NOFOLLOW).ok().map(|meta| Stamp::of(&meta));
+        if now.is_none() || node.stamp != now {
+            self.read(node, path);
+        }
+        self.found.extend(node.found.iter().map(|name| path.join(name)));
+        for (name, inner) in &mut node.inner {
+            path.push(name);
+            self.visit(inner, path);
+            path.pop();
+        }
+    }
+
+    /// Reads a directory; what is known of directories that are still there is kept.
+    fn read(&mut self, node: &mut Node, path: &Path) {
+        let mut known = std::mem::take(node).inner;
+        let began = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let Ok(directory) = open(self.top, path) else { return };
+        let stamp = rustix::fs::fstat(&directory).ok().map(|meta| Stamp::of(&meta));
+        for (name, kind) in entries(&directory) {
+            if (self.matches)(&path.join(&name), kind) {
+                node.found.push(name);
+            } else if kind == Kind::Dir {
+                let inner = known.remove(&name).unwrap_or_default();
+                node.inner.insert(name, inner);
+            }
+        }
+        node.stamp = stamp.filter(|stamp| stamp.is_settled(began));
+    }
+}
+
+fn open(top: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    rustix::fs::openat2(top, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty(), resolve)
+}
+
+fn entries(directory: &OwnedFd) -> Vec<(OsString, Kind)> {
+    let Ok(read) = Dir::read_from(directory) else { return Vec::new() };
+    let mut all = Vec::new();
+    for entry in read.flatten() {
+        let name = OsString::from_vec(entry.file_name().to_bytes().to_vec());
+        if name != "." && name != ".." {
+            let kind = kind(directory, &name, entry.file_type());
+            all.push((name, kind));
+        }
+    }
+    all
+}
+
+fn kind(directory: &OwnedFd, name: &OsStr, told: FileType) -> Kind {
+    let told = match told {
+        FileType::Unknown => rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_or(FileType::Unknown, |meta| FileType::from_raw_mode(meta.st_mode)),
+        told => told,
+    };
+    match told {
+        FileType::RegularFile => Kind::File,
+        FileType::Directory => Kind::Dir,
+        FileType::Symlink => Kind::Link,
+        FileType::Socket => Kind::Socket,
+        _ => Kind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    fn paths(index: &Index) -> Vec<String> {
+        index.find().unwrap().into_iter().map(|path| path.to_str().unwrap().to_owned()).collect()
+    }
+
+    /// An index of names that begin with `.env`, and how often it was asked.
+    fn of_env(top: &Path) -> (Index, Arc<AtomicUsize>) {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        let matches = move |path: &Path, _: Kind| {
+            count.fetch_add(1, Ordering::Relaxed);
+            path.file_name().and_then(OsStr::to_str).is_some_and(|name| name.starts_with(".env"))
+        };
+        (Index::new(top, Box::new(matches)), asked)
+    }
+
+    /// Makes every directory look as if it had been left alone for long.
+    fn settle(top: &Path) {
+        let old = SystemTime::now() - Duration::from_secs(60);
+        for path in [top.to_owned(), top.join("a"), top.join("a/b")] {
+            if path.is_dir() {
+                fs::File::open(path).unwrap().set_modified(old).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_found_at_any_depth_and_below_a_match_nothing_is_asked() {
+        let top = tempfile::tempdir().unwrap();
+        fs::create_dir_all(top.path().join("a/b")).unwrap();
+        fs::create_dir_all(top.path().join(".env.d/x")).unwrap();
+        for name in [".env", "a/b/.env.local", "a/file", ".env.d/x/.env"] {
+            fs::write(top.path().join(name), "").unwrap();
+        }
+        std::os::unix::fs::symlink("a", top.path().join("link")).unwrap();
+        let (index, _) = of_env(top.path());
+        assert_eq!(paths(&index), [".env", ".env.d", "a/b/.env.local"]);
+    }
+
+    #[test]
+    fn what_changes_is_noticed_at_once() {
+        let top = tempfile::tempdir().unwrap();
+        fs::create_dir_all(top.path().join("a/b")).unwrap();
+        let (index, _) = of_env(top.path());
+        assert!(paths(&index).is_empty());
+        for round in 0..50 {
+            let name = format!("a/b/.env{round}");
+            fs::write(top.path().join(&name), "").unwrap();
+            assert_eq!(paths(&index), [name.clone()]);
+            fs::remove_file(top.path().join(&name)).unwrap();
+            assert!(paths(&index).is_empty());
+        }
+        fs::write(top.path().join("a/.env"), "").unwrap();
+        fs::rename(top.path().join("a"), top.path().join("c")).unwrap();
+        assert_eq!(paths(&index), ["c/.env"]);
+    }
+
+    #[test]
+    fn a_settled_directory_is_not_read_again() {
+        let top = tempfile::tempdir().unwrap();
+        fs::create_dir_all(top.path().join("a/b")).unwrap();
+        fs::write(top.path().join("a/b/.env"), "").unwrap();
+        settle(top.path());
+        // Setting a time changes the other one, which nobody can set: it has to grow old by itself.
+        std::thread::sleep(Duration::from_millis(150));
+        let (index, asked) = of_env(top.path());
+        assert_eq!(paths(&index), ["a/b/.env"]);
+        let once = asked.load(Ordering::Relaxed);
+        assert_eq!(paths(&index), ["a/b/.env"]);
+        assert_eq!(asked.load(Ordering::Relaxed), once);
+        fs::write(top.path().join("a/.env"), "").unwrap();
+        assert_eq!(paths(&index), ["a/.env", "a/b/.env"]);
+    }
+
+    #[test]
+    fn a_fresh_time_is_not_trusted() {
+        let now = Duration::from_secs(1000);
+        let stamp = |seconds, nanoseconds| Stamp {
+            device: 1,
+            inode: 1,
+            modified: (seconds, nanoseconds),
+            changed: (seconds, nanoseconds),
+        };
+        assert!(stamp(999, 1).is_settled(now));
+        assert!(!stamp(999, 950_000_000).is_settled(now));
+        assert!(!stamp(998, 0).is_settled(now), "whole seconds are coarse");
+        assert!(stamp(990, 0).is_settled(now));
+        assert!(!stamp(1001, 5).is_settled(now), "a time to come says nothing");
+    }
+
+    #[test]
+    fn a_directory_replaced_by_a_link_is_not_followed() {
+        let top = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        fs::write(outside.path().join(".env"), "").unwrap();
+        fs::create_dir(top.path().join("a")).unwrap();
+        let (index, _) = of_env(top.path());
+        assert!(paths(&index).is_empty());
+        fs::remove_dir(top.path().join("a")).unwrap();
+        std::os::unix::fs::symlink(outside.path(), top.path().join("a")).unwrap();
+        assert!(paths(&index).is_empty());
+    }
+}

@@ -1,0 +1,120 @@
+//! Slots: the threads that clone, each with a control group that its sandboxes are born into.
+//!
+//! Two facts of the kernel shape this. The death signal of a child comes when the *thread* that cloned it ends, not the
+//! process, so a sandbox is cloned by a thread that outlives it. And moving a process into a version 1 control group
+//! waits for every processor, for milliseconds; a child of a thread that is in the group is in it for nothing. So a
+//! thread with its group is kept between runs, and goes when nothing has been asked of it for a while.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::cgroup::Group;
+use crate::error::Error;
+
+/// How long a slot waits for its next run.
+const IDLE: Duration = Duration::from_secs(3);
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Slots with nothing to do, the last used one last.
+static FREE: Mutex<Vec<Idle>> = Mutex::new(Vec::new());
+
+/// A slot that runs nothing: its thread, and the group that its sandboxes are born into.
+struct Idle {
+    jobs: Sender<Job>,
+    group: Option<Arc<Group>>,
+    number: u64,
+    thread: JoinHandle<()>,
+}
+
+fn free() -> MutexGuard<'static, Vec<Idle>> {
+    FREE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A slot in use: it goes back to the free ones when it is dropped, so it must outlive what was cloned in it.
+pub(crate) struct Slot {
+    idle: Option<Idle>,
+}
+
+impl Slot {
+    /// Takes a free slot, or makes one.
+    pub(crate) fn take() -> Result<Slot, Error> {
+        let idle = free().pop();
+        let idle = idle.map_or_else(start, Ok)?;
+        Ok(Slot { idle: Some(idle) })
+    }
+
+    /// The control group, where there can be one.
+    pub(crate) fn group(&self) -> Option<&Arc<Group>> {
+        self.idle.as_ref()?.group.as_ref()
+    }
+
+    /// Runs `job` on the slot's thread and waits for its answer.
+    pub(crate) fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Result<T, Error> {
+        let (answer, wait) = channel();
+        let job: Job = Box::new(move || {
+            let _ = answer.send(job());
+        });
+        self.idle.as_ref().ok_or_else(gone)?.jobs.send(job).map_err(|_| gone())?;
+        wait.recv().map_err(|_| gone())
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        free().extend(self.idle.take());
+    }
+}
+
+fn gone() -> Error {
+    Error::launcher("reaching the thread that starts commands")(std::io::Error::other("it has ended"))
+}
+
+/// Ends the free slots and removes their control groups; for a program that is about to end.
+///
+/// Without it they go three seconds after their last run, and what a killed program leaves is removed by the next one.
+pub fn tidy_up() {
+    let idle = std::mem::take(&mut *free());
+    for Idle { jobs, thread, .. } in idle {
+        drop(jobs);
+        let _ = thread.join();
+    }
+}
+
+fn start() -> Result<Idle, Error> {
+    static NUMBER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let (jobs, receiver) = channel();
+    let (made, wait) = channel();
+    let thread = thread::Builder::new().name("paddock-slot".to_owned());
+    let live = move || {
+        let group = Group::make(number).map(Arc::new);
+        if made.send(group.clone()).is_ok() {
+            live(&receiver, number);
+        }
+        if let Some(group) = group {
+            group.remove();
+        }
+    };
+    let thread = thread.spawn(live).map_err(Error::launcher("starting the thread that starts commands"))?;
+    let group = wait.recv().map_err(|_| gone())?;
+    Ok(Idle { jobs, group, number, thread })
+}
+
+fn live(jobs: &Receiver<Job>, number: u64) {
+    loop {
+        match jobs.recv_timeout(IDLE) {
+            Ok(job) => job(),
+            Err(RecvTimeoutError::Disconnected) => return,
+            // Only a slot that is still free may go: one that was taken meanwhile is about to get a job.
+            Err(RecvTimeoutError::Timeout) => {
+                let mut free = free();
+                let Some(index) = free.iter().position(|idle| idle.number == number) else { continue };
+                free.remove(index);
+                return;
+            }
+        }
+    }
+}
