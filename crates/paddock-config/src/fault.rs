@@ -62,6 +62,9 @@ pub enum Fault {
     /// Not a logical path at all.
     #[error("{0}")]
     NotAPath(PathError),
+    /// Characters that nobody sees, or that deceive.
+    #[error("\"{}\" cannot name a Virtual Store", visible(.0))]
+    NotAName(String),
     /// A Mount of no kind, or of several.
     #[error("a mount is exactly one of \"physical\", \"virtual\" and \"overlay\"; this one names {0}")]
     MountKind(&'static str),
@@ -171,6 +174,11 @@ impl Fault {
             Self::Empty { .. } => "write a name".into(),
             Self::NotAbsolute(path) => format!("start it with \"/\": \"/{}\"", visible(path.trim_start_matches("./"))),
             Self::NotAPath(error) => error.hint().to_owned(),
+            Self::NotAName(_) => {
+                "use names that everybody can read, parted by single \"/\": no control, invisible or direction-changing \
+                 characters"
+                    .into()
+            }
             Self::MountKind(_) => "write for example mount = { physical = \"workspace\" }".into(),
             Self::SharedWithoutVirtual => "remove it, or use mount = { virtual = \"NAME\", shared = true }".into(),
             Self::WholeNetwork => "list the hosts that commands may reach, or write false".into(),

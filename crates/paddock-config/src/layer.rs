@@ -103,7 +103,7 @@ impl LayerError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::BadName(_) => "use 1 to 64 letters, digits, \"-\" or \"_\"".to_owned(),
+            Self::BadName(_) => "use 1 to 64 letters, digits, \"-\" or \"_\", and no \"-\" at the beginning".to_owned(),
             Self::NameTaken(name) => format!("take another name, or `paddock discard {name}` first"),
             Self::PrefixTaken { .. } => "take another name".to_owned(),
             Self::NoSuchFork { known, .. } if known.is_empty() => {
@@ -303,7 +303,9 @@ impl<'l> Layers<'l> {
     /// # Errors
     /// When it cannot be; then nothing is made.
     pub fn make(&self, call: &Call<'_>, new: &NewFork<'_>) -> Result<ForkRecord, LayerError> {
-        let prefix = AgentName::parse(new.name).ok().and_then(|name| fork_prefix(name.as_str()));
+        // One that begins like an option could not be named to a command.
+        let name = AgentName::parse(new.name).ok().filter(|name| !name.as_str().starts_with('-'));
+        let prefix = name.and_then(|name| fork_prefix(name.as_str()));
         let prefix = prefix.ok_or_else(|| LayerError::BadName(new.name.to_owned()))?;
         for agent in new.agents {
             self.file.agent(agent)?;

@@ -63,9 +63,16 @@ impl Forks {
     /// # Errors
     /// When the file cannot be read or is damaged.
     pub fn list(&self) -> Result<Vec<ForkRecord>, StateError> {
+        let damaged = |reason: String| StateError::Damaged { path: self.path.clone(), reason };
         match fs::read(&self.path) {
-            Ok(bytes) => serde_json::from_slice(&bytes)
-                .map_err(|error| StateError::Damaged { path: self.path.clone(), reason: error.to_string() }),
+            Ok(bytes) => {
+                let forks: Vec<ForkRecord> =
+                    serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
+                match forks.iter().find(|fork| !is_name(&fork.name)) {
+                    Some(fork) => Err(damaged(format!("{:?} cannot name a fork", fork.name))),
+                    None => Ok(forks),
+                }
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(StateError::io(&self.path, error)),
         }
@@ -103,6 +110,12 @@ impl Forks {
         file.write_all(&text).and_then(|()| file.sync_all()).map_err(failed)?;
         fs::rename(&new, &self.path).map_err(failed)
     }
+}
+
+/// Can a fork have this name? It is a part of a path, and is printed.
+fn is_name(text: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    (1..=64).contains(&text.len()) && text.bytes().all(plain)
 }
 
 #[cfg(test)]
@@ -149,5 +162,9 @@ mod tests {
         assert_eq!(names, (0..16).map(|n| format!("f{n:02}")).collect::<Vec<_>>());
         fs::write(forks.path(), "{").unwrap();
         assert!(matches!(forks.list(), Err(StateError::Damaged { .. })));
+        for name in ["", "a\nb", "a\0", "a\u{202e}b", "../a", &"a".repeat(65)] {
+            fs::write(forks.path(), serde_json::to_vec(&[record(name)]).unwrap()).unwrap();
+            assert!(matches!(forks.list(), Err(StateError::Damaged { .. })), "{name:?}");
+        }
     }
 }

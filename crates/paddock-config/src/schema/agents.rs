@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use paddock_core::AgentName;
+use paddock_core::{AgentName, is_plain_name};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
@@ -129,6 +129,9 @@ impl FromToml for MountSpec {
             }
             (None, Some(name), None) => {
                 named(&name, "virtual", reading)?;
+                if !name.value.split('/').all(is_plain_name) {
+                    return reading.fail(Fault::NotAName(name.value), name.span);
+                }
                 Some(Self::Virtual { name, shared })
             }
             (None, None, Some(overlay)) => Some(Self::Overlay { overlay }),

@@ -208,6 +208,44 @@ hint: write a name
 }
 
 #[test]
+fn a_virtual_store_has_a_name_that_can_be_read() {
+    refused(
+        r#"[[workspace]]
+prefix = "/a"
+scope = "RW"
+mount = { virtual = "no\ntes" }
+[[workspace]]
+prefix = "/b"
+scope = "RW"
+mount = { virtual = "\u202Eseton", shared = true }
+"#,
+        r#"
+error: "no\u{a}tes" cannot name a Virtual Store
+ --> paddock.toml:4:21
+  |
+4 | mount = { virtual = "no\ntes" }
+  |                     ^^^^^^^^^
+hint: use names that everybody can read, parted by single "/": no control, invisible or direction-changing characters
+
+error: "\u{202e}seton" cannot name a Virtual Store
+ --> paddock.toml:8:21
+  |
+8 | mount = { virtual = "\u202Eseton", shared = true }
+  |                     ^^^^^^^^^^^^^
+hint: use names that everybody can read, parted by single "/": no control, invisible or direction-changing characters
+"#,
+    );
+    let named = |name: &str| {
+        let text = format!("[[workspace]]\nprefix = \"/a\"\nscope = \"RW\"\nmount = {{ virtual = \"{name}\" }}\n");
+        ConfigFile::parse("paddock.toml", &text).is_ok()
+    };
+    assert!(named("notes") && named("team/notas de diseño") && named("[...slug]"));
+    for name in ["a\\u0000b", "a\\u200Bb", "a//b", "/a", "a/..", "a\\u0085b"] {
+        assert!(!named(name), "{name}");
+    }
+}
+
+#[test]
 fn single_brackets() {
     refused(
         r#"[workspace]

@@ -64,11 +64,15 @@ fn without_ids(ran: &Ran) -> String {
     words.collect::<Vec<_>>().join("`")
 }
 
+/// The project's place in the System Root.
+fn place(world: &World) -> std::path::PathBuf {
+    let mut places = std::fs::read_dir(world.home().join(".paddock/workspaces")).unwrap();
+    places.next().unwrap().unwrap().path()
+}
+
 /// How many moments of Virtual Stores are held on to.
 fn pins(world: &World) -> i64 {
-    let places = std::fs::read_dir(world.home().join(".paddock/workspaces")).unwrap();
-    let database = places.map(|place| place.unwrap().path().join("state.db")).next().unwrap();
-    let database = rusqlite::Connection::open(database).unwrap();
+    let database = rusqlite::Connection::open(place(world).join("state.db")).unwrap();
     database.query_row("SELECT count(*) FROM pin", [], |row| row.get(0)).unwrap()
 }
 
@@ -355,6 +359,8 @@ fn what_cannot_be_forked_is_refused_clearly() {
         refused(&["fork", "/w", "no/good"]),
         refused(&["fork", "/w", ".."]),
         refused(&["fork", "/w", ""]),
+        refused(&["fork", "/w", "--", "--list"]),
+        refused(&["fork", "/w", "a\nb"]),
         refused(&["fork", "/in", "y"]),
         refused(&["fork", "/w/sub", "y"]),
         refused(&["fork", "/forks/x", "y"]),
@@ -369,6 +375,8 @@ fn what_cannot_be_forked_is_refused_clearly() {
     error: "no/good" cannot name a fork [2]
     error: ".." cannot name a fork [2]
     error: "" cannot name a fork [2]
+    error: "--list" cannot name a fork [2]
+    error: "a\u{a}b" cannot name a fork [2]
     error: the Workspace "/in" is write-only: nothing comes back from it, so it cannot be forked [1]
     error: agent main has no Workspace at "/w/sub" [2]
     error: "/forks/x" is a fork, and a fork of a fork is not possible [2]
@@ -384,6 +392,18 @@ fn what_cannot_be_forked_is_refused_clearly() {
     let taken = "\n[[workspace]]\nprefix = \"/forks/y\"\nscope = \"RW\"\nmount = { virtual = \"y\" }\n[agents.worker]";
     world.write("paddock.toml", CONFIG.replace("[agents.worker]", taken));
     assert!(refused(&["fork", "/w", "y"]).contains("has a Workspace at \"/forks/y\" already"));
+}
+
+#[test]
+fn a_damaged_list_of_forks_is_told_by_doctor() {
+    let world = world();
+    assert_eq!(world.paddock(&["fork", "/w", "x"]).code, 0);
+    let list = place(&world).join("forks.json");
+    std::fs::write(&list, "[{\"name\": \"x").unwrap();
+    let doctor = world.paddock(&["doctor"]);
+    let told = doctor.stdout.contains("✗ forks: no agent has any: ") && doctor.stdout.contains("from a backup");
+    assert!(told && doctor.code == 1, "{doctor}");
+    assert_eq!(world.paddock(&["fork", "--list"]).code, 1);
 }
 
 #[test]

@@ -31,6 +31,9 @@ pub(super) fn examine(project: &Project) -> Vec<Row> {
     let mut rows: Vec<Row> = there.iter().map(|(name, database)| database_row(name, database)).collect();
     // What cannot be opened has nothing more to say.
     let whole = rows.iter().all(|row| row.remedy.is_none());
+    if let Some(Err(error)) = installation.forks().map(|forks| forks.list()) {
+        rows.push(Row::bad("forks", format!("no agent has any: {error}"), error.hint()));
+    }
     if whole && project.has_ledger(&installation).unwrap_or(false) {
         rows.extend(ledger(&installation));
     }
