@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use paddock_core::{
@@ -41,6 +42,42 @@ pub(crate) fn vfs(workspaces: Vec<Workspace>) -> Arc<Vfs> {
 /// One read-write Workspace at `/w` on a fresh Virtual Store.
 pub(crate) fn one() -> Arc<Vfs> {
     vfs(vec![workspace("/w", AccessScope::ReadWrite, Arc::new(VirtualStore::in_memory()))])
+}
+
+/// Lets everything pass and counts what changes something.
+#[derive(Default)]
+pub(crate) struct Counting(AtomicUsize);
+
+impl Counting {
+    /// How many changes passed since it was last asked.
+    pub(crate) fn take(&self) -> usize {
+        self.0.swap(0, Ordering::SeqCst)
+    }
+}
+
+impl Gate for Counting {
+    fn pass(&self, _: &Call<'_>, _: &Request<'_>, plan: &Plan, permit: Permit) -> Result<Passed, Refused> {
+        self.0.fetch_add(usize::from(plan.kind().changes()), Ordering::SeqCst);
+        Ok(Passed::Now(permit.grant()))
+    }
+}
+
+/// As [`one`], with a Gate that counts.
+pub(crate) fn counted() -> (Arc<Vfs>, Arc<Counting>) {
+    let gate = Arc::new(Counting::default());
+    let workspaces = vec![workspace("/w", AccessScope::ReadWrite, Arc::new(VirtualStore::in_memory()))];
+    (Arc::new(Vfs::new(workspaces, Arc::clone(&gate) as Arc<dyn Gate>, Arc::new(NoJournal)).unwrap()), gate)
+}
+
+/// Waits for something that happens by itself, soon.
+pub(crate) fn soon(mut is_so: impl FnMut() -> bool) -> bool {
+    (0..2000).any(|_| {
+        let so = is_so();
+        if !so {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        so
+    })
 }
 
 /// What the file tools do, beside the mount.
