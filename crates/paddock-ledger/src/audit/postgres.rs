@@ -162,6 +162,28 @@ impl Tables for In<'_, '_> {
         )
     }
 
+    fn grow_head(&mut self, known: &SignedHead, next: &SignedHead) -> Result<bool> {
+        let (SignedHead { head: was, mac: old }, SignedHead { head, mac }) = (known, next);
+        let grown = self.tx.execute(
+            "UPDATE audit_head SET at = $1, count = $2, hash = $3, mac = $4 WHERE chain = $5 AND nonce = $6 \
+             AND key = $7 AND at = $8 AND count = $9 AND hash = $10 AND closed = 0 AND mac = $11",
+            &[
+                &head.at,
+                &head.count.cast_signed(),
+                &head.hash.as_slice(),
+                &mac.as_slice(),
+                &was.chain.cast_signed(),
+                &was.nonce.as_slice(),
+                &was.key.as_slice(),
+                &was.at,
+                &was.count.cast_signed(),
+                &was.hash.as_slice(),
+                &old.as_slice(),
+            ],
+        )?;
+        Ok(grown == 1)
+    }
+
     fn run(&mut self, deed: &mut Deed) -> Result<()> {
         Ok(deed(&mut PgSession { tx: self.tx })?)
     }

@@ -19,9 +19,10 @@ use crate::history::storage::{Deed, SqliteSession};
 /// The tables of the audit, for the database that is given to `AuditLog::sqlite`.
 pub const SQLITE_SCHEMA: Schema = Schema {
     owner: "audit",
-    migrations: &[Migration {
-        version: 1,
-        sql: "CREATE TABLE audit_row(
+    migrations: &[
+        Migration {
+            version: 1,
+            sql: "CREATE TABLE audit_row(
                 chain INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, kind INTEGER NOT NULL,
                 call BLOB NOT NULL, agent TEXT NOT NULL, tool TEXT NOT NULL, workspace TEXT, path TEXT NOT NULL,
                 outcome TEXT NOT NULL, reason TEXT NOT NULL, risk INTEGER NOT NULL, bytes INTEGER NOT NULL,
@@ -37,13 +38,25 @@ pub const SQLITE_SCHEMA: Schema = Schema {
                 nonce BLOB NOT NULL, count INTEGER NOT NULL, last BLOB NOT NULL, prev BLOB NOT NULL,
                 hash BLOB NOT NULL) STRICT;
               CREATE INDEX audit_register_chain ON audit_register(chain);",
-    }],
+        },
+        // A head grows with every row, and its index need not.
+        Migration {
+            version: 2,
+            sql: "DROP INDEX audit_head_open;
+                  CREATE INDEX audit_head_open ON audit_head(chain) WHERE closed = 0 AND chain <> 0;",
+        },
+    ],
 };
 
 const ROW: &str =
     "chain, seq, at, kind, call, agent, tool, workspace, path, outcome, reason, risk, bytes, took_us, prev, hash";
 const HEAD: &str = "chain, nonce, key, at, count, hash, closed, mac";
 const ENTRY: &str = "seq, at, event, chain, nonce, count, last, prev, hash";
+const INSERT: &str = "INSERT INTO audit_row(chain, seq, at, kind, call, agent, tool, workspace, path, outcome, reason, risk, \
+    bytes, took_us, prev, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
+/// Touches no index.
+const GROW: &str = "UPDATE audit_head SET at = ?1, count = ?2, hash = ?3, mac = ?4 WHERE chain = ?5 AND nonce = ?6 \
+    AND key = ?7 AND at = ?8 AND count = ?9 AND hash = ?10 AND closed = 0 AND mac = ?11";
 const FILTER: &str = "at >= :since AND at <= :until AND (at, chain, seq) > (:at, :chain, :seq) \
     AND (:agent IS NULL OR agent = :agent) AND (:workspace IS NULL OR workspace = :workspace) \
     AND (:path IS NULL OR path = :path OR (path >= :below AND path < :beyond)) \
@@ -155,15 +168,33 @@ impl Tables for In<'_> {
         )
     }
 
+    fn grow_head(&mut self, known: &SignedHead, next: &SignedHead) -> Result<bool> {
+        let (SignedHead { head: was, mac: old }, SignedHead { head, mac }) = (known, next);
+        let grow = || {
+            self.conn.prepare_cached(GROW)?.execute(params![
+                head.at,
+                head.count.cast_signed(),
+                head.hash,
+                mac,
+                was.chain.cast_signed(),
+                was.nonce,
+                was.key,
+                was.at,
+                was.count.cast_signed(),
+                was.hash,
+                old
+            ])
+        };
+        grow().map(|grown| grown == 1).map_err(|error| self.db.error(error).into())
+    }
+
     fn run(&mut self, deed: &mut Deed) -> Result<()> {
         Ok(deed(&mut SqliteSession { database: self.db, conn: self.conn })?)
     }
 
     fn insert(&mut self, rows: &[Row]) -> Result<()> {
         let insert = || -> rusqlite::Result<()> {
-            let mut statement = self.conn.prepare_cached(&format!(
-                "INSERT INTO audit_row({ROW}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"
-            ))?;
+            let mut statement = self.conn.prepare_cached(INSERT)?;
             for row in rows {
                 statement.execute(params![
                     row.chain.cast_signed(),

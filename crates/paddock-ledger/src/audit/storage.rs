@@ -56,6 +56,8 @@ pub(super) trait Tables {
     /// Makes the head of the register, if there is none, and waits until nobody else writes the register.
     fn lock_register(&mut self, first: &SignedHead) -> Result<()>;
     fn put_head(&mut self, head: &SignedHead) -> Result<()>;
+    /// Puts `next` in the place of the head of an open chain, if that is `known` to the last byte.
+    fn grow_head(&mut self, known: &SignedHead, next: &SignedHead) -> Result<bool>;
 
     /// Does what the history wants written, in the same transaction.
     fn run(&mut self, deed: &mut Deed) -> Result<()>;

@@ -154,6 +154,9 @@ impl Writer {
             return Ok(kept);
         }
         deeds.iter_mut().try_for_each(|deed| tx.tables.run(deed))?;
+        if let Some(grown) = self.grow(&mut tx, range.clone())? {
+            return Ok(grown);
+        }
         let head = match self.still_ours(&mut tx)? {
             Some(head) => head,
             None => tx.open(*nonce)?,
@@ -162,6 +165,18 @@ impl Writer {
         tx.tables.insert(&rows)?;
         tx.put(&head)?;
         Ok(head)
+    }
+
+    /// Puts the rows behind the last one where the chain is as this process left it: nearly always.
+    fn grow(&self, tx: &mut Tx<'_>, range: Range<usize>) -> Result<Option<Head>> {
+        let Some(known) = &self.chain else { return Ok(None) };
+        let (rows, head) = self.linked(tx.key, known.clone(), range);
+        let signed = |head: &Head| SignedHead { mac: head.sign(tx.key), head: head.clone() };
+        if !tx.tables.grow_head(&signed(known), &signed(&head))? {
+            return Ok(None);
+        }
+        tx.tables.insert(&rows)?;
+        Ok(Some(head))
     }
 
     /// The head to which these rows have led already.

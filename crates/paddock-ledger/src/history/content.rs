@@ -221,8 +221,8 @@ impl History {
     fn number_of(&self, place: &Place, path: &LogicalPath, moment: Moment) -> Result<i64> {
         match moment {
             Moment::Time(time) => {
-                let sql =
-                    "SELECT seq FROM history_change WHERE home = ?1 AND at <= ?2 ORDER BY at DESC, seq DESC LIMIT 1";
+                // Rows come in the order of their time, so that this stops at the first that fits.
+                let sql = "SELECT seq FROM history_change WHERE home = ?1 AND at <= ?2 ORDER BY seq DESC LIMIT 1";
                 Ok(self.number(sql, &[self.home.as_str().into(), millis(time).into()])?.unwrap_or(0))
             }
             Moment::Call(call) => {

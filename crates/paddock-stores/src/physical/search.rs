@@ -195,13 +195,16 @@ impl Pool<'_> {
         let mut files = Vec::new();
         let mut jobs = Vec::new();
         let start = self.tree.place.rel().as_str();
+        let mut path = String::new();
         for entry in opened.listing.iter().filter(|entry| entry.plain) {
-            let Some(path) = self.tree.path_of(dir, &entry, &opened.ignores) else { continue };
+            if !self.tree.shows(&mut path, dir, &entry, &opened.ignores) {
+                continue;
+            }
             match entry.kind {
                 Kind::Dir if !self.is_behind(&path, true) => {
-                    jobs.push(Job::Dir { path, ignores: Arc::clone(&opened.ignores) });
+                    jobs.push(Job::Dir { path: path.clone(), ignores: Arc::clone(&opened.ignores) });
                 }
-                Kind::File if !self.is_behind(&path, false) && self.globbed(start, &path) => files.push(path),
+                Kind::File if !self.is_behind(&path, false) && self.globbed(start, &path) => files.push(path.clone()),
                 _ => {}
             }
         }

@@ -56,12 +56,17 @@ impl Tree<'_> {
         Ok(Opened { fd, listing, ignores })
     }
 
-    /// The path of an entry, if it may be seen and is not left out.
-    pub(super) fn path_of(&self, dir: &str, entry: &HostEntry<'_>, ignores: &Ignores) -> Option<String> {
-        let path = if dir.is_empty() { entry.name.to_owned() } else { format!("{dir}/{}", entry.name) };
+    /// Puts the path of an entry into `path`; whether it may be seen and is not left out. One text serves a whole directory.
+    pub(super) fn shows(&self, path: &mut String, dir: &str, entry: &HostEntry<'_>, ignores: &Ignores) -> bool {
+        path.clear();
+        if !dir.is_empty() {
+            path.push_str(dir);
+            path.push('/');
+        }
+        path.push_str(entry.name);
         let ours = entry.name.starts_with(TEMP_PREFIX) && !self.place.shows_everything();
-        let skipped = self.skip_ignored && ignores.skips(&path, entry.kind == Kind::Dir);
-        (!ours && !skipped && self.place.shows(&path)).then_some(path)
+        let skipped = self.skip_ignored && ignores.skips(path, entry.kind == Kind::Dir);
+        !ours && !skipped && self.place.shows(path)
     }
 }
 
@@ -84,8 +89,11 @@ fn walk_dir(
     if depth == 0 {
         return Ok(ControlFlow::Continue(()));
     }
+    let mut path = String::new();
     for entry in opened.listing.iter() {
-        let Some(path) = tree.path_of(dir, &entry, &opened.ignores) else { continue };
+        if !tree.shows(&mut path, dir, &entry, &opened.ignores) {
+            continue;
+        }
         let seen_before = walk.after.is_some_and(|after| tree_order(&path, after).is_le());
         if seen_before && !walk.after.is_some_and(|after| leads_to(&path, after)) {
             continue;
