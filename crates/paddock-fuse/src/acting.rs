@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use paddock_core::{
-    AgentName, Alter, Alteration, Audit, Browse, Call, CallId, CallRecord, Cancel, Decision, Effect, EffectKind,
-    Entries, ErrorKind, Expect, LogicalPath, Meta, OpKind, Operation, Outcome, Passed, Refused, Request, Risk, Vfs,
-    Workspace,
+    AgentName, AgentPolicy, Alter, Alteration, Audit, Browse, Call, CallId, CallRecord, Cancel, Decision, Effect,
+    EffectKind, Entries, ErrorKind, Expect, LogicalPath, Meta, OpKind, Operation, Outcome, Passed, Refused, Request,
+    Risk, Vfs, Workspace,
 };
 
 /// How long one call may take.
@@ -25,6 +25,27 @@ pub enum Author {
     Person,
 }
 
+/// What is shown: a Vfs by itself, or the one of an agent's policy.
+#[derive(Debug, Clone)]
+pub enum Shown {
+    /// A Vfs.
+    Vfs(Arc<Vfs>),
+    /// What an agent perceives.
+    Policy(Arc<AgentPolicy>),
+}
+
+impl From<Arc<Vfs>> for Shown {
+    fn from(vfs: Arc<Vfs>) -> Self {
+        Self::Vfs(vfs)
+    }
+}
+
+impl From<Arc<AgentPolicy>> for Shown {
+    fn from(policy: Arc<AgentPolicy>) -> Self {
+        Self::Policy(policy)
+    }
+}
+
 /// Where calls are recorded, and as what.
 pub(crate) struct Record {
     pub(crate) audit: Arc<dyn Audit>,
@@ -33,7 +54,7 @@ pub(crate) struct Record {
 
 /// Makes calls of one agent through one Vfs.
 pub(crate) struct Acting {
-    pub(crate) vfs: Arc<Vfs>,
+    pub(crate) shown: Shown,
     pub(crate) agent: AgentName,
     pub(crate) author: Author,
     pub(crate) record: Option<Record>,
@@ -41,33 +62,40 @@ pub(crate) struct Acting {
 }
 
 impl Acting {
+    fn vfs(&self) -> &Vfs {
+        match &self.shown {
+            Shown::Vfs(vfs) => vfs,
+            Shown::Policy(policy) => &policy.vfs,
+        }
+    }
+
     fn call(&self) -> Call<'_> {
         Call { id: CallId::next(), agent: &self.agent, cancel: &self.cancel, deadline: Instant::now() + LONGEST }
     }
 
     /// What is at a path.
     pub(crate) fn facts(&self, path: &LogicalPath) -> Result<Meta, Refused> {
-        self.vfs.facts(&self.call(), path)
+        self.vfs().facts(&self.call(), path)
     }
 
     /// Where a link says that it leads.
     pub(crate) fn leads_to(&self, path: &LogicalPath) -> Result<String, Refused> {
-        self.vfs.leads_to(&self.call(), path)
+        self.vfs().leads_to(&self.call(), path)
     }
 
     /// How many bytes a Workspace holds, where that is counted.
     pub(crate) fn used(&self, prefix: &LogicalPath) -> Option<u64> {
-        self.vfs.usage(&self.call(), prefix).ok().flatten().map(|usage| usage.bytes)
+        self.vfs().usage(&self.call(), prefix).ok().flatten().map(|usage| usage.bytes)
     }
 
     /// The verdict on an operation, by the policy alone.
     pub(crate) fn judge<'a>(&'a self, op: OpKind, path: &'a LogicalPath) -> Decision<'a> {
-        self.vfs.judge(op, path)
+        self.vfs().judge(op, path)
     }
 
     /// The Workspace that a path belongs to.
     pub(crate) fn workspace_of<'a>(&'a self, path: &'a LogicalPath) -> Option<&'a Workspace> {
-        self.vfs.judge(OpKind::Read, path).workspace()
+        self.vfs().judge(OpKind::Read, path).workspace()
     }
 
     /// Bytes of a file, and facts about it.
@@ -95,7 +123,7 @@ impl Acting {
     /// Would this change be let through? Nothing is done.
     pub(crate) fn plan(&self, path: &LogicalPath, how: Alter) -> Result<(), Refused> {
         let alterations = vec![Alteration { path: path.clone(), how, expect: Expect::Any }];
-        self.vfs.plan(&self.call(), self.alter(path, alterations)).map(|_| ())
+        self.vfs().plan(&self.call(), self.alter(path, alterations)).map(|_| ())
     }
 
     /// Makes changes as one call, recorded.
@@ -118,10 +146,10 @@ impl Acting {
     }
 
     fn run(&self, call: &Call<'_>, operation: Operation) -> Result<Outcome, Refused> {
-        let plan = self.vfs.plan(call, operation)?;
+        let plan = self.vfs().plan(call, operation)?;
         let tool = self.record.as_ref().map_or("mount", |record| record.command.as_str());
-        match self.vfs.ask(call, &Request { tool, risk: risk_of(plan.effects()) }, &plan)? {
-            Passed::Now(token) => self.vfs.run(call, plan, token),
+        match self.vfs().ask(call, &Request { tool, risk: risk_of(plan.effects()) }, &plan)? {
+            Passed::Now(token) => self.vfs().run(call, plan, token),
             Passed::Parked(id) => Err(Refused::Gate(format!("it waits as {id}"))),
         }
     }

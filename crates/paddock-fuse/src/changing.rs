@@ -115,7 +115,7 @@ impl Tree {
             (_, Some(Kind::Dir)) => return Err(Errno::EISDIR),
             _ => {}
         }
-        self.move_over(from, to, &source, there, dest)
+        self.move_over(from, to, &source, there.and_then(|there| there.stored).as_ref(), dest.as_ref())
     }
 
     fn move_over(
@@ -123,26 +123,25 @@ impl Tree {
         from: &LogicalPath,
         to: &LogicalPath,
         source: &Meta,
-        there: Option<Replaced>,
-        dest: Option<Arc<Node>>,
+        there: Option<&Meta>,
+        dest: Option<&Arc<Node>>,
     ) -> Result<()> {
         // Whoever commits below a directory must know where it is.
         let _dirs_move =
             (source.kind == Kind::Dir).then(|| self.dirs_stay.write().unwrap_or_else(PoisonError::into_inner));
         let moving = self.nodes.at(from).filter(|node| node.kind == Kind::File);
-        let mut locked: Vec<(u64, &Node)> = moving.iter().chain(dest.iter()).map(|node| (node.ino, &**node)).collect();
+        let mut locked: Vec<(u64, &Node)> = moving.iter().chain(dest).map(|node| (node.ino, &**node)).collect();
         locked.sort_by_key(|(ino, _)| *ino);
         locked.dedup_by_key(|(ino, _)| *ino);
         let mut contents: Vec<_> = locked.iter().map(|(ino, node)| (*ino, node.content())).collect();
-        let stored = there.and_then(|there| there.stored);
-        if let (Some(dest), Some(_)) = (&dest, &stored)
+        if let (Some(dest), Some(_)) = (dest, there)
             && let Some((_, content)) = contents.iter_mut().find(|(ino, _)| *ino == dest.ino)
         {
             self.keep_for_readers(dest, content, to);
         }
-        self.change(from, self.steps(from, to, source, stored.as_ref())?)?;
+        self.change(from, self.steps(from, to, source, there)?)?;
         drop(contents);
-        if let Some(dest) = &dest {
+        if let Some(dest) = dest {
             lock(&self.being_made).remove(&dest.ino);
         }
         self.nodes.moved(from, to);

@@ -26,7 +26,7 @@ mod session;
 mod tree;
 mod writing;
 
-pub use acting::Author;
+pub use acting::{Author, Shown};
 pub use error::FuseError;
 pub use served::{How, Others, Served};
 pub use session::Session;

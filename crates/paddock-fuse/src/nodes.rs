@@ -187,13 +187,6 @@ impl Nodes {
         }
     }
 
-    /// Every node at or below a path.
-    pub(crate) fn within(&self, dir: &LogicalPath) -> Vec<Arc<Node>> {
-        let known = lock(&self.0);
-        let below = known.by_path.range(dir.clone()..).take_while(|(path, _)| path.below(dir).is_some());
-        below.filter_map(|(_, ino)| known.by_ino.get(ino)).map(|(node, _)| Arc::clone(node)).collect()
-    }
-
     /// Every node there is.
     pub(crate) fn all(&self) -> Vec<Arc<Node>> {
         lock(&self.0).by_ino.values().map(|(node, _)| Arc::clone(node)).collect()
@@ -264,7 +257,7 @@ mod tests {
         assert_eq!(beside.path(), Some(path("/d-2")));
         assert_eq!(replaced.path(), None);
         assert!(nodes.at(&path("/d/f")).is_none());
-        assert_eq!(nodes.within(&path("/e")).len(), 2);
+        assert_eq!(nodes.at(&path("/e/f")).unwrap().ino, inner.ino);
     }
 
     #[test]

@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, RwLock};
 
 use fuser::{Config, MountOption, SessionACL};
-use paddock_core::{AgentName, Audit, Cancel, LogicalPath, Vfs};
+use paddock_core::{AgentName, Audit, Cancel, LogicalPath};
 
-use crate::acting::{Acting, Author, Record};
+use crate::acting::{Acting, Author, Record, Shown};
 use crate::error::FuseError;
 use crate::filesystem::Filesystem;
 use crate::held::{Room, now};
@@ -45,7 +45,7 @@ pub enum Others {
 
 /// What a Vfs shows below a logical path, ready to be served as a file system.
 pub struct Served {
-    vfs: Arc<Vfs>,
+    shown: Shown,
     at: LogicalPath,
     how: How,
     agent: AgentName,
@@ -64,10 +64,10 @@ impl std::fmt::Debug for Served {
 
 impl Served {
     /// What is below a path, for an agent's commands. Others may change it; it belongs to the user of this process.
-    pub fn new(vfs: Arc<Vfs>, at: LogicalPath, how: How, agent: AgentName) -> Self {
+    pub fn new(shown: impl Into<Shown>, at: LogicalPath, how: How, agent: AgentName) -> Self {
         let owner = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         Self {
-            vfs,
+            shown: shown.into(),
             at,
             how,
             agent,
@@ -148,7 +148,7 @@ impl Served {
     fn filesystem(self) -> (Filesystem, Arc<Tree>) {
         let tree = Arc::new(Tree {
             acting: Acting {
-                vfs: self.vfs,
+                shown: self.shown,
                 agent: self.agent,
                 author: self.author,
                 record: self.record,

@@ -49,7 +49,12 @@ impl std::fmt::Debug for Person<'_> {
 impl<'a> Person<'a> {
     /// A person who acts on what this agent has.
     pub fn on(policy: &'a AgentPolicy, audit: &'a dyn Audit) -> Self {
-        Self { policy, audit, vfs: policy.vfs.for_person(Arc::new(Approved)), cancel: Cancel::default() }
+        Self { policy, audit, vfs: Self::vfs_of(policy), cancel: Cancel::default() }
+    }
+
+    /// The Workspaces that this agent has, as a person has them.
+    pub fn vfs_of(policy: &AgentPolicy) -> Vfs {
+        policy.vfs.for_person(Arc::new(Approved))
     }
 
     /// The Workspaces as the person has them.

@@ -105,6 +105,8 @@ pub(crate) enum Command {
     Apply(Apply),
     /// Remove a fork, or empty an overlay
     Discard(Discard),
+    /// Show the agent's whole view as a file system on a directory, until Ctrl-C
+    Mount(Mount),
     /// Show what each Workspace holds and how much it may
     Quota(Quota),
     /// Check the configuration: problems, agents, and keys that have no effect yet
@@ -410,6 +412,28 @@ pub(crate) struct Discard {
     /// Do not ask, whatever is lost
     #[arg(long, short)]
     pub(crate) yes: bool,
+}
+
+/// `paddock mount`
+#[derive(Debug, Args)]
+#[command(after_help = "Read-only it shows exactly what the agent sees. With --write it is yours: every scope counts as
+read-write, hidden and guarded names still hold, and each file that is closed is one call that
+`paddock log` shows and `paddock undo` takes back.
+
+Example:
+  mkdir /tmp/view && paddock mount /tmp/view")]
+pub(crate) struct Mount {
+    /// An empty directory outside of the project
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+
+    /// Let what is changed there change the Workspaces
+    #[arg(long)]
+    pub(crate) write: bool,
+
+    /// Print what is mounted where as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// `paddock quota`

@@ -16,6 +16,7 @@ mod log;
 mod man;
 mod map;
 mod mcp;
+mod mount;
 mod quota;
 mod restore;
 mod tool;
@@ -44,6 +45,7 @@ pub(crate) fn run(cli: &Cli, printer: &Printer) -> anyhow::Result<Ended> {
         Command::Diff(options) => diff::run(global, options, printer),
         Command::Apply(options) => apply::run(global, options, printer),
         Command::Discard(options) => discard::run(global, options, printer),
+        Command::Mount(options) => mount::run(global, options, printer),
         Command::Quota(options) => quota::run(global, options, printer),
         Command::Check(options) => check::run(global, options, printer),
         Command::Doctor(options) => doctor::run(global, options, printer),
