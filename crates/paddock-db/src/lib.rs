@@ -16,7 +16,7 @@ pub use error::{DbError, Result};
 pub use postgres::testing as postgres_testing;
 pub use postgres::{PgTransaction, Postgres, Watch};
 pub use schema::{Migration, Schema};
-pub use sqlite::Sqlite;
+pub use sqlite::{Sqlite, Stamp};
 pub use tokio_postgres::{Row as PgRow, types as pg_types};
 
 /// The SQLite this crate uses, for those who write statements.

@@ -36,7 +36,7 @@ mod open;
 mod queue;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -75,9 +75,33 @@ struct Shared {
     durability: Durability,
     queue: Queue,
     writer: Mutex<Option<Writer>>,
-    readers: Mutex<Vec<Connection>>,
+    readers: Mutex<Vec<Reader>>,
+    /// How many readers there ever were.
+    opened: AtomicU64,
     group: GroupSync,
     ready: AtomicBool,
+}
+
+/// A connection that only reads.
+#[derive(Debug)]
+struct Reader {
+    conn: Connection,
+    number: u64,
+}
+
+/// What one reader calls the state of the database: while it is the same, nobody has committed anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Stamp {
+    reader: u64,
+    version: i64,
+}
+
+impl Stamp {
+    /// Whether both are of one reader.
+    #[must_use]
+    pub fn is_of_the_reader_of(self, other: Self) -> bool {
+        self.reader == other.reader
+    }
 }
 
 impl Sqlite {
@@ -92,6 +116,7 @@ impl Sqlite {
             queue: Queue::new(),
             writer: Mutex::new(None),
             readers: Mutex::new(Vec::new()),
+            opened: AtomicU64::new(0),
             group: GroupSync::default(),
             ready: AtomicBool::new(false),
         };
@@ -110,14 +135,44 @@ impl Sqlite {
 
     /// Reads in one snapshot. Many may read at once, also while somebody writes.
     pub fn read<T, E: From<DbError>>(&self, look: impl FnOnce(&Connection) -> Result<T, E>) -> Result<T, E> {
-        let conn = self.reader()?;
-        let snapshot = UnderWay::begin(&conn, SNAPSHOT).map_err(|error| self.error(error))?;
-        let seen = look(&conn);
+        self.look(|reader| look(&reader.conn))
+    }
+
+    /// As [`Self::read`]; what was seen stays true for as long as [`Self::stamp`] answers what is told here.
+    pub fn read_stamped<T, E: From<DbError>>(
+        &self,
+        look: impl FnOnce(&Connection) -> Result<T, E>,
+    ) -> Result<(T, Stamp), E> {
+        self.look(|reader| {
+            let stamp = self.stamp_of(reader)?;
+            Ok((look(&reader.conn)?, stamp))
+        })
+    }
+
+    fn look<T, E: From<DbError>>(&self, look: impl FnOnce(&Reader) -> Result<T, E>) -> Result<T, E> {
+        let reader = self.reader()?;
+        let snapshot = UnderWay::begin(&reader.conn, SNAPSHOT).map_err(|error| self.error(error))?;
+        let seen = look(&reader);
         drop(snapshot);
-        if conn.is_autocommit() {
-            self.put_back(conn);
+        if reader.conn.is_autocommit() {
+            self.put_back(reader);
         }
         seen
+    }
+
+    /// What the state of the database is called by a reader that has nothing to do; nothing when there is none. It costs less than a look.
+    pub fn stamp(&self) -> Result<Option<Stamp>> {
+        let Some(reader) = lock(&self.shared.readers).pop() else { return Ok(None) };
+        let stamp = self.stamp_of(&reader)?;
+        self.put_back(reader);
+        Ok(Some(stamp))
+    }
+
+    /// A reader never writes, so that every commit there is gives it another version.
+    fn stamp_of(&self, reader: &Reader) -> Result<Stamp> {
+        let asked = reader.conn.prepare_cached("PRAGMA data_version");
+        let version = asked.and_then(|mut version| version.query_row((), |row| row.get(0)));
+        Ok(Stamp { reader: reader.number, version: version.map_err(|error| self.error(error))? })
     }
 
     /// As [`Self::read`], for one short look: by the writer's connection while nobody writes, since what it wrote is still in
@@ -189,9 +244,9 @@ impl Sqlite {
     ///
     /// `progress` is told the pages done and the pages in all.
     pub fn backup(&self, to: &Path, progress: &mut dyn FnMut(u64, u64)) -> Result<()> {
-        let conn = self.reader()?;
-        backup::copy(&conn, &self.shared.name, to, progress)?;
-        self.put_back(conn);
+        let reader = self.reader()?;
+        backup::copy(&reader.conn, &self.shared.name, to, progress)?;
+        self.put_back(reader);
         Ok(())
     }
 
@@ -267,11 +322,14 @@ impl Sqlite {
         Ok(())
     }
 
-    fn reader(&self) -> Result<Connection> {
+    fn reader(&self) -> Result<Reader> {
         let pooled = lock(&self.shared.readers).pop();
         match pooled {
-            Some(conn) => Ok(conn),
-            None => self.open_reader(),
+            Some(reader) => Ok(reader),
+            None => {
+                let conn = self.open_reader()?;
+                Ok(Reader { conn, number: self.shared.opened.fetch_add(1, Ordering::Relaxed) })
+            }
         }
     }
 
@@ -297,14 +355,14 @@ impl Sqlite {
         })
     }
 
-    fn put_back(&self, conn: Connection) {
+    fn put_back(&self, reader: Reader) {
         // Opened while the disk was read-only: it would keep it so for all others of this process.
-        if conn.is_readonly(MAIN_DB).unwrap_or(true) {
+        if reader.conn.is_readonly(MAIN_DB).unwrap_or(true) {
             return;
         }
         let mut readers = lock(&self.shared.readers);
         if readers.len() < IDLE_READERS {
-            readers.push(conn);
+            readers.push(reader);
         }
     }
 

@@ -275,6 +275,11 @@ pub trait BaseStore: Send + Sync {
         self.read(call, namespace, moment, look)
     }
 
+    /// Whether a namespace has nothing now at a name of its top. Without an answer where that is no cheaper than any other look.
+    fn lacks(&self, _call: &Call<'_>, _namespace: &Namespace, _name: &str) -> Result<Option<bool>> {
+        Ok(None)
+    }
+
     /// Changes a namespace in one transaction: all of it, durably, or nothing.
     fn write(
         &self,

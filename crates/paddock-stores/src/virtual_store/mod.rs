@@ -140,6 +140,17 @@ impl VirtualStore {
         seen.ok_or_else(|| ErrorKind::Io.into())
     }
 
+    /// The layer below, where it alone decides about a path: nothing is at the name that the path begins with, and a row has rows
+    /// above it. Most of a layer is not covered, and this costs less than looking for each path.
+    fn uncovered(&self, call: &Call<'_>, path: RelPath<'_>) -> Result<Option<&View>> {
+        let Some(lower) = self.lower.as_ref().filter(|_| self.moment == Moment::Now && !path.is_here()) else {
+            return Ok(None);
+        };
+        let top = path.as_str().split_once('/').map_or(path.as_str(), |(top, _)| top);
+        let lacks = self.base.lacks(call, &self.namespace, top)?.unwrap_or(false);
+        Ok(lacks.then_some(lower))
+    }
+
     /// As [`Self::at`], for a look at a few rows. What is below takes its own time.
     fn glance<T>(&self, call: &Call<'_>, mut look: impl FnMut(&Layers<'_>) -> Result<T>) -> Result<T> {
         if self.lower.is_some() {
@@ -162,6 +173,9 @@ impl Store for VirtualStore {
 
     fn stat(&self, call: &Call<'_>, at: &Place<'_>) -> Result<Meta> {
         call.tick(1)?;
+        if let Some(lower) = self.uncovered(call, at.rel())? {
+            return lower.stat(call, at.rel());
+        }
         self.glance(call, |layers| layers.find(at.rel()).map(|found| layers.meta(&found)))
     }
 
@@ -171,6 +185,9 @@ impl Store for VirtualStore {
         if path.is_here() {
             return Err(ErrorKind::IsADirectory.into());
         }
+        if let Some(lower) = self.uncovered(call, path)? {
+            return lower.read(call, path, range, out);
+        }
         self.at(call, |layers| {
             out.truncate(start);
             let row = layers.rows.get_small(path.as_str(), range.clone(), out)?;
@@ -179,6 +196,7 @@ impl Store for VirtualStore {
                 Some(row) if row.kind == RowKind::File && row.body.is_some_and(|body| !body.chunked) => {
                     Ok(layers.row_meta(&row))
                 }
+                None => layers.below_of(path)?.ok_or(ErrorKind::NotFound)?.read(call, path, range.clone(), out),
                 own => {
                     let found = layers.found(path, own)?;
                     layers.read(path, &found, range.clone(), out)

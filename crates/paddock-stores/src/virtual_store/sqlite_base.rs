@@ -5,15 +5,17 @@
 //! before the commit that names them and never changed: a crash between the two leaves chunks that nobody names, which
 //! are collected, and never a name without its chunk.
 //!
-//! Nothing is cached here but what SQLite itself keeps, since others may change everything at any time. Who needs
+//! Nothing is cached here but what SQLite itself keeps and can tell to be as it was, since others may change everything at any time. Who needs
 //! both databases takes the turn to write the rows first; the other way round two could wait for each other.
 
 mod draft;
 mod schema;
 mod sight;
+mod tops;
 mod upkeep;
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::time::Instant;
 
 use paddock_core::{Call, Result};
@@ -22,6 +24,7 @@ use paddock_db::{Schema, Sqlite};
 
 use self::draft::Draft;
 use self::sight::Sight;
+use self::tops::Tops;
 use super::base::{BaseStore, Commit, Moment, Namespace, Rows, RowsMut};
 use super::rows_sql::{Told, store_error, transactions, unsigned};
 use super::rows_sql_sweep::sweep;
@@ -36,6 +39,7 @@ const LOOKS: u32 = 5;
 pub struct SqliteBase {
     state: Sqlite,
     content: Sqlite,
+    tops: Arc<Tops>,
 }
 
 impl SqliteBase {
@@ -46,7 +50,7 @@ impl SqliteBase {
 
     /// Namespaces in these two databases; nothing is opened yet.
     pub fn new(state: Sqlite, content: Sqlite) -> Self {
-        Self { state, content }
+        Self { state, content, tops: Arc::default() }
     }
 
     /// Looks at one moment of a namespace, through a connection that `through` finds.
@@ -135,6 +139,23 @@ impl BaseStore for SqliteBase {
         look: &mut dyn FnMut(&dyn Rows) -> Result<()>,
     ) -> Result<()> {
         self.look(call, namespace, moment, look, |take| self.state.glance(take))
+    }
+
+    fn lacks(&self, call: &Call<'_>, namespace: &Namespace, name: &str) -> Result<Option<bool>> {
+        let key = namespace.key();
+        let stamp = self.state.stamp().map_err(store_error)?;
+        if let Some(lacks) = stamp.and_then(|stamp| self.tops.known(stamp, &key, name)) {
+            return Ok(Some(lacks));
+        }
+        call.tick(0)?;
+        let seen = self.state.read_stamped(|conn| {
+            let (moment, overtaken) = (Moment::Now, Cell::new(false));
+            let sight = Sight { base: self, conn, key: &key, ns: None, moment, overtaken };
+            sight.get(name).map_err(Told)
+        });
+        let (row, stamp) = seen.map_err(|told| told.0)?;
+        self.tops.learn(stamp, &key, name, row.is_none());
+        Ok(Some(row.is_none()))
     }
 
     fn write(

@@ -97,6 +97,43 @@ fn a_glance_sees_every_commit_and_nothing_else() {
 }
 
 #[test]
+fn a_stamp_stays_until_somebody_commits() {
+    let home = tempdir().unwrap();
+    let (db, other) = (numbers(home.path(), Durability::Process), numbers(home.path(), Durability::Process));
+    assert_eq!(db.stamp().unwrap(), None, "there is no reader yet");
+    put(&db, 1).unwrap();
+    let count = |db: &Sqlite| {
+        let seen = db.read_stamped(|conn| {
+            let count = conn.query_row("SELECT count(*) FROM number", (), |row| row.get::<_, i64>(0));
+            count.map_err(|error| db.error(error))
+        });
+        let (count, stamp) = seen.unwrap();
+        (count, Some(stamp))
+    };
+    let (_, first) = count(&db);
+    assert_eq!(db.stamp().unwrap(), first);
+    assert_eq!(all(&db).unwrap(), [1], "looking changes nothing");
+    assert_eq!(db.stamp().unwrap(), first);
+    for (writer, expected) in [(&db, 2), (&other, 3)] {
+        let before = db.stamp().unwrap();
+        put(writer, expected).unwrap();
+        assert_ne!(db.stamp().unwrap(), before, "somebody committed");
+        let (seen, stamp) = count(&db);
+        assert_eq!((seen, stamp), (expected, db.stamp().unwrap()));
+    }
+    // A look that began before a commit is stamped as what it saw.
+    let (seen, stamp) = db
+        .read_stamped(|conn| {
+            put(&other, 4)?;
+            conn.query_row("SELECT count(*) FROM number", (), |row| row.get::<_, i64>(0))
+                .map_err(|error| db.error(error))
+        })
+        .unwrap();
+    assert_eq!(seen, 3);
+    assert_ne!(db.stamp().unwrap(), Some(stamp));
+}
+
+#[test]
 fn a_glance_that_fails_or_panics_leaves_the_writer_as_it_was() {
     let home = tempdir().unwrap();
     let db = numbers(home.path(), Durability::Process);

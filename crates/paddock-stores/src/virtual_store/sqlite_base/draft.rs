@@ -19,9 +19,9 @@ use super::sight::Sight;
 const OPEN: &str =
     "SELECT id, head, bytes, files, (SELECT head FROM namespace WHERE id = 0) FROM namespace WHERE key = ?1";
 const MAKE: &str = "INSERT INTO namespace(key) VALUES (?1)";
-/// The numbers of the namespace, and the last one given.
-const COUNT: &str = "UPDATE namespace SET head = iif(id = 0, ?5, ?2), bytes = iif(id = 0, 0, ?3), files = iif(id = 0, 0, ?4) \
-     WHERE id IN (0, ?1)";
+const COUNT: &str = "UPDATE namespace SET head = ?2, bytes = ?3, files = ?4 WHERE id = ?1";
+/// The last number given.
+const COUNT_NUMBERS: &str = "UPDATE namespace SET head = ?1 WHERE id = 0";
 
 /// Whether a pin fell into a life.
 const PINNED: &str = "SELECT EXISTS (SELECT 1 FROM pin WHERE ns = ?1 AND at >= ?2 AND at < ?3)";
@@ -96,7 +96,8 @@ impl<'a> Draft<'a> {
         }
         if self.counted {
             let (bytes, files) = (signed(self.usage.bytes), signed(self.usage.files));
-            self.sight.execute(COUNT, (self.ns, signed(self.head), bytes, files, signed(self.last)))?;
+            self.sight.execute(COUNT, (self.ns, signed(self.head), bytes, files))?;
+            self.sight.execute(COUNT_NUMBERS, (signed(self.last),))?;
         }
         Ok(())
     }
