@@ -7,8 +7,10 @@ use std::io::{self, BufRead as _, IsTerminal as _};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use paddock_config::{ConfigFile, Host, Installation, Layer, LayerError, LayerName, Layers, Ports, Settings};
-use paddock_core::{AgentName, Call, CallId, CallRecord, Cancel, LogicalPath, Refused, Risk, StoreError};
-use paddock_stores::fork::{self, Difference};
+use paddock_core::{
+    AgentName, Call, CallId, CallRecord, Cancel, LogicalPath, Refused, RelPathBuf, Risk, StoreError, visible,
+};
+use paddock_stores::fork::{self, Holdings};
 
 use crate::failure::Failure;
 use crate::past;
@@ -87,9 +89,23 @@ impl Layered {
     }
 }
 
-/// What is different between a fork or an overlay and what it stands on.
-pub(crate) fn differences(call: &Call<'_>, layer: &Layer) -> anyhow::Result<Vec<Difference>> {
-    fork::differences(call, &layer.store, &layer.below).map_err(|error| store_problem(&layer.source, error))
+/// What a fork or an overlay holds that what it stands on does not.
+pub(crate) fn compared(call: &Call<'_>, layer: &Layer) -> anyhow::Result<Holdings> {
+    fork::compared(call, &layer.store, &layer.below).map_err(|error| store_problem(&layer.source, error))
+}
+
+/// What no apply takes along, in words.
+pub(crate) fn out_of_sight(layer: &Layer, left_out: &[RelPathBuf]) -> String {
+    let mut text = format!(
+        "left where they are, because {} keeps such names out of sight: {}",
+        layer.source,
+        paths(left_out.len())
+    );
+    for path in left_out {
+        text.push_str("\n  ");
+        text.push_str(&visible(path.as_str()));
+    }
+    text
 }
 
 /// Where the Workspace of a fork or an overlay is.

@@ -123,10 +123,33 @@ pub enum Detail {
 
 /// What an Overlay changes of the layer below, in tree order.
 pub fn differences(call: &Call<'_>, upper: &VirtualStore, below: &View) -> Result<Vec<Difference>> {
+    compared(call, upper, below).map(|holdings| holdings.differences)
+}
+
+/// Everything that an Overlay holds and the layer below does not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Holdings {
+    /// What applying it would change.
+    pub differences: Vec<Difference>,
+    /// What it holds at names that the Workspace below keeps out of sight, the uppermost of each: no apply takes it along,
+    /// and with the Overlay it would go.
+    pub left_out: Vec<RelPathBuf>,
+}
+
+impl Holdings {
+    /// Would nothing be lost with the Overlay?
+    pub fn is_empty(&self) -> bool {
+        self.differences.is_empty() && self.left_out.is_empty()
+    }
+}
+
+/// As [`differences`], with what no apply takes along.
+pub fn compared(call: &Call<'_>, upper: &VirtualStore, below: &View) -> Result<Holdings> {
     upper.overlaid(call, |seen| {
         let compare = Compare { call, seen, below };
         let compared = compare.run(&seen.own_rows()?)?;
-        compared.findings.iter().map(|finding| difference(&compare, finding)).collect()
+        let differences = compared.findings.iter().map(|finding| difference(&compare, finding));
+        Ok(Holdings { differences: differences.collect::<Result<_>>()?, left_out: compared.left_out })
     })
 }
 

@@ -14,5 +14,7 @@ mod difference;
 mod merge;
 mod text;
 
-pub use difference::{Detail, Difference, DifferenceKind, Shape, Stat, StatRow, differences, stat, unified};
+pub use difference::{
+    Detail, Difference, DifferenceKind, Holdings, Shape, Stat, StatRow, compared, differences, stat, unified,
+};
 pub use merge::{Conflict, ConflictKind, Lines, MAX_APPLIED, Merge, merge};

@@ -159,11 +159,7 @@ impl Told<'_> {
     fn left_out(&self) {
         let left_out = &self.merge.left_out;
         if !left_out.is_empty() {
-            let (count, source) = (layered::paths(left_out.len()), &self.layer.source);
-            printer::tell(format_args!("left where they are, because {source} keeps such names out of sight: {count}"));
-            for path in left_out {
-                printer::tell(format_args!("  {}", visible(path.as_str())));
-            }
+            printer::tell(layered::out_of_sight(self.layer, left_out));
         }
     }
 

@@ -1,7 +1,7 @@
 //! `paddock diff`: what a fork or an overlay changes of what it stands on.
 
 use paddock_core::visible;
-use paddock_stores::fork;
+use paddock_stores::fork::{self, Holdings};
 use serde_json::json;
 
 use crate::cli::{Diff, Global};
@@ -16,15 +16,21 @@ pub(crate) fn run(global: &Global, options: &Diff, printer: &Printer) -> anyhow:
     let layers = layered.layers()?;
     let name = layers.find(&options.layer, &agent).map_err(layered::told)?;
     let layer = layered.open(&layers, &name).map_err(layered::told)?;
-    let differences = layered::differences(&layered.call(&layer.policy.agent), &layer)?;
+    let Holdings { differences, left_out } = layered::compared(&layered.call(&layer.policy.agent), &layer)?;
+    let hidden: Vec<&str> = left_out.iter().map(|path| path.as_str()).collect();
     match (options.json, options.stat) {
         (true, false) => printer.json(&json!({
             "name": name.as_str(),
             "source": layer.source.as_str(),
             "agent": layer.policy.agent.as_str(),
             "differences": differences,
+            "left_out": hidden,
         }))?,
-        (true, true) => printer.json(&json!(fork::stat(&differences)))?,
+        (true, true) => {
+            let mut stat = json!(fork::stat(&differences));
+            stat["left_out"] = json!(hidden);
+            printer.json(&stat)?;
+        }
         (false, _) if differences.is_empty() => {
             printer::tell(format_args!("{} holds nothing that {} does not", layered::called(&name), layer.source));
         }
@@ -32,6 +38,9 @@ pub(crate) fn run(global: &Global, options: &Diff, printer: &Printer) -> anyhow:
         (false, false) if printer.is_for_a_person() => printer.text(&shown(&fork::unified(&differences), printer))?,
         // As it is, so that `patch` takes it.
         (false, false) => printer.text(&fork::unified(&differences))?,
+    }
+    if !left_out.is_empty() && !options.json {
+        printer::tell(layered::out_of_sight(&layer, &left_out));
     }
     Ok(Ended::Done)
 }

@@ -1,7 +1,7 @@
 //! `paddock discard`: removes a fork, or empties an overlay, with everything in it that was not applied.
 
 use paddock_config::{LayerError, LayerName, Layers};
-use paddock_core::AgentName;
+use paddock_core::{AgentName, visible};
 
 use crate::cli::{Discard, Global};
 use crate::failure::{Ended, Failure};
@@ -63,10 +63,22 @@ fn lost(layered: &Layered, layers: &Layers<'_>, name: &LayerName, agent: &AgentN
         }
         Err(error) => return Err(layered::told(error)),
     };
-    let differences = layered::differences(&layered.call(&layer.policy.agent), &layer)?;
-    if differences.is_empty() {
+    let holdings = layered::compared(&layered.call(&layer.policy.agent), &layer)?;
+    if holdings.is_empty() {
         return Ok(None);
     }
-    let changes = paddock_stores::fork::stat(&differences).to_string();
-    Ok(Some(format!("{called} holds what was not applied to {}:\n{}", layer.source, changes.trim_end())))
+    let mut text = String::new();
+    if !holdings.differences.is_empty() {
+        let changes = paddock_stores::fork::stat(&holdings.differences).to_string();
+        text = format!("{called} holds what was not applied to {}:\n{}", layer.source, changes.trim_end());
+    }
+    if !holdings.left_out.is_empty() {
+        let paths = layered::paths(holdings.left_out.len());
+        text += if text.is_empty() { "" } else { "\n" };
+        text += &format!("{called} holds {paths} that no apply takes over, because {} hides such names:", layer.source);
+        for path in &holdings.left_out {
+            text += &format!("\n  {}", visible(path.as_str()));
+        }
+    }
+    Ok(Some(text))
 }

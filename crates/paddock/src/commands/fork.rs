@@ -108,16 +108,17 @@ fn standing(layered: &Layered, call: &Call<'_>, fork: &ForkRecord) -> anyhow::Re
         Err(error) => return Err(layered::told(error)),
     };
     // One that cannot be compared must not keep the others from being shown.
-    let differences = match layered::differences(call, &layer) {
-        Ok(differences) => differences,
+    let holdings = match layered::compared(call, &layer) {
+        Ok(holdings) => holdings,
         Err(error) => {
             let (text, _) = crate::failure::report(&error);
             let first = text.lines().next().unwrap_or_default();
             return Ok(Standing::Unknown(first.trim_start_matches("error: ").to_owned()));
         }
     };
-    let conflicts = differences.iter().filter(|difference| difference.conflict).count();
-    let paths = differences.len();
+    let conflicts = holdings.differences.iter().filter(|difference| difference.conflict).count();
+    // What no apply takes along is in the fork alone, too.
+    let paths = holdings.differences.len() + holdings.left_out.len();
     Ok(if conflicts == 0 { Standing::Differs(paths) } else { Standing::Conflicts { paths, conflicts } })
 }
 

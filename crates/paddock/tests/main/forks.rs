@@ -331,7 +331,12 @@ fn a_name_that_is_hidden_from_now_on_stays_in_the_fork() {
     write(&world, "/forks/x/later.key", "k\n");
     write(&world, "/forks/x/b.txt", "b\n");
     world.write("paddock.toml", CONFIG.replace("[\".env\"]", "[\".env\", \"*.key\"]"));
-    assert!(!world.paddock(&["diff", "x"]).stdout.contains("later.key"));
+    let shown = world.paddock(&["diff", "x"]);
+    assert!(
+        !shown.stdout.contains("later.key") && shown.stderr.contains("out of sight: 1 path\n  later.key"),
+        "{shown}"
+    );
+    assert_eq!(world.paddock(&["diff", "x", "--json"]).json()["left_out"], json!(["later.key"]));
     insta::assert_snapshot!(without_ids(&world.paddock(&["apply", "x"])), @r"
     applied fork x to /w
       writes /w/b.txt
@@ -343,6 +348,20 @@ fn a_name_that_is_hidden_from_now_on_stays_in_the_fork() {
     [exit 0]
     ");
     assert!(world.has("w/b.txt") && !world.has("w/later.key"));
+    // It is nowhere else, so nobody throws it away without having said so.
+    insta::assert_snapshot!(world.paddock(&["fork", "--list"]), @"
+    x  /w of main  for main  just made  1 path differs
+    [exit 0]
+    ");
+    insta::assert_snapshot!(world.paddock(&["discard", "x"]), @r"
+    [stderr]
+    fork x holds 1 path that no apply takes over, because /w hides such names:
+      later.key
+    error: fork x was not discarded: nobody can be asked here
+    hint: `paddock diff x` shows what it holds; --yes discards it all the same
+    [exit 2]
+    ");
+    assert_eq!(world.paddock(&["discard", "x", "--yes"]).code, 0);
 }
 
 #[test]
