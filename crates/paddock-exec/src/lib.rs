@@ -19,7 +19,10 @@ mod landlock;
 mod limits;
 mod maps;
 mod plan;
-#[cfg_attr(not(feature = "testing"), expect(unreachable_pub, reason = "public only where tests switch protections off"))]
+#[cfg_attr(
+    not(feature = "testing"),
+    expect(unreachable_pub, reason = "public only where tests switch protections off")
+)]
 mod protections;
 mod report;
 mod run;

@@ -3,11 +3,12 @@
 //! A call on a thread can be stopped by the client, and tells it how far it is when asked to. A short one can
 //! neither: it is over before a message about it could be read.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use paddock_core::Cancel;
-use paddock_tools::{Answer, Control, Toolbox};
+use paddock_core::{Cancel, Output};
+use paddock_tools::{Answer, Control, PlainText, Toolbox};
 use rmcp::ErrorData;
 use rmcp::model::{JsonObject, ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext, RoleServer};
@@ -33,16 +34,20 @@ pub(crate) async fn on_a_thread(
     arguments: JsonObject,
     context: RequestContext<RoleServer>,
 ) -> Result<Answer, ErrorData> {
-    let control = Control::for_at_most(LONGEST);
+    let longest = toolbox.longest(&name, LONGEST);
+    let mut control = Control::for_at_most(longest);
     let cancel = Arc::clone(&control.cancel);
+    let heard = Arc::new(Heard::default());
+    let listening = Arc::clone(&heard);
+    control.listener = Some(Arc::new(move |piece| listening.take(piece)));
     let toolbox = toolbox.clone();
     let work = tokio::task::spawn_blocking(move || toolbox.call(&name, arguments, &control));
     let _stopped_with_us = StopOnDrop(Arc::clone(&cancel));
     let token = context.meta.get_progress_token();
     let answer = tokio::select! {
         answer = work => answer,
-        never = follow(&context, token, &cancel) => match never {},
-        () = tokio::time::sleep(LONGEST + PATIENCE) => {
+        never = follow(&context, token, &cancel, &heard) => match never {},
+        () = tokio::time::sleep(longest + PATIENCE) => {
             return Err(ErrorData::internal_error("the call ran out of time", None));
         }
     };
@@ -50,6 +55,33 @@ pub(crate) async fn on_a_thread(
         tracing::error!(%error, "a call did not come back");
         ErrorData::internal_error("the call could not be finished", None)
     })
+}
+
+/// What a command printed since it was last told.
+#[derive(Default)]
+struct Heard {
+    text: Mutex<(Vec<u8>, PlainText)>,
+    bytes: AtomicU64,
+}
+
+impl Heard {
+    /// The most that is told at once: the end of it.
+    const MOST: usize = 4096;
+
+    fn take(&self, piece: Output<'_>) {
+        let (Output::Out(bytes) | Output::Err(bytes)) = piece;
+        self.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        let mut heard = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        let (text, plain) = &mut *heard;
+        plain.clean(bytes, text);
+        let surplus = text.len().saturating_sub(Self::MOST);
+        text.drain(..surplus);
+    }
+
+    fn text(&self) -> String {
+        let mut heard = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&std::mem::take(&mut heard.0)).into_owned()
+    }
 }
 
 /// However the call is left, nothing goes on working for it.
@@ -66,10 +98,11 @@ async fn follow(
     context: &RequestContext<RoleServer>,
     token: Option<ProgressToken>,
     cancel: &Cancel,
+    heard: &Heard,
 ) -> std::convert::Infallible {
     let telling = async {
         match token {
-            Some(token) => tell_progress(&context.peer, token, cancel).await,
+            Some(token) => tell_progress(&context.peer, token, cancel, heard).await,
             None => std::future::pending().await,
         }
     };
@@ -81,20 +114,21 @@ async fn follow(
 }
 
 /// Tells progress whenever there was some, until the client is gone.
-async fn tell_progress(peer: &Peer<RoleServer>, token: ProgressToken, cancel: &Cancel) {
+async fn tell_progress(peer: &Peer<RoleServer>, token: ProgressToken, cancel: &Cancel, heard: &Heard) {
     let mut ticks = tokio::time::interval_at(Instant::now() + TOLD_EVERY, TOLD_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut told = 0;
     loop {
         ticks.tick().await;
-        let seen = cancel.seen();
+        let printed = heard.text();
+        let seen = cancel.seen().max(heard.bytes.load(Ordering::Relaxed));
         if seen <= told {
             continue;
         }
         told = seen;
         #[expect(clippy::cast_precision_loss, reason = "a count of files is far below 2^53")]
         let mut progress = ProgressNotificationParam::new(token.clone(), seen as f64);
-        progress.message = Some(format!("looked at {seen}"));
+        progress.message = Some(if printed.is_empty() { format!("looked at {seen}") } else { printed });
         if peer.notify_progress(progress).await.is_err() {
             return;
         }

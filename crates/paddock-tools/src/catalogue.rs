@@ -233,6 +233,11 @@ pub(crate) fn provided(policy: &AgentPolicy) -> impl Iterator<Item = &'static To
 }
 
 impl Tool {
+    /// Does it run commands?
+    pub(crate) fn runs_commands(&self) -> bool {
+        self.runs_commands
+    }
+
     /// Does some Workspace allow it, and what else it needs is there?
     pub(crate) fn is_provided(&self, policy: &AgentPolicy) -> bool {
         let able = self.runs_commands <= policy.commands.is_some();

@@ -58,6 +58,7 @@ pub use catalogue::{Hints, ToolSpec};
 pub use control::{Control, Listener};
 pub use gate::RecordingGate;
 pub use middleware::{Handled, ModelRequest, ToolRequest, WorkspacesMiddleware};
+pub use output::PlainText;
 pub use person::{Acted, Person};
 pub use policy::{Audited, Fixed, PolicySource};
 pub use toolbox::Toolbox;

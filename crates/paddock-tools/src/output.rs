@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::io::Write as _;
 
-use anstream::adapter::StripBytes;
+use anstyle_parse::{Params, Parser, Perform, Utf8Parser};
 use paddock_core::Output;
 
 /// What was printed so far, cleaned.
@@ -18,7 +18,7 @@ pub(crate) struct Captured {
     tail: Vec<u8>,
     all: Option<File>,
     total: u64,
-    streams: [Cleaner; 2],
+    streams: [PlainText; 2],
 }
 
 /// What is shown of an output.
@@ -38,7 +38,7 @@ impl Captured {
     /// Shows at most so many bytes. `all` takes everything, where there is a place for it.
     pub(crate) fn new(limit: u64, all: Option<File>) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        Self { limit, head: Vec::new(), tail: Vec::new(), all, total: 0, streams: <[Cleaner; 2]>::default() }
+        Self { limit, head: Vec::new(), tail: Vec::new(), all, total: 0, streams: <[PlainText; 2]>::default() }
     }
 
     /// Takes a piece, as it comes.
@@ -97,55 +97,97 @@ fn joined(head: &[u8], tail: &[u8]) -> String {
     String::from_utf8_lossy(&[head, tail].concat()).into_owned()
 }
 
-/// One stream's text on its way: what is cut off between two pieces is put together again.
-#[derive(Debug, Default)]
-struct Cleaner {
-    escapes: StripBytes,
+/// One stream's text on its way: without what would steer a terminal, and what is cut off between two pieces is put
+/// together again.
+#[derive(Default)]
+pub struct PlainText {
+    parser: Parser<Utf8Parser>,
+    keeps_colours: bool,
     pending: Vec<u8>,
     broken: u64,
 }
 
-impl Cleaner {
-    fn clean(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        for printable in self.escapes.strip_next(bytes) {
-            self.pending.extend_from_slice(printable);
-        }
+impl std::fmt::Debug for PlainText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PlainText").field("broken", &self.broken).finish_non_exhaustive()
+    }
+}
+
+impl PlainText {
+    /// For a person's terminal: colours stay.
+    pub fn with_colours() -> Self {
+        Self { keeps_colours: true, ..Self::default() }
+    }
+
+    /// Adds to `out` what of the next bytes is text, in UTF-8.
+    pub fn clean(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+        self.pending.extend_from_slice(bytes);
+        let pending = std::mem::take(&mut self.pending);
+        let mut rest = pending.as_slice();
         loop {
-            match std::str::from_utf8(&self.pending) {
-                Ok(text) => {
-                    push(text, out);
-                    self.pending.clear();
-                    return;
-                }
+            match std::str::from_utf8(rest) {
+                Ok(text) => return self.push(text, out),
                 Err(error) => {
-                    let valid = error.valid_up_to();
-                    push(&String::from_utf8_lossy(&self.pending[..valid]), out);
+                    let (valid, after) = rest.split_at(error.valid_up_to());
+                    self.push(&String::from_utf8_lossy(valid), out);
                     // The beginning of a letter whose end is still to come waits.
                     let Some(bad) = error.error_len() else {
-                        self.pending.drain(..valid);
+                        self.pending = after.to_vec();
                         return;
                     };
                     self.broken += bad as u64;
-                    push("\u{fffd}", out);
-                    self.pending.drain(..valid + bad);
+                    self.push("\u{fffd}", out);
+                    rest = &after[bad..];
                 }
             }
         }
     }
 
     fn end(&mut self, out: &mut Vec<u8>) {
-        if !self.pending.is_empty() {
-            self.broken += self.pending.len() as u64;
-            self.pending.clear();
-            push("\u{fffd}", out);
+        let left = std::mem::take(&mut self.pending);
+        if !left.is_empty() {
+            self.broken += left.len() as u64;
+            self.push("\u{fffd}", out);
+        }
+    }
+
+    fn push(&mut self, text: &str, out: &mut Vec<u8>) {
+        let mut shown = Text { out, keeps_colours: self.keeps_colours };
+        for byte in text.bytes() {
+            self.parser.advance(&mut shown, byte);
         }
     }
 }
 
-/// Adds text without what would move a cursor or ring a bell.
-fn push(text: &str, out: &mut Vec<u8>) {
-    let stays = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
-    out.extend(text.chars().filter(stays).collect::<String>().as_bytes());
+/// What is left of what a terminal would be told.
+struct Text<'a> {
+    out: &'a mut Vec<u8>,
+    keeps_colours: bool,
+}
+
+impl Perform for Text<'_> {
+    fn print(&mut self, c: char) {
+        // The second half of Latin-1's control characters comes as text.
+        if !c.is_control() {
+            self.out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+    }
+
+    fn execute(&mut self, byte: u8) {
+        // A person sees a line being written over; an agent reads it all.
+        if matches!(byte, b'\n' | b'\t') || (self.keeps_colours && byte == b'\r') {
+            self.out.push(byte);
+        }
+    }
+
+    fn csi_dispatch(&mut self, params: &Params, intermediates: &[u8], ignore: bool, action: u8) {
+        if !self.keeps_colours || action != b'm' || !intermediates.is_empty() || ignore {
+            return;
+        }
+        let told: Vec<String> =
+            params.iter().map(|part| part.iter().map(u16::to_string).collect::<Vec<_>>().join(":")).collect();
+        self.out.extend_from_slice(format!("\x1b[{}m", told.join(";")).as_bytes());
+    }
 }
 
 #[cfg(test)]
@@ -193,5 +235,30 @@ mod tests {
         assert_eq!(all.unwrap().metadata().unwrap().len(), 25_000);
         #[expect(clippy::disallowed_methods, reason = "a test's own file")]
         std::fs::remove_file(path).unwrap();
+    }
+
+    fn for_a_terminal(bytes: &[u8]) -> String {
+        let (mut text, mut out) = (PlainText::with_colours(), Vec::new());
+        text.clean(bytes, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn for_a_person_colours_stay_and_commands_to_the_terminal_go() {
+        assert_eq!(for_a_terminal(b"\x1b[1;31mred\x1b[0m\n"), "\x1b[1;31mred\x1b[0m\n");
+        assert_eq!(for_a_terminal(b"\x1b[38:2:1:2:3mx"), "\x1b[38:2:1:2:3mx");
+        for harmful in [
+            &b"\x1b[2J"[..],
+            b"\x1b]0;title\x07",
+            b"\x1b]52;c;ZXZpbA==\x07",
+            b"\x1b[6n",
+            b"\x1b[?1049h",
+            b"\x1bP+q544e\x1b\\",
+            b"\x1bc",
+            b"\x07\x08",
+            "\u{9b}2J".as_bytes(),
+        ] {
+            assert!(!for_a_terminal(harmful).contains(['\x1b', '\x07', '\x08', '\u{9b}']), "{harmful:?}");
+        }
     }
 }

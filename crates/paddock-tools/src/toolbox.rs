@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use paddock_core::AgentPolicy;
 use serde_json::{Map, Value};
@@ -51,6 +52,15 @@ impl Toolbox {
     /// Is there a tool of this name, provided now or not?
     pub fn knows(&self, name: &str) -> bool {
         catalogue::find(name).is_some()
+    }
+
+    /// How long a call of this tool may take: as long as others, and a command the time it has on top.
+    pub fn longest(&self, name: &str, others: Duration) -> Duration {
+        let commands = self.policy.current().commands.as_ref().map(|commands| commands.settings.limits.time);
+        match commands.filter(|_| catalogue::find(name).is_some_and(catalogue::Tool::runs_commands)) {
+            Some(command) => others + command,
+            None => others,
+        }
     }
 
     /// Runs one call. Whatever happens becomes an answer.

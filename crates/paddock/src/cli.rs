@@ -82,6 +82,8 @@ pub(crate) enum Command {
     Mcp(Mcp),
     /// Call one tool exactly as the agent would
     Tool(Tool),
+    /// Run a command in the agent's sandbox: its Workspaces at their paths, with their scopes, and nothing else
+    Exec(Exec),
     /// Show what the agent perceives
     Map(Map),
     /// Explain what the policy says about an operation on a path
@@ -162,6 +164,34 @@ pub(crate) struct Tool {
     /// Print the verdict, the content and the facts as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// `paddock exec`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  paddock exec -- ls -la
+  paddock exec --workspace /project/workspace/app -- npm test
+  paddock exec 'grep -rn TODO . | sort'
+
+What the command changed is looked at when it ends, and kept as a whole or not at all; `paddock undo` takes it back.
+Exit codes: the command's own; 3 held for a person, 125 refused or not started.")]
+pub(crate) struct Exec {
+    /// The read-write Workspace to run it in, or a directory inside of one, which is then all it sees of it
+    /// [default: the first one]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) workspace: Option<String>,
+
+    /// The most seconds it may take; never more than the configuration allows
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) timeout: Option<u64>,
+
+    /// Print what came of it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// A program with its arguments, or one text for the shell
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
 }
 
 /// `paddock map`

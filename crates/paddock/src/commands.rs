@@ -10,6 +10,7 @@ mod demo;
 mod diff;
 mod discard;
 mod doctor;
+mod exec;
 mod fork;
 mod init;
 mod log;
@@ -34,6 +35,7 @@ pub(crate) fn run(cli: &Cli, printer: &Printer) -> anyhow::Result<Ended> {
         Command::Init(options) => init::run(options, global, printer),
         Command::Mcp(options) => mcp::run(global, options),
         Command::Tool(options) => tool::run(global, options, printer),
+        Command::Exec(options) => exec::run(global, options, printer),
         Command::Map(options) => map::run(global, options, printer),
         Command::Why(options) => why::run(global, options, printer),
         Command::Log(options) => log::run(global, options, printer),

@@ -17,6 +17,8 @@ pub(crate) enum Ended {
     Misused,
     /// 3: a person has to decide first.
     Waiting,
+    /// The code of a command that was run for somebody.
+    Code(u8),
 }
 
 impl From<Ended> for ExitCode {
@@ -26,6 +28,7 @@ impl From<Ended> for ExitCode {
             Ended::Denied => 1,
             Ended::Misused => 2,
             Ended::Waiting => 3,
+            Ended::Code(code) => code,
         })
     }
 }

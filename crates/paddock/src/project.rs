@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use paddock_config::{ConfigError, ConfigFile, Host, Installation, InstallationError, Ports, Reloader, Settings};
-use paddock_core::{AgentName, Gate};
-use paddock_state::{HomeSources, SystemRoot};
+use paddock_core::{AgentName, CommandRunner, Gate};
+use paddock_exec::Runner;
+use paddock_state::{HomeSources, SystemRoot, WorkspaceHome};
 use paddock_tools::{PolicySource, RecordingGate, Toolbox};
 
 use crate::cli::Global;
@@ -129,7 +130,7 @@ impl Project {
                 let settings = Settings::of(host.project_root().to_owned(), file);
                 taken = take(&self.system_root, &settings).map_err(installation_problem)?;
             }
-            Ok(taken.ports(gate()))
+            Ok(taken.ports(gate()).with_runner(runner(taken.home())))
         };
         let started = Reloader::start_with(&self.config, agent, self.system_root.clone(), |host, file| {
             ports(host, file).map_err(Stopped::Told)
@@ -201,7 +202,13 @@ pub(crate) fn gate() -> Arc<dyn Gate> {
 
 /// What a guard is given that nobody calls through.
 pub(crate) fn looking() -> Ports {
-    Ports::in_memory(gate())
+    Ports::in_memory(gate()).with_runner(runner(None))
+}
+
+/// What runs commands. What they change waits in the project's place in the System Root.
+fn runner(home: Option<&WorkspaceHome>) -> Arc<dyn CommandRunner> {
+    let staged = home.map_or_else(|| std::env::temp_dir().join("paddock-staged"), |home| home.path().join("staged"));
+    Arc::new(Runner::new(staged))
 }
 
 /// An installation that cannot be used, as it is told.

@@ -5,6 +5,7 @@
 //! it changed lies in layers of its own, is read when it ends, and is proposed. Whoever asked for the run judges and makes it; this
 //! module must never change a Workspace itself.
 
+mod hidden;
 mod proposal;
 mod scene;
 mod stage;
@@ -15,8 +16,10 @@ use std::sync::Arc;
 
 use paddock_core::{Call, CommandLine, CommandRunner, CommandSpec, NotRun, Output, OutputSink, Proposed, Ran};
 
+use crate::courtesy;
 use crate::error::{Error, ErrorKind};
 use crate::sandbox::{self, Command, Sandbox};
+use hidden::HiddenNames;
 use scene::Scene;
 use stage::{Stage, Stages};
 
@@ -27,17 +30,18 @@ const MOST_OUTPUT: u64 = 256 * 1024 * 1024;
 #[derive(Debug)]
 pub struct Runner {
     stages: Stages,
+    hidden: HiddenNames,
 }
 
 impl Runner {
     /// Keeps what commands change in this directory, which is made when it is first needed. No Workspace may reach it.
     pub fn new(staged: PathBuf) -> Self {
-        Self { stages: Stages::new(staged) }
+        Self { stages: Stages::new(staged), hidden: HiddenNames::default() }
     }
 
     fn try_to_run(&self, call: &Call<'_>, spec: &CommandSpec<'_>, out: OutputSink<'_>) -> Result<Ran, Error> {
         let stage = Arc::new(self.stages.make(call.id)?);
-        let mut scene = Scene::of(spec, &stage)?;
+        let mut scene = Scene::of(spec, &stage, &self.hidden)?;
         let sandbox = Sandbox::new(std::mem::take(&mut scene.shown), command(spec));
         let stopped = std::cell::Cell::new(false);
         let stop = || stopped.get() || call.tick(0).is_err();
@@ -87,8 +91,11 @@ fn command(spec: &CommandSpec<'_>) -> Command {
 }
 
 impl CommandRunner for Runner {
-    fn denied_word(&self, _command: CommandLine<'_>, _deny: &[String]) -> Option<String> {
-        None
+    fn denied_word(&self, command: CommandLine<'_>, deny: &[String]) -> Option<String> {
+        match command {
+            CommandLine::Shell(text) => courtesy::refused_in_text(text, deny),
+            CommandLine::Words(words) => courtesy::refused_in_arguments(words, deny),
+        }
     }
 
     fn run(&self, call: &Call<'_>, spec: &CommandSpec<'_>, out: OutputSink<'_>) -> Result<Ran, NotRun> {

@@ -7,8 +7,9 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use paddock_core::{AccessScope, CommandSpec, LogicalPath, NameRules, RelPath, Workspace};
+use paddock_core::{AccessScope, CommandSpec, LogicalPath, RelPath, Workspace};
 
+use super::hidden::HiddenNames;
 use super::stage::Stage;
 use crate::error::Error;
 use crate::sandbox::{self, How, Shown, What};
@@ -37,77 +38,62 @@ pub(super) enum From {
 }
 
 impl Scene {
-    pub(super) fn of(spec: &CommandSpec<'_>, stage: &Stage) -> Result<Self, Error> {
+    pub(super) fn of(spec: &CommandSpec<'_>, stage: &Stage, names: &HiddenNames) -> Result<Self, Error> {
         // The kernel's own clock for files, which may be a little behind the other one.
         let mark = stage.directory("mark")?;
         let began = std::fs::metadata(&mark).and_then(|meta| meta.modified());
         let began = began.map_err(|source| Error::Host { path: mark, source })?;
         let mut scene = Self { shown: Vec::new(), layers: Vec::new(), began, notes: Vec::new() };
         for (n, workspace) in spec.vfs.workspaces().iter().enumerate() {
-            let Some(host) = workspace.host_directory() else {
-                scene.notes.push(format!("{} is not shown to commands.", workspace.prefix()));
-                continue;
-            };
-            scene.show(spec, stage, n, workspace, host)?;
+            let Some(host) = workspace.host_directory() else { continue };
+            let around = Around { spec, stage, names };
+            scene.show(&around, n, workspace, host)?;
         }
         Ok(scene)
     }
 
-    fn show(
-        &mut self,
-        spec: &CommandSpec<'_>,
-        stage: &Stage,
-        n: usize,
-        workspace: &Workspace,
-        host: &Path,
-    ) -> Result<(), Error> {
+    fn show(&mut self, around: &Around<'_>, n: usize, workspace: &Workspace, host: &Path) -> Result<(), Error> {
+        let spec = around.spec;
         let inside = spec.directory.below(workspace.prefix()).filter(|rel| spec.confined && !rel.is_here());
-        let is_here = inside.is_some() && is_routed_to(spec, workspace);
-        if let (Some(rel), true) = (inside, is_here) {
-            return self.confine(spec, stage, n, workspace, &host.join(rel.as_str()), rel);
+        if let Some(rel) = inside.filter(|_| is_routed_to(spec, workspace)) {
+            return self.confine(around, n, workspace, &host.join(rel.as_str()), rel);
         }
-        let masks = hidden(host, workspace.names(), RelPath::HERE);
-        self.place(spec, stage, n, workspace.prefix().clone(), workspace.scope(), host.to_owned(), masks)
+        let masks = around.names.below(host, workspace.names(), RelPath::HERE);
+        let place =
+            Place { prefix: workspace.prefix().clone(), scope: workspace.scope(), host: host.to_owned(), masks };
+        self.place(around, n, place)
     }
 
     /// Only one directory of a Workspace: nothing else of it is there.
     fn confine(
         &mut self,
-        spec: &CommandSpec<'_>,
-        stage: &Stage,
+        around: &Around<'_>,
         n: usize,
         workspace: &Workspace,
         host: &Path,
         rel: RelPath<'_>,
     ) -> Result<(), Error> {
+        let prefix = around.spec.directory.clone();
         if !host.is_dir() {
-            let at = PathBuf::from(spec.directory.as_str());
+            let at = PathBuf::from(prefix.as_str());
             return Err(Error::Place { at, why: "there is no such directory to be confined to" });
         }
-        let around = stage.directory(&format!("around-{n}"))?;
-        stage.directory(&format!("around-{n}/{}", rel.as_str()))?;
-        self.shown.push(Shown::host(workspace.prefix().as_str(), around, How::ReadOnly));
-        let masks = hidden(host, workspace.names(), rel);
-        self.place(spec, stage, n, spec.directory.clone(), workspace.scope(), host.to_owned(), masks)
+        let nothing = around.stage.directory(&format!("around-{n}"))?;
+        around.stage.directory(&format!("around-{n}/{}", rel.as_str()))?;
+        self.shown.push(Shown::host(workspace.prefix().as_str(), nothing, How::ReadOnly));
+        let masks = around.names.below(host, workspace.names(), rel);
+        self.place(around, n, Place { prefix, scope: workspace.scope(), host: host.to_owned(), masks })
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one call site each for a whole Workspace and for a part of one")]
-    fn place(
-        &mut self,
-        spec: &CommandSpec<'_>,
-        stage: &Stage,
-        n: usize,
-        prefix: LogicalPath,
-        scope: AccessScope,
-        host: PathBuf,
-        masks: Vec<PathBuf>,
-    ) -> Result<(), Error> {
+    fn place(&mut self, around: &Around<'_>, n: usize, place: Place) -> Result<(), Error> {
+        let Place { prefix, scope, host, masks } = place;
+        let stage = around.stage;
         let at = PathBuf::from(prefix.as_str());
         // One that is not there yet is empty; the first change makes it.
         let base = if host.is_dir() { host } else { stage.directory(&format!("empty-{n}"))? };
-        let (what, how) = match scope {
-            AccessScope::ReadOnly => (base, How::ReadOnly),
-            AccessScope::ReadWrite if spec.settings.direct => (base, How::Direct),
+        let (what, how, masks) = match scope {
+            AccessScope::ReadOnly => (base, How::ReadOnly, masks),
+            AccessScope::ReadWrite if around.spec.settings.direct => (base, How::Direct, masks),
             AccessScope::ReadWrite => {
                 let layer = sandbox::Stage {
                     upper: stage.directory(&format!("upper-{n}"))?,
@@ -115,41 +101,36 @@ impl Scene {
                     held: Vec::new(),
                 };
                 self.layers.push(Layer { prefix, from: From::Upper { stage: layer.clone(), base: base.clone() } });
-                (base, How::Staged(layer))
+                (base, How::Staged(layer), masks)
             }
             AccessScope::WriteOnly => {
                 let dropped = stage.directory(&format!("box-{n}"))?;
                 self.layers.push(Layer { prefix, from: From::Box(dropped.clone()) });
-                (dropped, How::WriteOnly)
+                (dropped, How::WriteOnly, Vec::new())
             }
         };
-        let masks = if scope == AccessScope::WriteOnly { Vec::new() } else { masks };
         self.shown.push(Shown { at, what: What::Host(what), how, masks, guarded: Vec::new() });
         Ok(())
     }
+}
+
+/// What a place is shown with.
+struct Around<'a> {
+    spec: &'a CommandSpec<'a>,
+    stage: &'a Stage,
+    names: &'a HiddenNames,
+}
+
+/// A Workspace, or the part of one that is shown.
+struct Place {
+    prefix: LogicalPath,
+    scope: AccessScope,
+    host: PathBuf,
+    masks: Vec<PathBuf>,
 }
 
 /// Does the directory that the command is confined to belong to this Workspace?
 fn is_routed_to(spec: &CommandSpec<'_>, workspace: &Workspace) -> bool {
     let decision = spec.vfs.judge(paddock_core::OpKind::Read, spec.directory);
     decision.workspace().is_some_and(|routed| routed.prefix() == workspace.prefix())
-}
-
-/// Every hidden path below a directory, relative to it. What is below a hidden one is hidden with it.
-fn hidden(host: &Path, names: &NameRules, above: RelPath<'_>) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut left = vec![PathBuf::new()];
-    while let Some(dir) = left.pop() {
-        let Ok(entries) = std::fs::read_dir(host.join(&dir)) else { continue };
-        for entry in entries.flatten() {
-            let path = dir.join(entry.file_name());
-            let rel = Path::new(above.as_str()).join(&path);
-            if names.hides_entry(&rel.to_string_lossy()).is_some() {
-                found.push(path);
-            } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                left.push(path);
-            }
-        }
-    }
-    found
 }

@@ -4,15 +4,18 @@
 
 mod adhoc;
 mod client;
+mod commands;
 mod config;
 mod connection;
 mod crash;
+mod deep;
 mod demo;
 mod docs;
 mod doctor;
 mod forks;
 mod harness;
 mod init;
+mod mount;
 mod own_policy;
 mod past;
 mod policy;

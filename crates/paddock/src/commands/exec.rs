@@ -1,0 +1,116 @@
+//! `paddock exec`: a command in the agent's sandbox, exactly as the agent would run it.
+//!
+//! What it prints is shown as it comes, with colours and without anything else that moves a terminal. Its exit code is
+//! passed through; 125 says that Paddock refused it or could not start it.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use paddock_core::Output;
+use paddock_tools::{Answer, Control, Piece, PlainText, Verdict};
+use serde_json::{Map, Value, json};
+
+use crate::cli::{Exec, Global};
+use crate::failure::{Ended, Failure};
+use crate::printer::Printer;
+use crate::project;
+
+/// Beside the time that the command has.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// What `exec` answers when Paddock refused the command, or could not start it.
+const REFUSED: u8 = 125;
+
+pub(crate) fn run(global: &Global, options: &Exec, printer: &Printer) -> anyhow::Result<Ended> {
+    check(options)?;
+    let toolbox = project::toolbox(global)?;
+    let mut control = Control::for_at_most(options.timeout.map_or(PATIENCE, Duration::from_secs) + PATIENCE);
+    if !options.json {
+        control.listener = Some(Arc::new(show()));
+    }
+    let answer = toolbox.call("execute_command", arguments(options), &control);
+    let code = exit_code(&answer);
+    if options.json {
+        let structured = answer.structured.clone();
+        printer
+            .json(&json!({ "verdict": answer.verdict.name(), "output": text(&answer, 0), "structured": structured }))?;
+    } else {
+        tell(&answer)?;
+    }
+    Ok(Ended::Code(code))
+}
+
+fn arguments(options: &Exec) -> Map<String, Value> {
+    let mut arguments = Map::new();
+    arguments.insert("command".into(), as_shell(&options.command).into());
+    if let Some(workspace) = &options.workspace {
+        arguments.insert("workspace".into(), workspace.clone().into());
+    }
+    if let Some(seconds) = options.timeout {
+        arguments.insert("timeout".into(), seconds.into());
+    }
+    arguments
+}
+
+/// One word is a text for the shell; several are a program and its arguments, which the shell must not read again.
+fn as_shell(words: &[String]) -> String {
+    match words {
+        [text] => text.clone(),
+        words => words.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// Shows what is printed, as it comes.
+fn show() -> impl Fn(Output<'_>) + Send + Sync {
+    let streams = std::sync::Mutex::new((PlainText::with_colours(), PlainText::with_colours()));
+    move |piece| {
+        let mut streams = streams.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut shown = Vec::new();
+        // Whoever reads no more is no reason to stop the command.
+        let _ = match piece {
+            Output::Out(bytes) => {
+                streams.0.clean(bytes, &mut shown);
+                std::io::stdout().write_all(&shown)
+            }
+            Output::Err(bytes) => {
+                streams.1.clean(bytes, &mut shown);
+                std::io::stderr().write_all(&shown)
+            }
+        };
+        let _ = std::io::stdout().flush();
+    }
+}
+
+/// What Paddock says about it, beside what the command printed.
+fn tell(answer: &Answer) -> anyhow::Result<()> {
+    let ran = answer.structured.contains_key("exit_code");
+    let said = if ran { text(answer, 1) } else { text(answer, 0) };
+    writeln!(std::io::stderr(), "{said}")?;
+    Ok(())
+}
+
+fn text(answer: &Answer, n: usize) -> String {
+    match answer.content.get(n) {
+        Some(Piece::Text(text)) => text.clone(),
+        _ => String::new(),
+    }
+}
+
+fn exit_code(answer: &Answer) -> u8 {
+    let code = answer.structured.get("exit_code").and_then(Value::as_i64);
+    match (&answer.verdict, code) {
+        (Verdict::Parked(_), _) => 3,
+        (Verdict::Done | Verdict::Failed, Some(code)) => u8::try_from(code & 0xff).unwrap_or(REFUSED),
+        // What it changed waits for somebody who cannot be asked.
+        (Verdict::Denied, Some(_)) => REFUSED,
+        _ => REFUSED,
+    }
+}
+
+/// Where there is nothing to run.
+fn check(options: &Exec) -> anyhow::Result<()> {
+    if options.command.iter().all(|word| word.trim().is_empty()) {
+        return Err(Failure::misused("there is no command", "write it after --: paddock exec -- ls -la"));
+    }
+    Ok(())
+}

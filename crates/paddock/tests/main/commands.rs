@@ -1,0 +1,307 @@
+//! Commands under the same policy as the file tools: seed 000's, and what each scope means to them.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Ran, World};
+
+/// A command through exactly the agent's call.
+fn execute(world: &World, command: &str) -> Value {
+    execute_with(world, &json!({ "command": command }))
+}
+
+fn execute_with(world: &World, arguments: &Value) -> Value {
+    world.paddock(&["tool", "execute_command", &arguments.to_string(), "--json"]).json()
+}
+
+fn text(answer: &Value) -> String {
+    let pieces = answer["content"].as_array().unwrap();
+    pieces.iter().map(|piece| piece["text"].as_str().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+/// What was printed, where the command ran to a good end.
+#[track_caller]
+fn printed(answer: &Value) -> String {
+    assert_eq!(answer["structured"]["exit_code"], 0, "{answer:#}");
+    assert_eq!(answer["verdict"], "done", "{answer:#}");
+    answer["content"][0]["text"].as_str().unwrap().to_owned()
+}
+
+fn changed(answer: &Value) -> Vec<(String, String)> {
+    let listed = answer["structured"]["changed"].as_array().cloned().unwrap_or_default();
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    listed.iter().map(|entry| (word(&entry["change"]), word(&entry["path"]))).collect()
+}
+
+/// A project whose only agent has the whole of it, read-write, with what git needs.
+fn open_project() -> World {
+    World::configured(
+        r#"
+base = "/project"
+[[workspace]]
+prefix = "/project"
+scope = "READ_WRITE"
+mount = { physical = "work" }
+hide = [".env", "secrets"]
+[commands]
+deny = ["rm"]
+"#,
+    )
+}
+
+#[test]
+fn test_4_a_dangerous_command_is_refused() {
+    let world = World::seed();
+    world.write("workspace/keep.txt", "kept");
+    let ran = world.paddock(&["tool", "execute_command", r#"{"command": "rm -rf workspace/"}"#]);
+    assert!(ran.stdout.contains("❌ ERROR: Dangerous command \"rm\" is not allowed."), "{ran}");
+    for command in
+        ["/bin/rm -rf .", "sh -c 'rm -rf .'", "true && rm -rf .", "env rm -rf .", "(rm -rf .)", "echo x | rm -rf ."]
+    {
+        assert!(text(&execute(&world, command)).contains("Dangerous command \"rm\""), "{command}");
+    }
+    assert_eq!(world.read("workspace/keep.txt"), "kept");
+}
+
+#[test]
+fn test_5_a_safe_command_lists_the_workspace() {
+    let world = World::seed();
+    world.write("workspace/hello.txt", "hello");
+    let answer = execute(&world, "ls -la");
+    assert!(printed(&answer).contains("hello.txt"), "{answer:#}");
+    assert_eq!(printed(&execute(&world, "pwd")), "/project/workspace\n");
+    let ran = world.paddock(&["exec", "--", "ls", "-la"]);
+    assert!(ran.code == 0 && ran.stdout.contains("hello.txt"), "{ran}");
+}
+
+#[test]
+fn what_it_changed_is_there_when_it_ends_and_can_be_undone() {
+    let world = World::seed();
+    world.write("workspace/old.txt", "before\n");
+    let answer = execute(
+        &world,
+        "echo after > old.txt; mkdir -p d; echo new > d/new.sh; chmod +x d/new.sh; ln -s new.sh d/link",
+    );
+    printed(&answer);
+    let mut told = changed(&answer);
+    told.sort();
+    let expected = [
+        ("created", "/project/workspace/d/link"),
+        ("created", "/project/workspace/d/new.sh"),
+        ("made", "/project/workspace/d"),
+        ("modified", "/project/workspace/old.txt"),
+    ];
+    assert_eq!(told, expected.map(|(change, path)| (change.to_owned(), path.to_owned())));
+    assert_eq!((world.read("workspace/old.txt"), world.read("workspace/d/link")), ("after\n".into(), "new\n".into()));
+    assert_eq!(printed(&execute(&world, "./d/new.sh 2>/dev/null; test -x d/new.sh && echo runs")), "runs\n");
+    let undone = world.paddock(&["undo"]);
+    assert_eq!(undone.code, 0, "{undone}");
+    assert_eq!(world.read("workspace/old.txt"), "before\n");
+    assert!(!world.has("workspace/d"), "{undone}");
+}
+
+#[test]
+fn a_command_that_only_looks_changes_nothing_and_is_no_change_to_undo() {
+    let world = World::seed();
+    let answer = execute(&world, "cat /project/src/App.tsx | head -1; touch /tmp/x");
+    printed(&answer);
+    assert!(changed(&answer).is_empty());
+    assert!(text(&answer).contains("No file changed."), "{answer:#}");
+}
+
+#[test]
+fn what_may_only_be_read_cannot_be_changed_and_what_is_hidden_is_not_there() {
+    let world = World::seed();
+    world.write(".env", "TOKEN=secret");
+    world.write("workspace/.env", "TOKEN=secret");
+    let before = world.read("src/App.tsx");
+    let answer =
+        execute(&world, "echo x > /project/src/App.tsx; echo x > /project/new.txt; mv /project/src /project/away");
+    assert_ne!(answer["structured"]["exit_code"], 0, "{answer:#}");
+    assert_eq!(world.read("src/App.tsx"), before);
+    assert!(!world.has("new.txt"));
+    for path in ["/project/.env", "/project/workspace/.env"] {
+        let answer = execute(&world, &format!("cat {path}; ls -la $(dirname {path})"));
+        assert!(!text(&answer).contains("TOKEN"), "{answer:#}");
+        assert!(!text(&answer).contains(" .env"), "{answer:#}");
+    }
+    assert!(printed(&execute(&world, "head -c 5 /project/src/App.tsx")).len() == 5);
+}
+
+#[test]
+fn nothing_of_the_host_is_there() {
+    let world = World::seed();
+    let outside = world.path().join("outside.txt");
+    std::fs::write(&outside, "private").unwrap();
+    let answer = execute(&world, &format!("cat {}; cat /etc/shadow; ls /root /home; env", outside.display()));
+    let told = text(&answer);
+    assert!(!told.contains("private") && !told.contains("root:"), "{told}");
+    assert!(!told.contains("CARGO") && !told.contains("PADDOCK"), "{told}");
+}
+
+#[test]
+fn one_denied_path_drops_the_whole_with_its_reason() {
+    let world = open_project();
+    world.write("work/dir/.env", "TOKEN=secret");
+    world.write("work/dir/a.txt", "a");
+    let answer = execute(&world, "echo new > fine.txt; find dir -delete");
+    assert_eq!(answer["verdict"], "denied", "{answer:#}");
+    assert!(text(&answer).contains("Nothing it changed was kept"), "{answer:#}");
+    assert!(!world.has("work/fine.txt") && world.has("work/dir/a.txt") && world.has("work/dir/.env"));
+}
+
+#[test]
+fn git_works_and_a_hook_cannot_be_planted() {
+    let world = open_project();
+    let git = "git -c init.defaultBranch=main init -q . && git config user.name A && git config user.email a@b.c && \
+               echo hello > a.txt && git add a.txt && git commit -qm first && git log --oneline";
+    let answer = execute(&world, git);
+    assert!(printed(&answer).contains("first"), "{answer:#}");
+    assert!(world.has("work/.git/config") && world.has("work/.git/HEAD"));
+    let again = execute(
+        &world,
+        "echo more >> a.txt && git commit -qam second && git remote add origin ../b && git log --oneline",
+    );
+    assert!(printed(&again).contains("second"), "{again:#}");
+    assert!(world.read("work/.git/config").contains("origin"));
+    for planted in [
+        "printf '#!/bin/sh\\necho evil' > .git/hooks/pre-commit",
+        "git config core.fsmonitor evil",
+        "git config alias.st '!evil'",
+        "mkdir x && git init -q x && echo evil > x/.git/hooks/post-checkout",
+        "echo 'layout evil' > .envrc",
+        "mkdir -p .vscode && echo {} > .vscode/tasks.json",
+        "mv .git hidden && mkdir .git && cp -r hidden/. .git && echo evil > .git/hooks/post-commit",
+    ] {
+        let answer = execute(&world, planted);
+        assert_eq!(answer["verdict"], "denied", "{planted}: {answer:#}");
+        assert!(text(&answer).contains("guarded"), "{planted}: {answer:#}");
+    }
+    assert!(!world.has("work/.git/hooks/pre-commit") && !world.has("work/x") && !world.has("work/.envrc"));
+}
+
+#[test]
+fn taking_away_what_a_person_made_needs_a_person() {
+    let world = open_project();
+    world.write("work/mine.txt", "a person's");
+    let answer = execute(&world, "find . -name mine.txt -delete");
+    assert_eq!(answer["verdict"], "denied", "{answer:#}");
+    assert!(text(&answer).contains("nobody to ask"), "{answer:#}");
+    assert!(world.has("work/mine.txt"));
+    // What the agent made itself it may take away.
+    printed(&execute(&world, "mkdir d && echo 1 > d/own.txt"));
+    let answer = execute(&world, "find d -delete");
+    printed(&answer);
+    assert!(!world.has("work/d"));
+    // And what is ignored does not count.
+    world.write("work/.gitignore", "build/\n");
+    world.write("work/build/out.o", "made by a person's build");
+    printed(&execute(&world, "find build -delete"));
+    assert!(!world.has("work/build"));
+}
+
+#[test]
+fn a_file_that_changed_meanwhile_is_a_conflict() {
+    let world = open_project();
+    world.write("work/a.txt", "one");
+    let change = world.project().join("work/a.txt");
+    let other = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        std::fs::write(change, "by somebody else").unwrap();
+    });
+    let answer = execute(&world, "sleep 3; echo mine > a.txt; echo new > b.txt");
+    other.join().unwrap();
+    assert_eq!(answer["verdict"], "denied", "{answer:#}");
+    assert!(text(&answer).contains("changed while the command ran"), "{answer:#}");
+    assert_eq!(world.read("work/a.txt"), "by somebody else");
+    assert!(!world.has("work/b.txt"));
+}
+
+#[test]
+fn a_command_can_be_confined_to_one_directory() {
+    let world = World::seed();
+    world.write("workspace/app/main.txt", "app");
+    world.write("workspace/other/secret.txt", "not for it");
+    let confined = |command: &str| execute_with(&world, &json!({ "command": command, "workspace": "workspace/app" }));
+    assert_eq!(printed(&confined("pwd; cat main.txt")), "/project/workspace/app\napp");
+    let answer = confined("cat ../other/secret.txt /project/workspace/other/secret.txt; ls ..; echo x > ../planted");
+    assert!(!text(&answer).contains("not for it") && !text(&answer).contains("other/\n"), "{answer:#}");
+    printed(&confined("echo new > new.txt"));
+    assert_eq!(world.read("workspace/app/new.txt"), "new\n");
+    assert!(!world.has("workspace/planted"));
+    let nowhere = execute_with(&world, &json!({ "command": "true", "workspace": "workspace/none" }));
+    assert_eq!(nowhere["verdict"], "failed", "{nowhere:#}");
+    let protected = execute_with(&world, &json!({ "command": "true", "workspace": "/project/src" }));
+    assert_eq!(protected["verdict"], "denied", "{protected:#}");
+}
+
+#[test]
+fn in_a_write_only_workspace_files_arrive_and_nothing_comes_back() {
+    let world = World::configured(
+        r#"
+[[workspace]]
+prefix = "/work"
+scope = "READ_WRITE"
+mount = { physical = "work" }
+[[workspace]]
+prefix = "/inbox"
+scope = "WRITE_ONLY"
+mount = { physical = "inbox" }
+[commands]
+"#,
+    );
+    world.write("inbox/old.txt", "private");
+    let answer =
+        execute(&world, "ls /inbox; cat /inbox/old.txt; stat -c %s /inbox/old.txt; echo hello > /inbox/new.txt");
+    assert!(!text(&answer).contains("private") && !text(&answer).contains("old.txt\n7"), "{answer:#}");
+    assert_eq!((world.read("inbox/new.txt"), world.read("inbox/old.txt")), ("hello\n".into(), "private".into()));
+}
+
+#[test]
+fn without_a_read_write_workspace_or_without_the_section_there_are_no_commands() {
+    let read_only = "[[workspace]]\nprefix = \"/w\"\nscope = \"READ_ONLY\"\nmount = { physical = \".\" }\n";
+    let world = World::configured(&format!("{read_only}[commands]\n"));
+    assert_eq!(execute(&world, "true")["verdict"], "denied");
+    let world = World::configured(&read_only.replace("READ_ONLY", "READ_WRITE"));
+    assert_eq!(execute(&world, "true")["verdict"], "denied");
+}
+
+#[test]
+fn a_long_output_is_shown_at_both_ends_and_read_by_pages() {
+    let world = World::configured(
+        "[[workspace]]\nprefix = \"/w\"\nscope = \"READ_WRITE\"\nmount = { physical = \"w\" }\n[commands]\noutput_limit = \"1 KiB\"\n",
+    );
+    let answer = execute(&world, "seq 1 5000; printf '\\377\\033[31mred\\033[0m'");
+    let shown = printed(&answer);
+    assert!(shown.starts_with("1\n2\n") && shown.ends_with("\u{fffd}red"), "{shown}");
+    assert!(shown.len() < 1200 && shown.contains("bytes left out"), "{shown}");
+    let path = answer["structured"]["output_path"].as_str().unwrap();
+    let read = world.paddock(&["tool", "read_file", &json!({ "path": path, "offset": 2499, "limit": 1 }).to_string()]);
+    assert!(read.stdout.contains("2500"), "{read}");
+    let write = world.paddock(&["tool", "write_file", &json!({ "path": path, "content": "x" }).to_string()]);
+    assert_eq!(write.code, 1, "{write}");
+}
+
+#[test]
+fn limits_end_a_command_and_the_answer_says_which() {
+    let world = World::configured(
+        "[[workspace]]\nprefix = \"/w\"\nscope = \"READ_WRITE\"\nmount = { physical = \"w\" }\n[commands]\ntime_limit = \"1 s\"\n",
+    );
+    let answer = execute(&world, "echo begun; echo x > half.txt; sleep 60");
+    assert_eq!(answer["structured"]["ended_by"], "time", "{answer:#}");
+    assert!(text(&answer).contains("begun") && !world.has("w/half.txt"), "{answer:#}");
+}
+
+#[test]
+fn exec_passes_the_code_through_and_says_what_changed() {
+    let world = World::seed();
+    let told = |arguments: &[&str]| -> Ran { world.paddock(arguments) };
+    assert_eq!(told(&["exec", "--", "sh", "-c", "exit 7"]).code, 7);
+    assert_eq!(told(&["exec", "exit 8"]).code, 8);
+    let refused = told(&["exec", "--", "rm", "-rf", "."]);
+    assert!(refused.code == 125 && refused.stderr.contains("Dangerous command"), "{refused}");
+    let wrote = told(&["exec", "--", "sh", "-c", "echo \"it's $0\" > 'a b.txt'", "me"]);
+    assert!(wrote.code == 0 && wrote.stderr.contains("+ /project/workspace/a b.txt"), "{wrote}");
+    assert_eq!(world.read("workspace/a b.txt"), "it's me\n");
+    let json = told(&["exec", "--json", "--", "echo", "hi"]).json();
+    assert_eq!((&json["output"], &json["structured"]["exit_code"]), (&json!("hi\n"), &json!(0)));
+}
