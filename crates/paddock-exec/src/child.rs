@@ -104,14 +104,14 @@ impl Child<'_> {
     /// An empty file system as the new system, and one in which the command's scratch space and the veils are.
     fn new_system(&self) -> Answer<(OwnedFd, OwnedFd)> {
         rustix::mount::mount_change(c"/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
-        let scratch = memory(&self.plan.scratch_size)?;
+        let scratch = memory(&self.plan.scratch_size, &self.plan.scratch_files)?;
         attach(&scratch, CWD, c"/")?;
         make_dir(&scratch, c"tmp", 0o1777)?;
         make_dir(&scratch, c"shm", 0o1777)?;
         make_dir(&scratch, c"tmp/home", 0o700)?;
         make_dir(&scratch, c"empty", 0)?;
         make_file(&scratch, c"nothing", &[], 0)?;
-        let new = memory(c"16777216")?;
+        let new = memory(c"16777216", c"65536")?;
         attach(&new, CWD, c"/")?;
         Ok((new, scratch))
     }
@@ -141,7 +141,11 @@ impl Child<'_> {
             }
             Step::Scratch { from, at } => show(&beneath(scratch, from)?, new, at, attributes(false)),
             Step::Proc => self.proc(new),
-            Step::Bind { from, at, read_only } => show(&open_seen(from)?, new, at, attributes(*read_only)),
+            Step::Bind { from, at, read_only } => {
+                let mut wanted = attributes(*read_only);
+                wanted.set(MountAttrFlags::MOUNT_ATTR_NOSUID, self.plan.protections.no_new_privileges);
+                show(&open_seen(from)?, new, at, wanted)
+            }
             Step::Overlay(layers) => self.overlay(layers, new, scratch),
             Step::Fuse { at } => self.fuse(new, at),
             Step::Pin { at } => show(&beneath(new, at)?, new, at, attributes(false)),
@@ -161,7 +165,8 @@ impl Child<'_> {
         }
         rustix::mount::fsconfig_set_string(fs.as_fd(), c"subset", c"pid")?;
         if self.plan.protections.undumpable {
-            rustix::mount::fsconfig_set_string(fs.as_fd(), c"hidepid", c"2")?;
+            // Only what could be traced is shown. The milder settings except a group, which root's is.
+            rustix::mount::fsconfig_set_string(fs.as_fd(), c"hidepid", c"ptraceable")?;
         }
         let attributes = attributes(false) | MountAttrFlags::MOUNT_ATTR_NOEXEC;
         place(&mounted(&fs, attributes)?, new, c"proc")
@@ -368,9 +373,10 @@ fn attributes(read_only: bool) -> MountAttrFlags {
 }
 
 /// A file system in memory, not yet attached.
-fn memory(size: &CStr) -> Answer<OwnedFd> {
+fn memory(size: &CStr, files: &CStr) -> Answer<OwnedFd> {
     let fs = rustix::mount::fsopen(c"tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     rustix::mount::fsconfig_set_string(fs.as_fd(), c"size", size)?;
+    rustix::mount::fsconfig_set_string(fs.as_fd(), c"nr_inodes", files)?;
     rustix::mount::fsconfig_set_string(fs.as_fd(), c"mode", c"0755")?;
     mounted(&fs, attributes(false))
 }

@@ -38,9 +38,7 @@ pub struct Feature {
 pub fn features() -> Vec<Feature> {
     let plain = trial(false);
     let staged = trial(true);
-    let lacks = |trial: &Result<(), Error>, part: Part| {
-        matches!(trial, Err(Error::Build { part: failed, .. }) if *failed == part)
-    };
+    let lacks = |trial: &Result<(), Error>, part: Part| matches!(trial, Err(Error::Build { part: failed, .. }) if *failed == part);
     let users = !matches!(&plain, Err(Error::Missing { .. })) && !lacks(&plain, Part::Users);
     let version = sys::landlock_version();
     let needed = |name, protects, present, detail, remedy: &str| Feature {
@@ -110,7 +108,8 @@ pub fn missing() -> Option<Error> {
 /// Control groups: without them limits hold for single processes only.
 fn bounds() -> Vec<Feature> {
     let (memory, pids, cpu) = cgroup::tiers();
-    let remedy = "run Paddock in a control group that its user may write, e.g. systemd-run --user --scope -p Delegate=yes";
+    let remedy =
+        "run Paddock in a control group that its user may write, e.g. systemd-run --user --scope -p Delegate=yes";
     let bound = |name, protects, tier: Option<Tier>, instead: Tier| Feature {
         name,
         protects,

@@ -28,6 +28,10 @@ pub(crate) fn apply(limits: &Limits, group: Option<&Group>, plan: &mut Plan) -> 
         cpu: group.and_then(Group::cpu_tier).unwrap_or(Tier::PerProcess),
     };
     if !on {
+        // The group may still have the bounds of an earlier run.
+        if let Some(group) = group {
+            group.bound(i64::MAX as u64, 4_000_000);
+        }
         return tiers;
     }
     let seconds = limits.cpu.as_secs() + u64::from(limits.cpu.subsec_nanos() > 0);

@@ -31,6 +31,7 @@ pub(crate) struct Plan {
     pub(crate) flags: u64,
     pub(crate) steps: Vec<Step>,
     pub(crate) scratch_size: CString,
+    pub(crate) scratch_files: CString,
     pub(crate) rules: landlock::Rules,
     pub(crate) filter: Vec<seccompiler::sock_filter>,
     pub(crate) programs: Vec<CString>,
@@ -69,6 +70,8 @@ pub(crate) fn plan(sandbox: &mut Sandbox) -> Result<(Plan, Served), Error> {
         flags: namespaces(protections),
         steps: places.steps,
         scratch_size: text(command.limits.tmp_size.to_string(), "a size")?,
+        // An empty file takes memory too, of which its size says nothing.
+        scratch_files: text((command.limits.tmp_size / 4096 + 4096).to_string(), "a number")?,
         rules,
         filter: seccomp::filter(port.is_some()),
         programs: programs(command, &variables)?,
@@ -145,6 +148,9 @@ impl Places {
             }
             How::ReadOnly => self.overlay(all, shown, from, None)?,
             How::Staged(stage) => {
+                if !is_empty(&stage.work)? {
+                    return Err(Error::Place { at: shown.at.clone(), why: "its stage was used by an earlier command" });
+                }
                 let upper = (seen(&stage.upper)?, seen(&stage.work)?);
                 self.overlay(all, shown, from, Some(upper))?;
             }

@@ -103,12 +103,23 @@ pub enum How {
 /// Where the changes of a staged run go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stage {
-    /// The layer that takes the changes: an empty directory on the file system of the place, or near it.
+    /// The layer that takes the changes: an empty directory, best on the file system of the Workspace.
     pub upper: PathBuf,
-    /// An empty directory beside `upper`, on the same file system, for the kernel's own use.
+    /// An empty directory on the same file system as `upper`, for the kernel's own use.
     pub work: PathBuf,
     /// Earlier layers that are held and not committed, the newest first: the command sees them too.
     pub held: Vec<PathBuf>,
+}
+
+impl Stage {
+    /// Makes a fresh stage in `directory`, which must be there, empty, and on the file system of the Workspace. Each
+    /// run needs its own: the kernel refuses one that was used.
+    pub fn create(directory: &std::path::Path) -> std::io::Result<Stage> {
+        let stage = Stage { upper: directory.join("upper"), work: directory.join("work"), held: Vec::new() };
+        std::fs::create_dir(&stage.upper)?;
+        std::fs::create_dir(&stage.work)?;
+        Ok(stage)
+    }
 }
 
 /// What is run, and with what.

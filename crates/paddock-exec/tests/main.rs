@@ -11,6 +11,11 @@
 mod main {
     pub mod harness;
 
-    mod running;
     mod changes;
+    mod confined;
+    mod leftovers;
+    mod limited;
+    mod network;
+    mod running;
+    mod work;
 }

@@ -95,8 +95,15 @@ impl Yard {
         self.shown(How::Direct)
     }
 
+    /// Staged in `upper` and `work`: for one run.
     pub fn staged(&self) -> Shown {
         self.shown(How::Staged(Stage { upper: self.path("upper"), work: self.path("work"), held: Vec::new() }))
+    }
+
+    /// Staged in a layer of its own, for a test that runs more than one command.
+    pub fn staged_anew(&self) -> Shown {
+        let directory = tempfile::tempdir_in(self.dir.path()).unwrap().keep();
+        self.shown(How::Staged(Stage::create(&directory).unwrap()))
     }
 }
 
@@ -164,4 +171,20 @@ pub fn tree(top: &Path) -> Vec<PathBuf> {
     }
     found.sort();
     found
+}
+
+/// Runs a test body in a process of its own, so that other tests do not come and go meanwhile.
+pub fn alone(name: &str, body: impl FnOnce()) {
+    const ALONE: &str = "PADDOCK_EXEC_TEST_ALONE";
+    if std::env::var(ALONE).as_deref() == Ok(name) {
+        return body();
+    }
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &format!("main::leftovers::{name}"), "--nocapture", "--test-threads=1"])
+        .env(ALONE, name)
+        .env(AS, "this")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("1 passed"), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -1,0 +1,143 @@
+//! Many commands, one after the other and at once, leave nothing behind; and what is served from outside.
+//!
+//! Counts come from `PADDOCK_EXEC_RUNS` (200) and `PADDOCK_EXEC_AT_ONCE` (8); a soak sets larger ones.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::mpsc;
+
+use paddock_exec::{Command, How, Sandbox, Shown, Stage, What};
+
+use crate::as_each_user;
+use crate::main::harness::*;
+
+fn count(variable: &str, default: usize) -> usize {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// What this process holds of the system.
+#[derive(Debug, PartialEq, Eq)]
+struct Holdings {
+    descriptors: usize,
+    threads: usize,
+    children: String,
+    mounts: usize,
+    groups: BTreeSet<PathBuf>,
+    files: Vec<PathBuf>,
+}
+
+fn holdings(yard: &Yard) -> Holdings {
+    let entries = |path: &str| fs::read_dir(path).map_or(0, Iterator::count);
+    let children = fs::read_dir("/proc/self/task").unwrap().flatten();
+    Holdings {
+        descriptors: entries("/proc/self/fd"),
+        threads: entries("/proc/self/task"),
+        children: children.map(|task| fs::read_to_string(task.path().join("children")).unwrap_or_default()).collect(),
+        mounts: fs::read_to_string("/proc/self/mountinfo").unwrap().lines().count(),
+        groups: groups(),
+        files: tree(yard.dir.path()),
+    }
+}
+
+/// Control groups that this process has made.
+fn groups() -> BTreeSet<PathBuf> {
+    let mine = format!("paddock-{}-", std::process::id());
+    let mut found = BTreeSet::new();
+    let mut left = vec![PathBuf::from("/sys/fs/cgroup")];
+    while let Some(directory) = left.pop() {
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                if entry.file_name().to_string_lossy().starts_with(&mine) {
+                    found.insert(entry.path());
+                }
+                left.push(entry.path());
+            }
+        }
+    }
+    found
+}
+
+/// One command of each kind, with a mask, a nested Workspace, and processes that are left running.
+fn one(yard: &Yard, number: usize) {
+    let nested = Shown::host("/project/in", yard.path("in"), How::ReadOnly);
+    let text = "cat .env in/a; sleep 60 & setsid sleep 60 & echo done";
+    if number % 3 == 0 {
+        let shown = Shown { masks: vec![".env".into()], ..yard.direct() };
+        assert!(sh(vec![shown], text).well().out.contains("done"));
+        return;
+    }
+    let directory = tempfile::tempdir_in(yard.dir.path()).unwrap();
+    let stage = Stage::create(directory.path()).unwrap();
+    let how = if number % 3 == 1 { How::ReadOnly } else { How::Staged(stage) };
+    let shown = Shown { masks: vec![".env".into()], ..yard.shown(how) };
+    assert_eq!(sh(vec![shown, nested], text).well().out, "adone\n");
+    paddock_exec::staged::remove_tree(directory.path()).unwrap();
+}
+
+as_each_user! {
+    fn many_commands_leave_nothing_behind() {
+        alone("many_commands_leave_nothing_behind", || {
+            let yard = Yard::new();
+            yard.write("w/.env", "SECRET");
+            yard.write("in/a", "a");
+            one(&yard, 0);
+            paddock_exec::tidy_up();
+            let before = holdings(&yard);
+            for number in 0..count("PADDOCK_EXEC_RUNS", 200) {
+                one(&yard, number);
+            }
+            std::thread::scope(|scope| {
+                for number in 0..count("PADDOCK_EXEC_AT_ONCE", 8) {
+                    let yard = &yard;
+                    scope.spawn(move || one(yard, number));
+                }
+            });
+            if rustix::process::geteuid().is_root() && fs::metadata("/sys/fs/cgroup/pids").is_ok() {
+                assert!(!groups().is_empty(), "slots keep their groups for a while");
+            }
+            paddock_exec::tidy_up();
+            assert_eq!(holdings(&yard), before);
+        });
+    }
+
+    fn a_run_that_fails_leaves_nothing_behind() {
+        alone("a_run_that_fails_leaves_nothing_behind", || {
+            let yard = Yard::new();
+            let bad = || Sandbox::new(vec![yard.direct()], Command::new("/project", ["no-such-program"]));
+            try_run(bad()).unwrap_err();
+            paddock_exec::tidy_up();
+            let before = holdings(&yard);
+            for _ in 0..20 {
+                try_run(bad()).unwrap_err();
+                let nowhere = Shown::host("/project/no/place", yard.path("w"), How::ReadOnly);
+                try_run(Sandbox::new(vec![yard.direct(), nowhere], Command::new("/project", ["true"]))).unwrap_err();
+            }
+            paddock_exec::tidy_up();
+            assert_eq!(holdings(&yard), before);
+        });
+    }
+
+    fn a_served_file_system_is_handed_out() {
+        if fs::File::options().read(true).write(true).open("/dev/fuse").is_err() {
+            println!("could not run: /dev/fuse cannot be opened by this user");
+            return;
+        }
+        let yard = Yard::new();
+        let (heard, hears) = mpsc::channel();
+        let serve = move |device| {
+            std::thread::spawn(move || {
+                let mut request = [0; 8192];
+                let length = rustix::io::read(&device, &mut request).unwrap();
+                // The first request is INIT, number 26; then the server goes away.
+                heard.send((length, u32::from_ne_bytes(request[4..8].try_into().unwrap()))).unwrap();
+            });
+        };
+        let what = What::Fuse(Box::new(serve));
+        let shown = Shown { at: "/virtual".into(), what, how: How::Direct, masks: Vec::new(), guarded: Vec::new() };
+        let ran = sh(vec![yard.direct(), shown], "ls /virtual").badly();
+        assert!(ran.err.contains("not connected") || ran.err.contains("aborted"), "{ran:?}");
+        let (length, number) = hears.recv().unwrap();
+        assert!(length >= 40 && number == 26);
+    }
+}
