@@ -22,6 +22,8 @@ pub(crate) struct OpenFile {
     pub(crate) node: Arc<Node>,
     pub(crate) writes: bool,
     pub(crate) appends: bool,
+    /// The file was created or emptied with it, which is a change even when nothing is written.
+    pub(crate) begins: bool,
 }
 
 /// Everything that is open, by number.
@@ -38,6 +40,15 @@ impl Handles {
 
     pub(crate) fn get(&self, fh: FileHandle) -> Result<Arc<Handle>> {
         lock(&self.0).0.get(&fh.0).cloned().ok_or(Errno::EBADF)
+    }
+
+    /// The nodes of all files that are open, whether the kernel still knows them or not.
+    pub(crate) fn nodes(&self) -> Vec<Arc<Node>> {
+        let node = |handle: &Arc<Handle>| match &**handle {
+            Handle::File(file) => Some(Arc::clone(&file.node)),
+            Handle::Dir(_) => None,
+        };
+        lock(&self.0).0.values().filter_map(node).collect()
     }
 
     pub(crate) fn close(&self, fh: FileHandle) -> Option<Arc<Handle>> {

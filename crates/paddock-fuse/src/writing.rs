@@ -74,7 +74,7 @@ impl Tree {
             held.set_len(0)?;
         }
         drop(content);
-        Ok((self.opened(node, opening), flags(opening)))
+        Ok((self.opened(node, opening, opening.empties), flags(opening)))
     }
 
     /// Creates a file. It is in the Store once it is closed.
@@ -101,19 +101,25 @@ impl Tree {
         lock(&self.being_made).insert(node.ino, Arc::clone(&node));
         self.touch_parent(path);
         let attributes = self.attributes(&node)?;
-        Ok((attributes, self.opened(node, opening), flags(opening)))
+        Ok((attributes, self.opened(node, opening, true), flags(opening)))
     }
 
-    fn opened(&self, node: Arc<Node>, opening: Opening) -> FileHandle {
+    fn opened(&self, node: Arc<Node>, opening: Opening, begins: bool) -> FileHandle {
         node.opens.fetch_add(1, Ordering::SeqCst);
-        self.handles.open(Handle::File(OpenFile { node, writes: opening.writes, appends: opening.appends }))
+        let Opening { writes, appends, .. } = opening;
+        self.handles.open(Handle::File(OpenFile { node, writes, appends, begins }))
     }
 
-    /// A guard that depends on the content is asked again when the content is known.
+    /// May what is at a path be written? What a command may do to a guarded name depends on the content; as far as that
+    /// is not known yet, on there being any.
     pub(crate) fn may_write(&self, path: &LogicalPath) -> Result<()> {
         let decision = self.acting.judge(OpKind::Write, path);
-        if self.acting.author == Author::Command && matches!(decision.rule(), Rule::Guarded(_)) {
-            return Ok(());
+        if self.how == How::Writable
+            && self.acting.author == Author::Command
+            && matches!(decision.rule(), Rule::Guarded(_))
+        {
+            let empty = Alter::Write { content: Vec::new(), mode: None };
+            return self.acting.plan(path, empty).map_err(|refused| errno::of(&refused));
         }
         self.judge(OpKind::Write, path)
     }
@@ -125,7 +131,7 @@ impl Tree {
     /// Writes into an open file.
     pub(crate) fn write(&self, fh: FileHandle, offset: u64, data: &[u8], from_cache: bool) -> Result<u32> {
         let handle = self.handles.get(fh)?;
-        let Handle::File(OpenFile { node, writes: true, appends }) = &*handle else { return Err(Errno::EBADF) };
+        let Handle::File(OpenFile { node, writes: true, appends, .. }) = &*handle else { return Err(Errno::EBADF) };
         let mut content = node.content();
         let held = self.hold(node, &mut content, u64::MAX)?;
         // What a mapping left in the cache knows its place.
@@ -202,8 +208,8 @@ impl Tree {
     /// The last descriptor of an open is closed.
     pub(crate) fn release(&self, fh: FileHandle) -> Result<()> {
         let handle = self.handles.close(fh);
-        let Some(Handle::File(OpenFile { node, writes, .. })) = handle.as_deref() else { return Ok(()) };
-        let done = if *writes {
+        let Some(Handle::File(OpenFile { node, writes, begins, .. })) = handle.as_deref() else { return Ok(()) };
+        let done = if *writes || *begins {
             self.commit_node(node, |state| matches!(state, State::Begun | State::Written))
         } else {
             Ok(())
@@ -224,7 +230,7 @@ impl Tree {
         lock(&self.being_made).remove(&node.ino);
         let (Some(held), Some(path)) = (lost, node.path()) else { return };
         tracing::warn!(path = path.as_str(), "what was written could not be kept");
-        if held.is_new() {
+        if held.is_new() && self.nodes.at(&path).is_some_and(|there| there.ino == node.ino) {
             self.nodes.unlinked(&path);
         }
         self.forget_name(&path);
@@ -356,7 +362,7 @@ impl Tree {
 
     /// Everything that was written and not closed arrives; serving is over.
     pub(crate) fn finish(&self) {
-        for node in self.nodes.all() {
+        for node in self.nodes.all().into_iter().chain(self.handles.nodes()) {
             if node.content().as_ref().is_some_and(|held| matches!(held.state, State::Begun | State::Written)) {
                 let _ = self.commit_node(&node, |state| matches!(state, State::Begun | State::Written));
             }

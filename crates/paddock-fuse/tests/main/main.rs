@@ -2,11 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, missing_docs)]
 
-mod coherence;
-mod crowd;
-mod naming;
-mod one_way;
-mod programs;
-mod reading;
+mod on_a_mount;
+mod refused;
 mod world;
-mod writing;

@@ -60,6 +60,15 @@ fn a_file_that_is_only_made_is_seen_at_once_and_kept_soon() {
 }
 
 #[test]
+fn a_file_that_is_made_for_reading_is_made() {
+    let mounted = Mounted::writable(one());
+    let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::CREATE;
+    drop(rustix::fs::open(mounted.at("/w/made"), flags, 0o600.into()).unwrap());
+    assert!(soon(|| read(&mounted.vfs, "/w/made").as_deref() == Some("")));
+    assert_eq!(fs::metadata(mounted.at("/w/made")).unwrap().mode() & 0o777, 0o600);
+}
+
+#[test]
 fn what_is_open_when_it_ends_is_kept() {
     let mounted = Mounted::writable(one());
     let made = File::create(mounted.at("/w/made")).unwrap();
