@@ -15,27 +15,38 @@ use paddock_core::{Call, Kind, Result, Usage};
 
 /// The names that a set of rows is kept under. Matches exactly, never by beginning.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Namespace(Vec<String>);
+pub struct Namespace {
+    names: Vec<String>,
+    /// Made once: every look at a database asks for it.
+    key: String,
+}
 
 impl Namespace {
     /// A namespace of these names.
     pub fn new(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self(names.into_iter().map(Into::into).collect())
-    }
-
-    /// The names.
-    pub fn names(&self) -> &[String] {
-        &self.0
-    }
-
-    /// One text for the whole tuple; different tuples never give the same.
-    pub fn key(&self) -> String {
+        let names: Vec<String> = names.into_iter().map(Into::into).collect();
         // An empty name is not the same as none; no database of text takes a NUL.
         let escape = |name: &String| match name.as_str() {
             "" => "\\e".to_owned(),
             name => name.replace('\\', "\\\\").replace('/', "\\s").replace('\0', "\\0"),
         };
-        self.0.iter().map(escape).collect::<Vec<_>>().join("/")
+        let key = names.iter().map(escape).collect::<Vec<_>>().join("/");
+        Self { names, key }
+    }
+
+    /// The names.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// One text for the whole tuple; different tuples never give the same.
+    pub fn key(&self) -> String {
+        self.key.clone()
+    }
+
+    /// As [`Self::key`], borrowed.
+    pub(super) fn text(&self) -> &str {
+        &self.key
     }
 }
 
@@ -62,15 +73,15 @@ impl Namespace {
             Some(out)
         };
         if key.is_empty() {
-            return Some(Self(Vec::new()));
+            return Some(Self::new(Vec::<String>::new()));
         }
-        key.split('/').map(unescape).collect::<Option<Vec<String>>>().map(Self)
+        key.split('/').map(unescape).collect::<Option<Vec<String>>>().map(Self::new)
     }
 }
 
 impl fmt::Display for Namespace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.key())
+        f.write_str(&self.key)
     }
 }
 
@@ -314,7 +325,7 @@ mod tests {
             [&[], &[""], &["", ""], &["a", "b"], &["a/b"], &["a\\sb"], &["\\e"], &["a\0b"], &["a\\0b"], &["\\", "s"]];
         let spaces: Vec<Namespace> = tuples.iter().map(|tuple| Namespace::new(tuple.iter().copied())).collect();
         for space in &spaces {
-            assert_eq!(Namespace::of_key(&space.key()).as_ref(), Some(space));
+            assert_eq!(Namespace::of_key(space.text()).as_ref(), Some(space));
             assert_eq!(spaces.iter().filter(|other| other.key() == space.key()).count(), 1, "{space}");
         }
         assert_eq!(Namespace::of_key("a\\x"), None);

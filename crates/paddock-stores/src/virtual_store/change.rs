@@ -511,7 +511,6 @@ impl Work<'_> {
             }
             Some(_) => {}
         }
-        self.make_parents(path)?;
         self.take_away(path)?;
         Ok(AppliedChange::default())
     }
@@ -538,7 +537,10 @@ impl Work<'_> {
             return Ok(());
         }
         self.take_row(path.as_str())?;
-        if self.layers().below_of(path)?.is_some() { self.forget_notes(path) } else { Ok(()) }
+        if self.store.lower.is_some() && self.layers().below_of(path)?.is_some() {
+            return self.forget_notes(path);
+        }
+        Ok(())
     }
 
     fn restore(&mut self, path: RelPath<'_>, there: Option<&Found>, kept: &Kept) -> Result<AppliedChange> {

@@ -104,6 +104,10 @@ impl Layers<'_> {
 
     /// What the layer below shows at a path, whatever row of its own stands there.
     pub(super) fn lower_at(&self, path: RelPath<'_>) -> Result<Option<Meta>> {
+        // Without a layer below nothing on the way matters.
+        if self.lower.is_none() {
+            return Ok(None);
+        }
         let Some(lower) = self.below_of(path)? else { return Ok(None) };
         match lower.stat(self.call, path) {
             Ok(meta) => Ok(Some(meta)),

@@ -66,7 +66,7 @@ impl std::fmt::Debug for VirtualStore {
 impl VirtualStore {
     /// What a namespace of a database holds.
     pub fn new(base: Arc<dyn BaseStore>, namespace: Namespace) -> Self {
-        let hash = blake3::hash(namespace.key().as_bytes());
+        let hash = blake3::hash(namespace.text().as_bytes());
         let mut salt = [0; 8];
         salt.copy_from_slice(&hash.as_bytes()[..8]);
         Self {

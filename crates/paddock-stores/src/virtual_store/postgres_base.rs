@@ -49,8 +49,8 @@ impl PostgresBase {
         namespace: &Namespace,
         mut change: impl FnMut(&mut Draft<'_, '_>) -> Result<T>,
     ) -> Result<T> {
-        let key = namespace.key();
-        let key = short(&key);
+        let key = namespace.text();
+        let key = short(key);
         let changed = self.db.write(call.deadline, |tx| {
             call.tick(1)?;
             let mut draft = Draft::open(tx, &key)?;
@@ -77,8 +77,8 @@ impl BaseStore for PostgresBase {
         look: &mut dyn FnMut(&dyn Rows) -> Result<()>,
     ) -> Result<()> {
         call.tick(1)?;
-        let key = namespace.key();
-        let key = short(&key);
+        let key = namespace.text();
+        let key = short(key);
         let seen = self.db.read(call.deadline, |tx| look(&Sight::new(tx, &key, moment)).map_err(Told));
         seen.map_err(|told| told.0)
     }

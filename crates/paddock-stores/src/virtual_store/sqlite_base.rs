@@ -62,12 +62,12 @@ impl SqliteBase {
         look: &mut dyn FnMut(&dyn Rows) -> Result<()>,
         through: impl Fn(&mut dyn FnMut(&Connection) -> Result<(), Told>) -> Result<(), Told>,
     ) -> Result<()> {
-        let key = namespace.key();
+        let key = namespace.text();
         for left in (0..LOOKS).rev() {
             call.tick(1)?;
             let mut overtaken = false;
             let seen = through(&mut |conn| {
-                let sight = Sight { base: self, conn, key: &key, ns: None, moment, overtaken: Cell::new(false) };
+                let sight = Sight { base: self, conn, key, ns: None, moment, overtaken: Cell::new(false) };
                 let seen = look(&sight).map_err(Told);
                 overtaken = sight.overtaken.get();
                 seen
@@ -88,9 +88,9 @@ impl SqliteBase {
         change: impl FnOnce(&mut Draft<'_>) -> Result<T>,
     ) -> Result<T> {
         call.tick(1)?;
-        let key = namespace.key();
+        let key = namespace.text();
         let changed = self.state.write(call.deadline, |tx| {
-            let mut draft = Draft::open(self, tx, &key)?;
+            let mut draft = Draft::open(self, tx, key)?;
             let done = change(&mut draft)?;
             draft.close()?;
             Ok::<_, Told>(done)
@@ -142,19 +142,19 @@ impl BaseStore for SqliteBase {
     }
 
     fn lacks(&self, call: &Call<'_>, namespace: &Namespace, name: &str) -> Result<Option<bool>> {
-        let key = namespace.key();
+        let key = namespace.text();
         let stamp = self.state.stamp().map_err(store_error)?;
-        if let Some(lacks) = stamp.and_then(|stamp| self.tops.known(stamp, &key, name)) {
+        if let Some(lacks) = stamp.and_then(|stamp| self.tops.known(stamp, key, name)) {
             return Ok(Some(lacks));
         }
         call.tick(0)?;
         let seen = self.state.read_stamped(|conn| {
             let (moment, overtaken) = (Moment::Now, Cell::new(false));
-            let sight = Sight { base: self, conn, key: &key, ns: None, moment, overtaken };
+            let sight = Sight { base: self, conn, key, ns: None, moment, overtaken };
             sight.get(name).map_err(Told)
         });
         let (row, stamp) = seen.map_err(|told| told.0)?;
-        self.tops.learn(stamp, &key, name, row.is_none());
+        self.tops.learn(stamp, key, name, row.is_none());
         Ok(Some(row.is_none()))
     }
 

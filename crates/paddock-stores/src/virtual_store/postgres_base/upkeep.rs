@@ -91,8 +91,8 @@ pub(super) fn unpin(base: &PostgresBase, call: &Call<'_>, namespace: &Namespace,
 
 /// Takes a namespace out of sight, then its rows away.
 pub(super) fn drop_namespace(base: &PostgresBase, call: &Call<'_>, namespace: &Namespace) -> Result<()> {
-    let key = namespace.key();
-    base.on_tables(call.deadline, |sight| sight.execute(DROP, &[&short(&key)]))?;
+    let key = namespace.text();
+    base.on_tables(call.deadline, |sight| sight.execute(DROP, &[&short(key)]))?;
     clear_dropped(base, call)
 }
 

@@ -54,7 +54,9 @@ pub(super) struct Draft<'a> {
     usage: Usage,
     /// The last number given.
     last: u64,
-    /// Whether the numbers above are not yet in the database.
+    /// Whether a number was given that is not yet in the database.
+    numbered: bool,
+    /// Whether the other numbers above are not.
     counted: bool,
     failed: Cell<bool>,
     /// What lives at the keys last looked at: a row is not looked for again when it is replaced.
@@ -86,7 +88,7 @@ impl<'a> Draft<'a> {
         }
         let (ns, head, usage, last) = found.ok_or_else(|| damaged("a namespace that cannot be made"))?;
         let (sight, failed, seen) = (Sight { ns: Some(ns), ..sight }, Cell::new(false), RefCell::default());
-        Ok(Self { sight, ns, head, usage, last, counted: false, failed, seen })
+        Ok(Self { sight, ns, head, usage, last, numbered: false, counted: false, failed, seen })
     }
 
     /// Writes what was counted.
@@ -97,6 +99,8 @@ impl<'a> Draft<'a> {
         if self.counted {
             let (bytes, files) = (signed(self.usage.bytes), signed(self.usage.files));
             self.sight.execute(COUNT, (self.ns, signed(self.head), bytes, files))?;
+        }
+        if self.numbered {
             self.sight.execute(COUNT_NUMBERS, (signed(self.last),))?;
         }
         Ok(())
@@ -114,7 +118,7 @@ impl<'a> Draft<'a> {
 
     fn next_number(&mut self) -> u64 {
         self.last += 1;
-        self.counted = true;
+        self.numbered = true;
         self.last
     }
 

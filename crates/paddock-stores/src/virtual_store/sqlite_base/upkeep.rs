@@ -83,10 +83,10 @@ fn collect_past(draft: &Draft<'_>, after: &At) -> Result<Option<At>> {
 
 /// Takes a namespace out of sight, then its rows away.
 pub(super) fn drop_namespace(base: &SqliteBase, call: &Call<'_>, namespace: &Namespace) -> Result<()> {
-    let key = namespace.key();
+    let key = namespace.text();
     base.on_state(call.deadline, |sight| {
-        sight.execute(DROP, (&key,))?;
-        sight.execute(DROP_NAMESPACE, (&key,)).map(drop)
+        sight.execute(DROP, (key,))?;
+        sight.execute(DROP_NAMESPACE, (key,)).map(drop)
     })?;
     clear_dropped(base, call)
 }
