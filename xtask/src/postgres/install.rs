@@ -23,6 +23,8 @@ const NEEDED: &[Needed] = &[
     Needed { program: "postgres", package: "postgresql", version: "--version" },
     Needed { program: "pgbouncer", package: "pgbouncer", version: "--version" },
     Needed { program: "strace", package: "strace", version: "--version" },
+    Needed { program: "fusermount3", package: "fuse3", version: "--version" },
+    Needed { program: "sqlite3", package: "sqlite3", version: "--version" },
 ];
 
 /// Installs what is missing; what is there then, by name and version.

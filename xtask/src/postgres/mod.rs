@@ -11,7 +11,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 pub(crate) use install::programs;
-pub(crate) use server::Server;
+pub(crate) use server::{Server, is_superuser};
 
 use crate::process;
 use crate::repo::Repo;

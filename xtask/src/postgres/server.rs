@@ -102,7 +102,7 @@ impl Drop for Server {
 }
 
 /// Whether we may do anything on this machine.
-pub(super) fn is_superuser() -> bool {
+pub(crate) fn is_superuser() -> bool {
     let said = Command::new("id").arg("-u").output();
     said.is_ok_and(|said| said.stdout == b"0\n")
 }

@@ -4,6 +4,7 @@
 //! running, and what could not run on this machine is listed with its reason, never counted as passed.
 
 pub(crate) mod libtest;
+mod mounts;
 mod outcome;
 mod suites;
 mod summary;

@@ -4,7 +4,7 @@
 
 use anyhow::Result;
 
-use super::{Outcome, libtest};
+use super::{Outcome, libtest, mounts};
 use crate::clients;
 use crate::postgres;
 use crate::process;
@@ -54,7 +54,7 @@ pub(crate) const SUITES: &[Suite] = &[
         name: "unit+integration",
         about: "tests beside the code and the integration binaries of every crate",
         budget_minutes: 15,
-        needs: "PostgreSQL, PgBouncer, strace",
+        needs: "PostgreSQL, PgBouncer, strace, fuse3, sqlite3",
         runs_tests: true,
         run: unit_and_integration,
     },
@@ -89,15 +89,24 @@ fn unit_and_integration(repo: &Repo) -> Result<Outcome> {
     // Every kind of target but the documentation, which is a suite of its own.
     command.args(["test", "--workspace", "--lib", "--bins", "--tests", "--examples", "--no-fail-fast"]);
     // The server ends with this suite, whatever comes of it.
-    let (programs, server) = match postgres::programs(repo).and_then(|found| Ok((found, postgres::Server::start()?))) {
-        Ok(started) => started,
+    let started = postgres::programs(repo).and_then(|found| Ok((found, postgres::Server::start()?)));
+    let mut left_out: Vec<(&str, String)> = mounts::left_out();
+    command.arg("--");
+    let programs = match &started {
+        Ok((programs, server)) => {
+            command.env(postgres::VARIABLE, server.url());
+            programs.clone()
+        }
         Err(error) => {
-            let mut outcome = libtest::run(command.args(["--", "--skip", "postgres"]))?;
-            outcome.could_not.push(format!("what needs PostgreSQL: {error:#}"));
-            return Ok(outcome);
+            left_out.push(("postgres", format!("what needs PostgreSQL: {error:#}")));
+            Vec::new()
         }
     };
-    let mut outcome = libtest::run(command.env(postgres::VARIABLE, server.url()))?;
+    for (tests, _) in &left_out {
+        command.args(["--skip", tests]);
+    }
+    let mut outcome = libtest::run(&mut command)?;
+    outcome.could_not.extend(left_out.into_iter().map(|(_, why)| why));
     outcome.ran_with = programs;
     Ok(outcome)
 }
