@@ -124,11 +124,15 @@ impl Vfs {
         let stands_at = [(OpKind::MoveFrom, &from.0), (OpKind::MoveTo, &to.0)];
         let rename = |from: &RelPathBuf, to: &RelPathBuf| self.rename(call, asked, workspace, from, to);
         let arrived = rename(&from.1, &aside)
-            .and_then(|()| self.expand_as(call, asked, workspace, aside.as_rel(), &stands_at))
-            .and_then(|held| rename(&aside, &to.1).map(|()| held.len()));
+            .and_then(|parents| {
+                let held = self.expand_as(call, asked, workspace, aside.as_rel(), &stands_at)?;
+                Ok((held.len(), parents))
+            })
+            .and_then(|found| rename(&aside, &to.1).map(|_| found));
         match arrived {
-            Ok(held) => {
-                let moved = AppliedChange { created: true, before: Before::Absent, ..AppliedChange::default() };
+            Ok((held, parents)) => {
+                // It stood aside where it arrives, so the directories on the way were made then.
+                let moved = AppliedChange { created: true, before: Before::Absent, parents, ..AppliedChange::default() };
                 let applied = Applied { changes: vec![moved], stopped: None };
                 let done = PartDone { part, workspace: begins.workspace, set: &set, applied: &applied };
                 self.journal.part_done(call, &done).map_err(|e| refusal(asked, e))?;
@@ -162,14 +166,15 @@ impl Vfs {
                 continue;
             }
             let rel = RelPathBuf::unchecked(format!("{}-{n}", home.1.as_rel()));
-            back = self.rename(&call, &home.0, workspace, aside, &rel).and_then(|()| {
+            back = self.rename(&call, &home.0, workspace, aside, &rel).and_then(|_| {
                 let why = "the directory could not arrive, and its old path was taken meanwhile: it is here now";
                 Err(Refused::Misuse { path, why })
             });
         }
-        if failed_with(&back, &ErrorKind::NotFound) { Ok(()) } else { back }
+        if failed_with(&back, &ErrorKind::NotFound) { Ok(()) } else { back.map(drop) }
     }
 
+    /// Answers how many directories were made on the way.
     fn rename(
         &self,
         call: &Call<'_>,
@@ -177,13 +182,14 @@ impl Vfs {
         workspace: usize,
         from: &RelPathBuf,
         to: &RelPathBuf,
-    ) -> Result<(), Refused> {
+    ) -> Result<usize, Refused> {
         let set = ChangeSet::one(from.clone(), Act::Move { to: to.clone() }, Expect::Any);
-        self.workspaces[workspace].mount.store.apply(call, &set).map(|_| ()).map_err(|e| refusal(asked, e))
+        let applied = self.workspaces[workspace].mount.store.apply(call, &set).map_err(|e| refusal(asked, e))?;
+        Ok(applied.changes.first().map_or(0, |change| change.parents))
     }
 }
 
-fn failed_with(result: &Result<(), Refused>, kind: &ErrorKind) -> bool {
+fn failed_with(result: &Result<usize, Refused>, kind: &ErrorKind) -> bool {
     matches!(result, Err(Refused::Store { source, .. }) if source.kind() == kind)
 }
 

@@ -212,6 +212,7 @@ pub struct Plan {
     pub(crate) asked: LogicalPath,
     pub(crate) work: Work,
     pub(crate) effects: Vec<Effect>,
+    pub(crate) lost: Vec<LogicalPath>,
 }
 
 impl Plan {
@@ -228,6 +229,12 @@ impl Plan {
     /// What will change, path by path; empty for what only looks.
     pub fn effects(&self) -> &[Effect] {
         &self.effects
+    }
+
+    /// The paths of which nobody will have what they hold now, as far as that can be told before: with any, running the
+    /// plan cannot be undone.
+    pub fn lost(&self) -> &[LogicalPath] {
+        &self.lost
     }
 }
 

@@ -52,6 +52,11 @@ pub trait Store: Send + Sync {
         false
     }
 
+    /// The largest file of which a change can keep what it replaces; nothing where that does not depend on the size.
+    fn keeps_up_to(&self) -> Option<u64> {
+        None
+    }
+
     /// What the Store knows of its past, where it keeps any.
     fn versioned(&self) -> Option<&dyn Versioned> {
         None

@@ -251,11 +251,11 @@ impl Vfs {
             Operation::Read { path, range } => return self.plan_read(path, range),
             Operation::Alter { path, alterations } => {
                 let (work, effects) = self.plan_alterations(call, Author::Person, alterations)?;
-                return Ok(self.new_plan(kind, path, work, effects));
+                return Ok(self.plan_of_change(call, kind, path, work, effects));
             }
             Operation::Commit { path, alterations } => {
                 let (work, effects) = self.plan_alterations(call, Author::Command, alterations)?;
-                return Ok(self.new_plan(kind, path, work, effects));
+                return Ok(self.plan_of_change(call, kind, path, work, effects));
             }
             other => other,
         };
@@ -289,7 +289,37 @@ impl Vfs {
             Operation::Move { to, .. } => self.plan_move(call, &asked, &to)?,
             Operation::Delete { recursive, .. } => self.plan_delete(call, &asked, recursive)?,
         };
-        Ok(self.new_plan(kind, asked, work, effects))
+        Ok(self.plan_of_change(call, kind, asked, work, effects))
+    }
+
+    fn plan_of_change(
+        &self,
+        call: &Call<'_>,
+        kind: OpKind,
+        asked: LogicalPath,
+        work: Work,
+        effects: Vec<Effect>,
+    ) -> Plan {
+        let lost = if self.journal.keeps() { self.lost(call, &work, &effects) } else { Vec::new() };
+        Plan { lost, ..self.new_plan(kind, asked, work, effects) }
+    }
+
+    /// What is larger than its Store can keep, of what goes. Where a Store keeps everything, nothing is looked at.
+    fn lost(&self, call: &Call<'_>, work: &Work, effects: &[Effect]) -> Vec<LogicalPath> {
+        let goes = |what: EffectKind| match what {
+            EffectKind::Replace | EffectKind::Delete => true,
+            EffectKind::MoveAway => matches!(work, Work::Carry { .. }),
+            _ => false,
+        };
+        let is_lost = |path: &LogicalPath| {
+            let (index, rel) = self.router.route(path)?;
+            let store = &self.workspaces[index].mount.store;
+            let most = store.keeps_up_to()?;
+            let meta = store.stat(call, &Place::bare(rel)).ok()?;
+            Some(meta.kind == Kind::File && meta.len > most)
+        };
+        let going = effects.iter().filter(|effect| goes(effect.what)).map(|effect| &effect.path);
+        going.filter(|path| is_lost(path) == Some(true)).cloned().collect()
     }
 
     /// Reads are most of what agents do: judged once, with nothing copied.
@@ -305,7 +335,7 @@ impl Vfs {
 
     fn new_plan(&self, kind: OpKind, asked: LogicalPath, work: Work, effects: Vec<Effect>) -> Plan {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Plan { id: NEXT.fetch_add(1, Ordering::Relaxed), vfs: self.id, kind, asked, work, effects }
+        Plan { id: NEXT.fetch_add(1, Ordering::Relaxed), vfs: self.id, kind, asked, work, effects, lost: Vec::new() }
     }
 
     /// Puts a plan before the Gate.

@@ -110,6 +110,8 @@ impl Context<'_> {
         self.count(content_of(&operation));
         let plan = vfs.plan(&self.call, operation)?;
         let risk = weigh(plan.effects())?;
+        // What nobody can take back is no light matter, whatever it is.
+        let risk = if plan.lost().is_empty() { risk } else { Risk::High };
         self.risk.set(Some(risk));
         match vfs.ask(&self.call, &Request { tool: self.tool.name, risk }, &plan)? {
             Passed::Now(token) => {

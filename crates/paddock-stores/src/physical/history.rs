@@ -35,6 +35,11 @@ pub struct KeptPlace {
     copy_cap: u64,
 }
 
+/// The file system that a path is on, or will be once it is made.
+pub(super) fn device(path: &Path) -> Option<u64> {
+    path.ancestors().find_map(|at| rustix::fs::stat(at).ok()).map(|stat| stat.st_dev)
+}
+
 /// Something that is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptEntry {
@@ -73,6 +78,14 @@ impl KeptPlace {
     pub fn with_copy_cap(mut self, bytes: u64) -> Self {
         self.copy_cap = bytes;
         self
+    }
+
+    pub(super) fn host(&self) -> &Path {
+        &self.host
+    }
+
+    pub(super) fn copy_cap(&self) -> u64 {
+        self.copy_cap
     }
 
     /// Everything that is kept, in the order in which it came. Also what nobody was ever told of, because a process died

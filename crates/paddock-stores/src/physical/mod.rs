@@ -21,7 +21,7 @@ use std::fs;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 pub use paddock_core::TEMP_PREFIX;
@@ -79,6 +79,8 @@ pub struct PhysicalStore {
     hard_links: HardLinks,
     durability: Durability,
     history: Option<KeptPlace>,
+    /// Does what is kept lie on another file system? Looked at once.
+    kept_elsewhere: OnceLock<bool>,
     usage: Option<Arc<dyn UsageCounter>>,
     open: RwLock<Option<OpenMount>>,
 }
@@ -105,6 +107,7 @@ impl PhysicalStore {
             hard_links: HardLinks::default(),
             durability: Durability::default(),
             history: None,
+            kept_elsewhere: OnceLock::new(),
             usage: None,
             open: RwLock::new(None),
         })
@@ -243,6 +246,12 @@ impl Store for PhysicalStore {
 
     fn apply(&self, call: &Call<'_>, set: &ChangeSet) -> Result<Applied> {
         apply::apply(self, call, set)
+    }
+
+    fn keeps_up_to(&self) -> Option<u64> {
+        let place = self.history.as_ref()?;
+        let elsewhere = self.kept_elsewhere.get_or_init(|| history::device(&self.host) != history::device(place.host()));
+        elsewhere.then(|| place.copy_cap())
     }
 
     fn versioned(&self) -> Option<&dyn Versioned> {

@@ -153,6 +153,56 @@ fn what_is_newer_in_a_directory_that_was_moved_is_in_the_way() {
 }
 
 #[test]
+fn directories_that_were_made_for_one_that_moved_go_with_it() {
+    let world = world();
+    for place in ["disk", "notes"] {
+        write(&world, &format!("/{place}/d/a.txt"), "a\n");
+        let arguments = json!({ "source": format!("/{place}/d"), "destination": format!("/{place}/new/deep/d") });
+        tool(&world, "move_file", &arguments);
+        let undone = world.paddock(&["undo"]);
+        assert_eq!(undone.code, 0, "{undone}");
+        assert!(undone.stdout.contains(&format!("removes /{place}/new\n")), "{undone}");
+        let listed = world.paddock(&["tool", "list_dir", &json!({ "path": format!("/{place}") }).to_string()]);
+        assert!(listed.stdout.contains("d/") && !listed.stdout.contains("new"), "{listed}");
+    }
+}
+
+/// A Workspace on another file system than the history: a large file can neither be moved there nor is it copied.
+#[test]
+fn what_cannot_be_kept_is_said_to_be_a_high_risk_before_it_goes() {
+    use std::os::unix::fs::MetadataExt as _;
+    let device = |path: &std::path::Path| std::fs::metadata(path).unwrap().dev();
+    let shared = std::path::Path::new("/dev/shm");
+    let world = world();
+    if !shared.is_dir() || device(shared) == device(&world.path()) {
+        return;
+    }
+    let elsewhere = tempfile::tempdir_in(shared).unwrap();
+    let far =
+        format!("[[workspace]]\nprefix = \"/far\"\nscope = \"RW\"\nmount = {{ physical = {:?} }}\n", elsewhere.path());
+    let world = World::configured(&format!("name = \"p\"\n{far}"));
+    for name in ["large.bin", "huge.bin"] {
+        // Nothing but a length.
+        std::fs::File::create(elsewhere.path().join(name)).unwrap().set_len((64 << 20) + 1).unwrap();
+    }
+    std::fs::write(elsewhere.path().join("small.txt"), "small\n").unwrap();
+    write(&world, "/far/small.txt", "new\n");
+    write(&world, "/far/large.bin", "new\n");
+    tool(&world, "move_file", &json!({ "source": "/far/huge.bin", "destination": "/far/moved.bin" }));
+    let rows = world.paddock(&["audit", "query", "--json"]).json();
+    let risk = |path: &str| {
+        let rows = rows.as_array().unwrap();
+        rows.iter().find(|row| row["path"] == path && row["kind"] == "outcome").unwrap()["risk"].clone()
+    };
+    assert_eq!(risk("/far/small.txt"), "medium");
+    assert_eq!(risk("/far/large.bin"), "high");
+    assert_eq!(risk("/far/huge.bin"), "medium", "it only moves");
+    let large = calls(&world)[1].clone();
+    let refused = world.paddock(&["undo", &large]);
+    assert!(refused.stderr.contains("no longer kept") && refused.code == 1, "{refused}");
+}
+
+#[test]
 fn every_kind_of_change_on_disk_is_taken_back_path_by_path() {
     let world = world();
     write(&world, "/disk/a/b/c.txt", "c\n");
