@@ -5,19 +5,23 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::Arc;
 
-use paddock_core::{AccessScope, GUARDED, NameRules};
+use paddock_core::{AccessScope, GUARDED, NameRules, Store, View};
 use paddock_fuse::{How, Others};
+use paddock_stores::PhysicalStore;
 use paddock_stores::virtual_store::VirtualStore;
 
 use crate::world::{Mounted, read, vfs, workspace};
 
 /// A Workspace in which git may write everything, as in a command's own fork.
-fn mounted(others: Others) -> Mounted {
+fn mounted_on(store: Arc<dyn Store>, others: Others) -> Mounted {
     let unguard: Vec<String> = GUARDED.iter().map(|row| row.name.to_owned()).collect();
     let names = NameRules::new(Vec::new(), &unguard, &[]).unwrap();
-    let store = Arc::new(VirtualStore::in_memory());
     let vfs = vfs(vec![workspace("/w", AccessScope::ReadWrite, store).with_names(names)]);
     Mounted::new(vfs, How::Writable, |served| served.while_others(others))
+}
+
+fn mounted(others: Others) -> Mounted {
+    mounted_on(Arc::new(VirtualStore::in_memory()), others)
 }
 
 fn ran(output: &Output) -> String {
@@ -72,6 +76,34 @@ fn git_works_where_others_may_change_things() {
 #[test]
 fn git_works_where_nobody_else_does() {
     git_works(&mounted(Others::ChangeNothing));
+}
+
+#[test]
+fn git_works_on_a_directory_of_the_host() {
+    let host = tempfile::tempdir().unwrap();
+    git_works(&mounted_on(Arc::new(PhysicalStore::new(host.path()).unwrap()), Others::MayChange));
+}
+
+#[test]
+fn git_goes_on_in_an_overlay_over_a_repository() {
+    let host = tempfile::tempdir().unwrap();
+    sh(host.path(), "git init -q -b main . && mkdir d && echo one > d/f && echo two > g && ln -s d/f l");
+    sh(host.path(), "git add -A && git commit -q -m first");
+    let below = workspace("/b", AccessScope::ReadOnly, Arc::new(PhysicalStore::new(host.path()).unwrap()));
+    let view = View::of(&below, std::slice::from_ref(&below)).unwrap();
+    let store = VirtualStore::in_memory().over(view);
+    let mounted = mounted_on(Arc::new(store), Others::ChangeNothing);
+    let dir = mounted.at("/w");
+    assert_eq!(sh(&dir, "git status --porcelain && cat l"), "one\n");
+    sh(&dir, "echo more >> d/f && git mv g moved && git mv l d/l && mv d e && rm -r e/l");
+    sh(&dir, "git add -A && git commit -q -m second && git fsck --strict && test -z \"$(git status --porcelain)\"");
+    assert_eq!(sh(&dir, "git log --oneline | wc -l").trim(), "2");
+    assert_eq!(sh(&dir, "git checkout -q HEAD~1 && ls && cat d/f l"), "d\ng\nl\none\none\n");
+    assert_eq!(
+        sh(host.path(), "git log --oneline | wc -l && git status --porcelain").trim(),
+        "1",
+        "nothing below changed"
+    );
 }
 
 #[test]
