@@ -8,6 +8,7 @@
 mod hidden;
 mod proposal;
 mod scene;
+mod served;
 mod stage;
 
 use std::ops::ControlFlow;
@@ -41,7 +42,7 @@ impl Runner {
 
     fn try_to_run(&self, call: &Call<'_>, spec: &CommandSpec<'_>, out: OutputSink<'_>) -> Result<Ran, Error> {
         let stage = Arc::new(self.stages.make(call.id)?);
-        let mut scene = Scene::of(spec, &stage, &self.hidden)?;
+        let mut scene = Scene::of(call, spec, &stage, &self.hidden)?;
         let sandbox = Sandbox::new(std::mem::take(&mut scene.shown), command(spec));
         let stopped = std::cell::Cell::new(false);
         let stop = || stopped.get() || call.tick(0).is_err();
@@ -60,7 +61,8 @@ impl Runner {
             format!("\"{}\" is guarded and was made by the command; a person should look at it.", path.display())
         }));
         // What was cut off half-way is nobody's intention.
-        let proposed = if ended_by.is_some() { Proposed::default() } else { proposal::of(&scene, stage, &mut notes)? };
+        let proposed =
+            if ended_by.is_some() { Proposed::default() } else { proposal::of(call, &scene, stage, &mut notes)? };
         if ended_by.is_some() && !spec.settings.direct {
             notes.push("What it had changed by then was dropped.".to_owned());
         }

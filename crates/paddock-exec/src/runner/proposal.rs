@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use paddock_core::{Alter, Alteration, Expect, LogicalPath, Looks, PLAIN_MODE, Proposed, RelPathBuf, Staged};
+use paddock_core::{Alter, Alteration, Call, Expect, LogicalPath, Looks, PLAIN_MODE, Proposed, RelPathBuf, Staged};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
 use super::scene::{From, Layer, Scene};
@@ -29,10 +29,20 @@ const SMALL: u64 = 64 * 1024;
 const OVERLAY_NOTES: &[u8] = b"user.overlay.";
 
 /// Reads what was changed.
-pub(super) fn of(scene: &Scene, stage: Arc<Stage>, notes: &mut Vec<String>) -> Result<Proposed, Error> {
+pub(super) fn of(
+    call: &Call<'_>,
+    scene: &Scene,
+    stage: Arc<Stage>,
+    notes: &mut Vec<String>,
+) -> Result<Proposed, Error> {
     let mut proposal = Proposal { began: scene.began, ..Proposal::default() };
     for layer in &scene.layers {
         proposal.read(layer)?;
+    }
+    if let Some(served) = &scene.served {
+        let (alterations, obstacles) = served.changes(call);
+        proposal.made.extend(alterations);
+        proposal.obstacles.extend(obstacles);
     }
     if proposal.left_out > 0 {
         notes.push(format!("{} pipes, sockets or devices were left out.", proposal.left_out));

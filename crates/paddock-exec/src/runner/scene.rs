@@ -7,9 +7,10 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use paddock_core::{AccessScope, CommandSpec, LogicalPath, RelPath, Workspace};
+use paddock_core::{AccessScope, Call, CommandSpec, LogicalPath, RelPath, Workspace};
 
 use super::hidden::HiddenNames;
+use super::served::ServedPlaces;
 use super::stage::Stage;
 use crate::error::Error;
 use crate::sandbox::{self, How, Shown, What};
@@ -17,6 +18,8 @@ use crate::sandbox::{self, How, Shown, What};
 /// What a command sees, and where its changes will be.
 pub(super) struct Scene {
     pub(super) shown: Vec<Shown>,
+    /// What is no directory of the host.
+    pub(super) served: Option<ServedPlaces>,
     pub(super) layers: Vec<Layer>,
     pub(super) began: SystemTime,
     pub(super) notes: Vec<String>,
@@ -38,18 +41,54 @@ pub(super) enum From {
 }
 
 impl Scene {
-    pub(super) fn of(spec: &CommandSpec<'_>, stage: &Stage, names: &HiddenNames) -> Result<Self, Error> {
+    pub(super) fn of(
+        call: &Call<'_>,
+        spec: &CommandSpec<'_>,
+        stage: &Stage,
+        names: &HiddenNames,
+    ) -> Result<Self, Error> {
         // The kernel's own clock for files, which may be a little behind the other one.
         let mark = stage.directory("mark")?;
         let began = std::fs::metadata(&mark).and_then(|meta| meta.modified());
         let began = began.map_err(|source| Error::Host { path: mark, source })?;
-        let mut scene = Self { shown: Vec::new(), layers: Vec::new(), began, notes: Vec::new() };
+        let mut scene = Self { shown: Vec::new(), served: None, layers: Vec::new(), began, notes: Vec::new() };
+        if spec.vfs.workspaces().iter().any(|workspace| workspace.host_directory().is_none()) {
+            scene.served = Some(ServedPlaces::of(call, spec.vfs, spec.settings.limits.memory)?);
+        }
         for (n, workspace) in spec.vfs.workspaces().iter().enumerate() {
-            let Some(host) = workspace.host_directory() else { continue };
             let around = Around { spec, stage, names };
-            scene.show(&around, n, workspace, host)?;
+            match workspace.host_directory() {
+                Some(host) => scene.show(&around, n, workspace, host)?,
+                None => scene.show_served(&around, n, workspace)?,
+            }
         }
         Ok(scene)
+    }
+
+    /// One that is no directory of the host. In a write-only one files are put as in any other.
+    fn show_served(&mut self, around: &Around<'_>, n: usize, workspace: &Workspace) -> Result<(), Error> {
+        let prefix = workspace.prefix();
+        if workspace.scope() == AccessScope::WriteOnly {
+            let place =
+                Place { prefix: prefix.clone(), scope: workspace.scope(), host: PathBuf::new(), masks: Vec::new() };
+            return self.place(around, n, place);
+        }
+        let Some(served) = &self.served else { return Ok(()) };
+        let inside = around.spec.directory.below(prefix).filter(|rel| around.spec.confined && !rel.is_here());
+        let at = match inside.filter(|_| is_routed_to(around.spec, workspace)) {
+            Some(rel) => {
+                let nothing = around.stage.directory(&format!("around-{n}"))?;
+                around.stage.directory(&format!("around-{n}/{}", rel.as_str()))?;
+                self.shown.push(Shown::host(prefix.as_str(), nothing, How::ReadOnly));
+                around.spec.directory
+            }
+            None => prefix,
+        };
+        let how = if workspace.scope() == AccessScope::ReadOnly { How::ReadOnly } else { How::Direct };
+        let what = What::Fuse(served.serve(at, workspace.scope()));
+        let at = PathBuf::from(at.as_str());
+        self.shown.push(Shown { at, what, how, masks: Vec::new(), guarded: Vec::new() });
+        Ok(())
     }
 
     fn show(&mut self, around: &Around<'_>, n: usize, workspace: &Workspace, host: &Path) -> Result<(), Error> {

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-use paddock_core::{Call, Kind, RelPath, RelPathBuf, Result, View, Walk, tree_order};
+use paddock_core::{Call, Kind, PLAIN_MODE, RelPath, RelPathBuf, Result, View, Walk, tree_order};
 
 use super::merge::{ConflictKind, Lines};
 use super::text::{self, MAX_MERGED, Merged};
@@ -30,6 +30,8 @@ pub(super) struct Finding<'a> {
 pub(super) enum Verdict {
     /// It becomes what the Overlay holds.
     Take,
+    /// The content is the same, and it gets the mode that the Overlay gave it.
+    Dress(u32),
     /// Both changed it, and this holds both changes.
     Merged(Vec<u8>),
     /// Nobody but a person can tell.
@@ -140,6 +142,18 @@ impl<'a> Compare<'a> {
         })
     }
 
+    /// The mode that the Overlay gave to what is otherwise as it is below. Where it was changed below too, that one stays.
+    fn dressed(&self, path: RelPath<'_>, ours: &Thing<'_>, theirs: &Thing<'_>) -> Result<Option<u32>> {
+        let mode = |thing: &Thing<'_>| thing.mode().map(|mode| mode & PLAIN_MODE);
+        let is_plain = matches!(ours.kind(), Some(Kind::File | Kind::Dir));
+        if !is_plain || path.is_here() || mode(ours) == mode(theirs) {
+            return Ok(None);
+        }
+        let base = self.seen.ancestor(path)?;
+        let only_ours = mode(&base) == mode(theirs) && mode(&base) != mode(ours);
+        Ok(mode(ours).filter(|_| only_ours))
+    }
+
     /// What the layer below shows in a directory, by path and kind of name.
     fn entries(&self, dir: RelPath<'_>, depth: Option<u32>) -> Result<Vec<(String, bool)>> {
         let mut entries = Vec::new();
@@ -179,7 +193,10 @@ impl<'c, 'a> Run<'c, 'a> {
         }
         let theirs = Thing::seen(compare.call, compare.below, at)?;
         if compare.same(at, &ours, &theirs)? {
-            return if opaque { self.judge_covered(at) } else { Ok(()) };
+            if let Some(mode) = compare.dressed(at, &ours, &theirs)? {
+                self.find(path.clone(), ours, theirs, Verdict::Dress(mode));
+            }
+            return if opaque { self.judge_covered(path.as_rel()) } else { Ok(()) };
         }
         let base = compare.seen.ancestor(at)?;
         if compare.same(at, &ours, &base)? {
@@ -216,7 +233,7 @@ impl<'c, 'a> Run<'c, 'a> {
     /// Only the Overlay changed it.
     fn take(&mut self, at: RelPath<'_>, ours: &Thing<'a>, theirs: &Thing<'a>) -> Result<Verdict> {
         match (ours.kind(), theirs.kind()) {
-            (Some(Kind::Link | Kind::Special), _) => return Ok(clash(ConflictKind::CannotBeApplied)),
+            (Some(Kind::Special), _) => return Ok(clash(ConflictKind::CannotBeApplied)),
             (Some(_), None) if !self.way_is_free(at)? => return Ok(clash(ConflictKind::KindClash)),
             (Some(Kind::Dir), Some(_)) => drop(self.made_way.insert(at.to_buf())),
             (_, Some(Kind::Dir)) => self.judge_removed(at)?,

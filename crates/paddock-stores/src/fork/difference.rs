@@ -5,7 +5,7 @@
 
 use std::fmt::{self, Write as _};
 
-use paddock_core::{Call, Kind, RelPathBuf, Result, View, visible};
+use paddock_core::{Call, Kind, PLAIN_MODE, RelPathBuf, Result, View, visible};
 use serde::Serialize;
 
 use super::compare::{Compare, Finding, Verdict};
@@ -112,6 +112,13 @@ pub enum Detail {
         /// Bytes after.
         after: u64,
     },
+    /// The content stays, the mode changes.
+    Mode {
+        /// Before.
+        before: u32,
+        /// After.
+        after: u32,
+    },
     /// Where a link leads, relative to the Workspace; nothing for what is no link or leads out of it.
     Link {
         /// Before.
@@ -174,6 +181,9 @@ fn difference(compare: &Compare<'_>, finding: &Finding<'_>) -> Result<Difference
 fn detail(compare: &Compare<'_>, finding: &Finding<'_>) -> Result<Detail> {
     let Finding { path, ours, theirs, verdict } = finding;
     let at = path.as_rel();
+    if let Verdict::Dress(after) = verdict {
+        return Ok(Detail::Mode { before: theirs.mode().unwrap_or_default() & PLAIN_MODE, after: *after });
+    }
     let kinds = [theirs.kind(), ours.kind()];
     if kinds.contains(&Some(Kind::Link)) {
         let target = |thing: &Thing<'_>| match thing.kind() {
@@ -255,6 +265,7 @@ fn write_unified(out: &mut String, difference: &Difference) -> fmt::Result {
         Detail::Text { .. } | Detail::Nothing => writeln!(out, "{what}"),
         Detail::Binary { before, after } => writeln!(out, "{what} (binary, {before} to {after} bytes)"),
         Detail::Large { before, after } => writeln!(out, "{what} (too large to show, {before} to {after} bytes)"),
+        Detail::Mode { before, after } => writeln!(out, "{what} (mode {before:o} to {after:o})"),
         Detail::Link { before, after } => writeln!(out, "{what} ({} to {})", leads(before), leads(after)),
     }
 }

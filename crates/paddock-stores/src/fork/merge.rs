@@ -7,13 +7,16 @@
 use std::ops::Range;
 
 use paddock_core::{
-    Alter, Alteration, Call, ErrorKind, Expect, Kind, LogicalPath, RelPathBuf, Result, Version, View, visible,
+    Alter, Alteration, Call, ErrorKind, Expect, Kind, LogicalPath, Looks, PLAIN_MODE, RelPathBuf, Result, Version,
+    View, visible,
 };
 use serde::{Serialize, Serializer};
 
 use super::compare::{Compare, Finding, Verdict};
 use crate::virtual_store::{OwnRow, Thing, VirtualStore};
 
+/// The mode of a directory that nobody gave another.
+const PLAIN_DIR: u32 = 0o755;
 /// The most content that one merge carries.
 pub const MAX_APPLIED: u64 = 1024 * 1024 * 1024;
 
@@ -179,6 +182,8 @@ impl Made {
         let expect = if replaces { is(theirs) } else { Expect::Absent };
         let how = match (ours.kind(), verdict) {
             (_, Verdict::Merged(content)) => Alter::Write { content: content.clone(), mode: None },
+            (_, Verdict::Dress(mode)) => Alter::Dress(Looks { mode: Some(*mode), modified: None }),
+            (Some(Kind::Link), _) => Alter::Link { leads_to: compare.seen.leads_to(path.as_rel(), ours)? },
             (Some(Kind::File), _) => {
                 self.bytes += ours.len();
                 if self.bytes > MAX_APPLIED {
@@ -190,7 +195,15 @@ impl Made {
             (Some(Kind::Dir), _) if !replaces => Alter::MakeDir,
             _ => return Ok(()),
         };
-        self.rest.push(Alteration { path: prefix.join(path.as_rel()), how, expect });
+        let path = prefix.join(path.as_rel());
+        self.rest.push(Alteration { path: path.clone(), how, expect });
+        // A file that is replaced keeps its mode, and a directory is made with a plain one.
+        let kept = if replaces { theirs.mode() } else { Some(PLAIN_DIR).filter(|_| ours.kind() == Some(Kind::Dir)) };
+        let (kept, wanted) = (kept.map(|mode| mode & PLAIN_MODE), ours.mode().map(|mode| mode & PLAIN_MODE));
+        if matches!(verdict, Verdict::Take) && kept.is_some() && kept != wanted && ours.kind() != Some(Kind::Link) {
+            let how = Alter::Dress(Looks { mode: wanted, modified: None });
+            self.rest.push(Alteration { path, how, expect: Expect::Any });
+        }
         Ok(())
     }
 }

@@ -305,3 +305,102 @@ fn exec_passes_the_code_through_and_says_what_changed() {
     let json = told(&["exec", "--json", "--", "echo", "hi"]).json();
     assert_eq!((&json["output"], &json["structured"]["exit_code"]), (&json!("hi\n"), &json!(0)));
 }
+
+/// Commands on Workspaces that are no directory of the host: served, forked, and committed like the others.
+mod served {
+    use super::*;
+
+    fn world() -> World {
+        World::configured(
+            r#"
+[[workspace]]
+prefix = "/notes"
+scope = "READ_WRITE"
+mount = { virtual = "notes" }
+hide = [".env"]
+[[workspace]]
+prefix = "/docs"
+scope = "READ_ONLY"
+mount = { virtual = "docs", shared = true }
+[[workspace]]
+prefix = "/try"
+scope = "READ_WRITE"
+mount = { overlay = "/notes" }
+[[workspace]]
+prefix = "/out"
+scope = "WRITE_ONLY"
+mount = { virtual = "out" }
+[agents.author]
+[[agents.author.workspace]]
+prefix = "/docs"
+scope = "READ_WRITE"
+mount = { virtual = "docs", shared = true }
+[commands]
+"#,
+        )
+    }
+
+    fn write(world: &World, agent: &str, path: &str, content: &str) {
+        let arguments = json!({ "path": path, "content": content }).to_string();
+        assert_eq!(world.paddock(&["--agent", agent, "tool", "write_file", &arguments]).code, 0);
+    }
+
+    fn read(world: &World, path: &str) -> String {
+        let answer = world.paddock(&["tool", "read_file", &json!({ "path": path }).to_string(), "--json"]).json();
+        answer["content"][0]["text"].as_str().unwrap_or_default().trim_end().to_owned()
+    }
+
+    #[test]
+    fn what_a_command_changed_is_in_the_store_and_can_be_undone() {
+        let world = world();
+        write(&world, "main", "/notes/old.txt", "before\n");
+        write(&world, "author", "/docs/manual.txt", "read me\n");
+        let answer = execute(
+            &world,
+            "cat /docs/manual.txt old.txt; echo after > old.txt; mkdir d; echo '#!/bin/sh\necho ran' > d/run.sh; \
+             chmod +x d/run.sh; ln -s d/run.sh link; ./link",
+        );
+        assert_eq!(printed(&answer), "read me\nbefore\nran\n");
+        assert_eq!(read(&world, "/notes/old.txt"), "after");
+        assert_eq!(printed(&execute(&world, "./link; readlink link; cat /try/old.txt")), "ran\nd/run.sh\nafter\n");
+        let refused = execute(&world, "echo x > /docs/manual.txt");
+        assert_ne!(refused["structured"]["exit_code"], 0, "{refused:#}");
+        assert_eq!(world.paddock(&["undo"]).code, 0);
+        assert_eq!(read(&world, "/notes/old.txt"), "before");
+    }
+
+    #[test]
+    fn hidden_guarded_and_write_only_hold_there_too() {
+        let world = world();
+        let answer = execute(&world, "echo evil > .envrc");
+        assert_eq!(answer["verdict"], "denied", "{answer:#}");
+        let answer = execute(&world, "echo secret > .env");
+        assert_ne!(answer["structured"]["exit_code"], 0, "{answer:#}");
+        write(&world, "main", "/out/old.txt", "private");
+        let answer = execute(&world, "cat /out/old.txt; ls /out; echo hello > /out/new.txt; cat /out/new.txt");
+        assert!(!text(&answer).contains("private") && !text(&answer).contains("old.txt\n"), "{answer:#}");
+    }
+
+    #[test]
+    fn an_overlay_takes_the_changes_and_what_it_stands_on_stays() {
+        let world = world();
+        write(&world, "main", "/notes/a.txt", "one\n");
+        printed(&execute_with(&world, &json!({ "command": "echo two > a.txt", "workspace": "/try" })));
+        assert_eq!((read(&world, "/try/a.txt"), read(&world, "/notes/a.txt")), ("two".into(), "one".into()));
+        assert!(world.paddock(&["diff", "/try"]).stdout.contains("+two"));
+    }
+
+    #[test]
+    fn git_and_sqlite_work_there() {
+        let world = world();
+        let answer = execute(
+            &world,
+            "git init -q . && git config user.name A && git config user.email a@b.c && echo 1 > f && git add f && \
+             git commit -qm first && git log --oneline | wc -l && python3 -c 'import sqlite3; \
+             c = sqlite3.connect(\"x.db\"); c.execute(\"create table t(a)\"); c.execute(\"insert into t values (42)\"); \
+             c.commit(); print(c.execute(\"select a from t\").fetchone()[0])'",
+        );
+        assert_eq!(printed(&answer), "1\n42\n");
+        assert!(printed(&execute(&world, "git status --short; git log --oneline")).contains("first"));
+    }
+}
