@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::sandbox::Tier;
@@ -17,14 +17,19 @@ use crate::sandbox::Tier;
 const PREFIX: &str = "paddock-";
 
 /// The group of a slot.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Group {
     memory: Option<Part>,
     pids: Option<Part>,
     cpu: Option<Part>,
     /// The directory into which sandboxes are cloned, where the kernel can do that (version 2).
     pub(crate) entrance: Option<OwnedFd>,
+    /// The bounds that are set: commands mostly have the same, and setting them again is not free.
+    bounds: Mutex<Option<Bounds>>,
 }
+
+/// Memory and processes, and what keeps them.
+type Bounds = ((u64, u64), (Option<Tier>, Option<Tier>));
 
 /// One controller of a group.
 #[derive(Debug, Clone)]
@@ -98,7 +103,7 @@ impl Group {
         let base = base();
         let part = |place: &Option<(Tier, PathBuf)>| place.as_ref().and_then(|place| enter(place, &name));
         let mut group =
-            Group { memory: part(&base.memory), pids: part(&base.pids), cpu: part(&base.cpu), entrance: None };
+            Group { memory: part(&base.memory), pids: part(&base.pids), cpu: part(&base.cpu), ..Group::default() };
         let unified = group.parts().find(|part| part.tier == Tier::CgroupV2).map(|part| part.directory.clone());
         group.entrance = unified.and_then(|directory| fs::File::open(directory).ok()).map(OwnedFd::from);
         let any = group.parts().next().is_some();
@@ -118,6 +123,14 @@ impl Group {
 
     /// Sets what a sandbox may use; says which of the two limits the group keeps.
     pub(crate) fn bound(&self, memory: u64, processes: u64) -> (Option<Tier>, Option<Tier>) {
+        let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
+        match *bounds {
+            Some((set, kept)) if set == (memory, processes) => kept,
+            _ => bounds.insert(((memory, processes), self.set(memory, processes))).1,
+        }
+    }
+
+    fn set(&self, memory: u64, processes: u64) -> (Option<Tier>, Option<Tier>) {
         let bytes = memory.to_string();
         let memory = self.memory.as_ref().filter(|part| match part.tier {
             Tier::CgroupV2 => {
@@ -130,7 +143,6 @@ impl Group {
                 part.write("memory.memsw.limit_in_bytes", "-1");
                 let bounded = part.write("memory.limit_in_bytes", &bytes);
                 part.write("memory.memsw.limit_in_bytes", &bytes);
-                part.write("memory.max_usage_in_bytes", "0");
                 bounded
             }
         });
@@ -151,6 +163,13 @@ impl Group {
         match part.tier {
             Tier::CgroupV2 => Some(Duration::from_micros(part.event("cpu.stat", "usage_usec"))),
             _ => part.number("cpuacct.usage").map(Duration::from_nanos),
+        }
+    }
+
+    /// Forgets the most memory that was in use so far, where the kernel can.
+    pub(crate) fn forget_peak(&self) {
+        if let Some(part) = self.memory.as_ref().filter(|part| part.tier == Tier::CgroupV1) {
+            part.write("memory.max_usage_in_bytes", "0");
         }
     }
 
@@ -357,7 +376,7 @@ mod tests {
         let part = Part { tier: Tier::CgroupV2, parent: directory.clone(), directory };
         fs::write(place.path().join("memory.events"), "low 0\noom 3\noom_kill 2\n").unwrap();
         fs::write(place.path().join("cpu.stat"), "usage_usec 1500\nuser_usec 9\n").unwrap();
-        let group = Group { memory: Some(part.clone()), pids: Some(part.clone()), cpu: Some(part), entrance: None };
+        let group = Group { memory: Some(part.clone()), pids: Some(part.clone()), cpu: Some(part), ..Group::default() };
         let count = group.count();
         assert_eq!((count.killed_for_memory, count.cpu), (2, Some(Duration::from_micros(1500))));
         fs::write(place.path().join("memory.events"), "oom_kill 5\n").unwrap();
@@ -369,7 +388,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let directory = place.path().to_owned();
         let part = Part { tier: Tier::CgroupV2, parent: directory.clone(), directory };
-        let group = Group { memory: Some(part.clone()), pids: Some(part), cpu: None, entrance: None };
+        let group = Group { memory: Some(part.clone()), pids: Some(part), ..Group::default() };
         assert_eq!(group.bound(4096, 10), (Some(Tier::CgroupV2), Some(Tier::CgroupV2)));
         let text = |name: &str| fs::read_to_string(place.path().join(name)).unwrap();
         assert_eq!(

@@ -292,19 +292,25 @@ impl Child<'_> {
         }
     }
 
-    /// Waits for every process until the first one ends. The end of this one then ends all that are left.
+    /// Waits for every process until the first one ends, then ends all that are left. Once that is reported nothing of
+    /// the command runs any more; the end of this process only takes the mounts away.
     fn watch(&self, first: i32) -> i32 {
-        self.tell(Report::Started);
         let report = self.ends.report.as_raw_fd();
         let _ = close_others(&mut [report]);
+        let mut answer = None;
         while let Some((pid, status)) = sys::wait_any() {
             if pid == first {
-                let (cpu, memory) = sys::used_by_children();
-                self.tell(Report::Ended { status, cpu, memory });
-                return 0;
+                answer = Some(status);
+                if !self.plan.protections.processes {
+                    break;
+                }
+                sys::kill_others();
             }
         }
-        sys::CHILD_FAILED
+        let Some(status) = answer else { return sys::CHILD_FAILED };
+        let (cpu, memory) = sys::used_by_children();
+        self.tell(Report::Ended { status, cpu, memory });
+        0
     }
 }
 

@@ -22,8 +22,6 @@ pub(crate) const LENGTH: usize = 24;
 /// One message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Report {
-    /// The command runs.
-    Started,
     /// A stage failed, with this error of the kernel; the command never ran.
     Failed { stage: u32, errno: i32 },
     /// The command's first process ended; processor time in microseconds, memory of the largest in KiB.
@@ -33,8 +31,7 @@ pub(crate) enum Report {
 impl Report {
     pub(crate) fn bytes(self) -> [u8; LENGTH] {
         let (kind, value, first, second) = match self {
-            Report::Started => (1_u32, 0, 0, 0),
-            Report::Failed { stage, errno } => (2, errno, u64::from(stage), 0),
+            Report::Failed { stage, errno } => (2_u32, errno, u64::from(stage), 0),
             Report::Ended { status, cpu, memory } => (3, status, cpu, memory),
         };
         let mut bytes = [0; LENGTH];
@@ -53,7 +50,6 @@ impl Report {
         let (value, first, second) =
             (i32::from_ne_bytes(*value), u64::from_ne_bytes(*first), u64::from_ne_bytes(*second));
         match u32::from_ne_bytes(*head) {
-            1 => Some(Report::Started),
             2 => Some(Report::Failed { stage: first as u32, errno: value }),
             3 => Some(Report::Ended { status: value, cpu: first, memory: second }),
             _ => None,
@@ -67,11 +63,8 @@ mod tests {
 
     #[test]
     fn what_is_told_is_heard() {
-        for report in [
-            Report::Started,
-            Report::Failed { stage: 107, errno: 22 },
-            Report::Ended { status: 9, cpu: 1 << 40, memory: 77 },
-        ] {
+        for report in [Report::Failed { stage: 107, errno: 22 }, Report::Ended { status: 9, cpu: 1 << 40, memory: 77 }]
+        {
             assert_eq!(Report::read(&report.bytes()), Some(report));
         }
         assert_eq!(Report::read(&[9; LENGTH]), None);

@@ -66,12 +66,17 @@ struct Process(Cloned);
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.kill();
-        sys::reap(self.0.pidfd.as_fd());
+        self.end();
     }
 }
 
 impl Process {
+    /// Kills it and waits until it is gone, and with it everything inside.
+    fn end(&self) {
+        self.kill();
+        sys::reap(self.0.pidfd.as_fd());
+    }
+
     fn kill(&self) {
         let _ = rustix::process::pidfd_send_signal(&self.0.pidfd, Signal::KILL);
     }
@@ -95,16 +100,21 @@ fn start(plan: Arc<Plan>, slot: Slot, tiers: Tiers, input: Option<OwnedFd>) -> R
     // Looked at before the clone: the child may not allocate.
     let _ = system::steps();
     let theirs = Arc::clone(&plan);
-    let counted = slot.group().map(|group| group.count()).unwrap_or_default();
+    let counted = slot.group().map(|group| {
+        group.forget_peak();
+        group.count()
+    });
+    let counted = counted.unwrap_or_default();
     let group = slot.group().cloned();
-    let cloned = slot.run(move || {
+    let process = slot.run(move || {
         let mut stack = Stack::new();
         let entrance = group.as_ref().and_then(|group| group.entrance.as_ref()).map(AsFd::as_fd);
-        sys::clone_into(theirs.flags, entrance, || child::run(&theirs, &ends, &mut stack))
-    })?;
-    let process = Process(cloned.map_err(cannot_clone)?);
-    maps::write(process.0.pid).map_err(Error::launcher("writing the user map of the sandbox"))?;
-    rustix::io::write(&ready, b"g").map_err(failed("starting the sandbox"))?;
+        let cloned = sys::clone_into(theirs.flags, entrance, || child::run(&theirs, &ends, &mut stack));
+        let process = Process(cloned.map_err(cannot_clone)?);
+        maps::write(process.0.pid).map_err(Error::launcher("writing the user map of the sandbox"))?;
+        rustix::io::write(&ready, b"g").map_err(failed("starting the sandbox"))?;
+        Ok::<Process, Error>(process)
+    })??;
     Ok(Running { plan, process, slot, tiers, counted, report, handed_out, output, errors })
 }
 
@@ -145,7 +155,7 @@ impl Running {
         let mut served = Waiting { file_systems: served.file_systems.into_iter(), listener: served.listener };
         let mut open = Open { output: true, errors: true, report: true, handed: served.waits() };
         let mut buffer = vec![0; 64 * 1024];
-        while open.output || open.errors || open.report {
+        while open.output || open.errors || (open.report && heard.ended.is_none()) {
             self.check_bounds(&mut heard, started, limits, stop);
             let ready = self.wait(&open, heard.limit.is_some() || heard.stopped)?;
             if ready.report {
@@ -195,18 +205,18 @@ impl Running {
             (open.report, &self.report),
             (open.handed, &self.handed_out),
         ];
-        let mut fds: Vec<PollFd<'_>> = watched
-            .iter()
-            .map(|(on, fd)| PollFd::new(fd, if *on { PollFlags::IN } else { PollFlags::empty() }))
-            .collect();
+        // What is closed is left out: its hang-up would be reported for ever.
+        let mut fds: Vec<PollFd<'_>> =
+            watched.iter().filter(|(on, _)| *on).map(|(_, fd)| PollFd::new(fd, PollFlags::IN)).collect();
         let tick = if ending { Duration::from_millis(5) } else { TICK };
         let timeout = Timespec { tv_sec: 0, tv_nsec: i64::from(tick.subsec_nanos()) };
         match poll(&mut fds, Some(&timeout)) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(failed("waiting for the command")(errno)),
         }
-        let ready = |index: usize| watched[index].0 && !fds[index].revents().is_empty();
-        Ok(Open { output: ready(0), errors: ready(1), report: ready(2), handed: ready(3) })
+        let mut answers = fds.iter().map(|fd| !fd.revents().is_empty());
+        let [output, errors, report, handed] = watched.map(|(on, _)| on && answers.next().unwrap_or(false));
+        Ok(Open { output, errors, report, handed })
     }
 
     /// Reads a report; false when there will be no more.
@@ -222,7 +232,7 @@ impl Running {
         match Report::read(&bytes) {
             Some(Report::Ended { status, cpu, memory }) => heard.ended = Some((status, cpu, memory)),
             Some(Report::Failed { stage, errno }) => heard.failed = Some((stage, errno)),
-            Some(Report::Started) | None => {}
+            None => {}
         }
         Ok(true)
     }
@@ -273,11 +283,13 @@ impl Running {
     }
 
     fn conclude(self, heard: &Heard, started: Instant, limits: &Limits) -> Result<Ended, Error> {
-        // Everything inside is gone when the first process is.
-        self.process.kill();
-        sys::reap(self.process.0.pidfd.as_fd());
         if let Some((stage, errno)) = heard.failed {
             return Err(self.explain(stage, errno));
+        }
+        // Once the first process has reported the end nothing else is left; its own end takes the mounts away, for
+        // which nobody has to wait. Without a report everything is gone when it is.
+        if heard.ended.is_none() {
+            self.process.end();
         }
         let (exit, waited, largest) = match heard.ended {
             Some((status, cpu, memory)) => (exit_of(status), Duration::from_micros(cpu), memory * 1024),
@@ -288,7 +300,7 @@ impl Running {
         let (ended_by, mut reached) = limits::met(limits, exit, cpu, count);
         let limit = heard.limit.or(ended_by);
         reached.extend(limit.filter(|limit| !reached.contains(limit)));
-        Ok(Ended {
+        let ended = Ended {
             exit,
             limit,
             reached,
@@ -297,7 +309,10 @@ impl Running {
             usage: Usage { cpu, memory: count.memory().unwrap_or(largest), output: heard.printed },
             tiers: self.tiers,
             appeared: self.appeared(),
-        })
+        };
+        let Running { process, slot, .. } = self;
+        slot.leave(move || drop(process));
+        Ok(ended)
     }
 
     fn appeared(&self) -> Vec<PathBuf> {

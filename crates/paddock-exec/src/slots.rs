@@ -5,6 +5,7 @@
 //! waits for every processor, for milliseconds; a child of a thread that is in the group is in it for nothing. So a
 //! thread with its group is kept between runs, and goes when nothing has been asked of it for a while.
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -13,12 +14,15 @@ use std::time::Duration;
 use crate::cgroup::Group;
 use crate::error::Error;
 
+/// So many slots are made, rather than waiting for one whose last sandbox is still going.
+const SPARE: usize = 4;
+
 /// How long a slot waits for its next run.
 const IDLE: Duration = Duration::from_secs(3);
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Slots with nothing to do, the last used one last.
+/// Slots with no command, the last used one last.
 static FREE: Mutex<Vec<Idle>> = Mutex::new(Vec::new());
 
 /// A slot that runs nothing: its thread, and the group that its sandboxes are born into.
@@ -27,6 +31,8 @@ struct Idle {
     group: Option<Arc<Group>>,
     number: u64,
     thread: JoinHandle<()>,
+    /// Its last sandbox is still going.
+    busy: Arc<AtomicBool>,
 }
 
 fn free() -> MutexGuard<'static, Vec<Idle>> {
@@ -41,7 +47,12 @@ pub(crate) struct Slot {
 impl Slot {
     /// Takes a free slot, or makes one.
     pub(crate) fn take() -> Result<Slot, Error> {
-        let idle = free().pop();
+        let idle = {
+            let mut free = free();
+            let ready = free.iter().position(|idle| !idle.busy.load(Ordering::Acquire));
+            let any = ready.or_else(|| (free.len() >= SPARE).then_some(0));
+            any.map(|index| free.remove(index))
+        };
         let idle = idle.map_or_else(start, Ok)?;
         Ok(Slot { idle: Some(idle) })
     }
@@ -59,6 +70,23 @@ impl Slot {
         });
         self.idle.as_ref().ok_or_else(gone)?.jobs.send(job).map_err(|_| gone())?;
         wait.recv().map_err(|_| gone())
+    }
+}
+
+impl Slot {
+    /// Gives the slot back and has its thread do `last` meanwhile.
+    pub(crate) fn leave(mut self, last: impl FnOnce() + Send + 'static) {
+        let Some(idle) = self.idle.take() else { return last() };
+        idle.busy.store(true, Ordering::Release);
+        let busy = Arc::clone(&idle.busy);
+        let job: Job = Box::new(move || {
+            last();
+            busy.store(false, Ordering::Release);
+        });
+        match idle.jobs.send(job) {
+            Ok(()) => free().push(idle),
+            Err(unsent) => (unsent.0)(),
+        }
     }
 }
 
@@ -84,8 +112,8 @@ pub fn tidy_up() {
 }
 
 fn start() -> Result<Idle, Error> {
-    static NUMBER: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-    let number = NUMBER.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let (jobs, receiver) = channel();
     let (made, wait) = channel();
     let thread = thread::Builder::new().name("paddock-slot".to_owned());
@@ -100,7 +128,7 @@ fn start() -> Result<Idle, Error> {
     };
     let thread = thread.spawn(live).map_err(Error::launcher("starting the thread that starts commands"))?;
     let group = wait.recv().map_err(|_| gone())?;
-    Ok(Idle { jobs, group, number, thread })
+    Ok(Idle { jobs, group, number, thread, busy: Arc::default() })
 }
 
 fn live(jobs: &Receiver<Job>, number: u64) {

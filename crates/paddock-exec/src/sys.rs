@@ -288,6 +288,17 @@ pub(crate) fn wait_any() -> Option<(i32, i32)> {
     }
 }
 
+/// Kills every other process of this process namespace, when this is its first one; nothing otherwise.
+pub(crate) fn kill_others() {
+    // SAFETY: takes plain numbers. Outside of a namespace of its own the call would reach the whole host, so the
+    // number of this process is asked first: only the first process of a namespace has number 1.
+    unsafe {
+        if libc::getpid() == 1 {
+            libc::kill(-1, libc::SIGKILL);
+        }
+    }
+}
+
 /// Waits for the child behind a descriptor to end, and lets the kernel forget it.
 pub(crate) fn reap(pidfd: BorrowedFd<'_>) {
     loop {
