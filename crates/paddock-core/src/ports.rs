@@ -13,7 +13,6 @@ use crate::change::{Applied, Change, ChangeSet};
 use crate::error::Result;
 use crate::path::{LogicalPath, RelPath};
 use crate::plan::{Effect, Plan};
-use crate::store::Version;
 use crate::vfs::Refused;
 use crate::workspace::Workspace;
 
@@ -113,16 +112,16 @@ pub struct Part<'a> {
     pub workspace: &'a Workspace,
     /// What is asked of the Store.
     pub set: &'a ChangeSet,
-    /// Of the whole plan, what had a version when it was planned; by path.
+    /// Of the whole plan, what had a version when it was planned, or was to be made; by path.
     pub(crate) planned: &'a [Effect],
 }
 
 impl Part<'_> {
-    /// The version that was there when a change of the set was planned; nothing where none was, or none was asked for.
-    pub fn version_before(&self, change: &Change) -> Option<Version> {
+    /// What is known of a path before a change of the set: that it has a version, or that nothing is there.
+    pub fn effect(&self, change: &Change) -> Option<&Effect> {
         let path = self.workspace.prefix().join(change.path());
         let found = self.planned.binary_search_by(|effect| effect.path.cmp(&path)).ok()?;
-        self.planned[found].before
+        self.planned.get(found)
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use crate::call::Call;
+use crate::call::{Call, CallId};
 use crate::change::{Act, Applied, ChangeSet, Expect, Kept, Usage};
 use crate::error::{ErrorKind, Result as StoreResult};
 use crate::path::{LogicalPath, RelPath};
-use crate::plan::{CarryStep, Effect, Outcome, Plan, Search, Work};
+use crate::plan::{CarryStep, Effect, EffectKind, Outcome, Plan, Search, Work};
 use crate::ports::{Part, PartDone, Token};
 use crate::scope::OpKind;
 use crate::store::{Hit, Kind, LastName, Meta, Query};
@@ -21,7 +21,7 @@ const MAX_CARRIED: u64 = 256 * 1024 * 1024;
 pub(crate) struct Run<'a> {
     pub(crate) call: &'a Call<'a>,
     pub(crate) asked: &'a LogicalPath,
-    /// See [`Part::version_before`].
+    /// See [`Part::effect`].
     pub(crate) planned: &'a [Effect],
 }
 
@@ -197,6 +197,16 @@ impl Vfs {
         Ok((bytes, meta))
     }
 
+    /// What a call that was cut off kept of a path, where its Store can tell. Judged as [`Self::recall`].
+    pub fn kept_by(&self, call: &Call<'_>, asked: &LogicalPath, cut_off: CallId) -> Result<Option<Kept>, Refused> {
+        let decision = self.judge(OpKind::Read, asked);
+        let Some((index, rel)) = self.route(asked).filter(|_| decision.allowed()) else {
+            return Err(Refused::Denied(Box::new(decision.denial(asked))));
+        };
+        let Some(past) = self.workspaces[index].mount.store.versioned() else { return Ok(None) };
+        past.kept_by(call, &self.place(index, rel), cut_off).map_err(|e| refusal(asked, e))
+    }
+
     /// What the Workspace at a prefix holds, for a person who looks at quotas; nothing where its Store does not count.
     pub fn usage(&self, call: &Call<'_>, prefix: &LogicalPath) -> Result<Option<Usage>, Refused> {
         let Some(workspace) = self.workspaces.iter().find(|workspace| workspace.prefix == *prefix) else {
@@ -228,9 +238,9 @@ impl Vfs {
     }
 }
 
-/// What had a version when it was planned, by path.
+/// What had a version when it was planned, or was not there, by path.
 fn with_versions(mut effects: Vec<Effect>) -> Vec<Effect> {
-    effects.retain(|effect| effect.before.is_some());
+    effects.retain(|effect| effect.before.is_some() || effect.what == EffectKind::Create);
     effects.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     effects
 }

@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::time::SystemTime;
 
-use crate::call::Call;
+use crate::call::{Call, CallId};
 use crate::change::{Applied, ChangeSet, Kept, Usage};
 use crate::error::{ErrorKind, Result};
 use crate::glob::PathGlob;
@@ -74,6 +74,11 @@ pub trait Versioned: Send + Sync {
         range: Range<u64>,
         out: &mut Vec<u8>,
     ) -> Result<Meta>;
+
+    /// What a call that was cut off kept of a path, if it replaced it and the Store can tell.
+    fn kept_by(&self, _: &Call<'_>, _at: &Place<'_>, _cut_off: CallId) -> Result<Option<Kept>> {
+        Ok(None)
+    }
 
     /// What was kept is not needed any more.
     fn release(&self, call: &Call<'_>, kept: &[Kept]) -> Result<()>;

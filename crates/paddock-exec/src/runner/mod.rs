@@ -19,6 +19,7 @@ use paddock_core::{Call, CommandLine, CommandRunner, CommandSpec, NotRun, Output
 
 use crate::courtesy;
 use crate::error::{Error, ErrorKind};
+use crate::features;
 use crate::sandbox::{self, Command, Sandbox};
 use hidden::HiddenNames;
 use scene::Scene;
@@ -113,6 +114,9 @@ fn not_run(error: &Error) -> NotRun {
     match error {
         Error::Missing { missing, .. } => {
             cannot(&format!("this system lacks {missing}"), Some("`paddock doctor` shows what is missing"))
+        }
+        Error::Build { .. } if let Some(Error::Missing { missing, .. }) = features::missing() => {
+            cannot(&format!("this system lacks {missing}"), Some("`paddock doctor` says how to get it"))
         }
         Error::Place { why, .. } => cannot(why, None),
         Error::Start { program, .. } => cannot(&format!("there is no program {program:?}"), None),

@@ -354,6 +354,9 @@ impl Inner {
     /// The flusher: sleeps, gathers, writes.
     fn run(&self) {
         let mut moved = Instant::now();
+        // The first rows do not wait for others: they open the database before somebody waits for it.
+        let first = lock(&self.front).pushed;
+        let _ = self.write_upto(first, Instant::now() + PATIENCE);
         while let Some(pushed) = self.gather() {
             let written = self.write_upto(pushed, Instant::now() + PATIENCE);
             if written.is_ok() && moved.elapsed() >= PAUSE {

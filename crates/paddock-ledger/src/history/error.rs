@@ -32,6 +32,14 @@ pub enum HistoryError {
     /// Nothing of it can be taken back, because nothing changed.
     #[error("call {0} changed nothing")]
     ChangedNothing(CallId),
+    /// A process died in the middle of it, and what it did last left no trace that could be relied on.
+    #[error("call {call} was cut off, and it cannot be said what it did to {}", some(.paths))]
+    CutOff {
+        /// The call.
+        call: CallId,
+        /// The paths, as they were called then.
+        paths: Vec<String>,
+    },
     /// What was there before is not kept any more.
     #[error("what was there before is no longer kept: {}", some(.0))]
     Lost(Vec<String>),
@@ -74,6 +82,9 @@ impl HistoryError {
             Self::Database(error) => error.hint(),
             Self::NoSuchCall(_) | Self::ChangedNothing(_) => "see `paddock log` for the calls there are",
             Self::Ambiguous { .. } => "write more of the id",
+            Self::CutOff { .. } => {
+                "nothing was changed; look at these paths yourself, and bring back others with `paddock restore`"
+            }
             Self::AlreadyUndone { .. } => "undo the undo to have it again",
             Self::Lost(_) => "nothing was changed; keep more under `history` in paddock.toml",
             Self::NoWorkspace { .. } => "put the Workspace back into paddock.toml first",

@@ -64,7 +64,8 @@ impl History {
         let mut values: Vec<Value> = vec![self.home.as_str().into(), page.before.unwrap_or(i64::MAX).into()];
         let mut sql = format!("SELECT {CALL_COLUMNS} FROM history_call WHERE home = ?1 AND seq < ?2");
         if !which.without_changes {
-            sql += " AND changes > 0";
+            // What has not ended may have changed what it was about to.
+            sql += " AND (changes > 0 OR planned IS NOT NULL)";
         }
         if which.only_standing {
             sql += " AND undoes IS NULL AND undone_by IS NULL";

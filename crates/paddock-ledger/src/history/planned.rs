@@ -1,16 +1,21 @@
 //! What a call is about to change: written with the call before its Store is asked, and forgotten when it has ended.
 //!
 //! A process that dies between a change and its row leaves this behind. It names every path that may have changed without a
-//! row, and what was there when it was planned; it never says that a path *has* changed.
+//! row, and what was there when it was planned; it never says that a path *has* changed. Whether it did is
+//! looked for when somebody wants it back, and what cannot be said is told and not guessed.
 
-use paddock_core::{Act, CallId, Change, Part, Version};
+use paddock_core::{
+    Act, Before, Call, CallId, Change, EffectKind, Kept, LogicalPath, Operation, Part, Refused, Version, Vfs,
+};
 use paddock_db::DbError;
 use serde::{Deserialize, Serialize};
 
-use super::place::Spot;
-use super::row::{ChangeRow, What};
+use super::log::Window;
+use super::place::{Place, Spot, logical};
+use super::row::{CallRow, CallState, ChangeRow, What, millis};
 use super::storage::Session;
-use super::{History, Result};
+use super::undo::{Now, version_now};
+use super::{History, HistoryError, Result};
 
 /// A path that a call was about to change, and of which no row says that it did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,11 +30,13 @@ pub struct Planned {
     pub to: Option<String>,
     /// The version that was there; nothing where none was, or none was asked for.
     pub version: Option<Version>,
+    /// Was nothing there?
+    pub is_new: bool,
 }
 
 /// All of a part, as it is kept.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct KeptPart {
     territory: String,
     prefix: String,
     changes: Vec<KeptChange>,
@@ -39,21 +46,27 @@ struct Kept {
 struct KeptChange {
     path: String,
     what: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     to: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     version: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    new: bool,
 }
 
 /// What a part will change, as a text.
 pub(crate) fn planned_text(part: &Part<'_>) -> String {
-    let kept = |change: &Change| KeptChange {
-        path: change.path().as_str().to_owned(),
-        what: What::of(change.act()).name().to_owned(),
-        to: if let Act::Move { to } = change.act() { Some(to.as_str().to_owned()) } else { None },
-        version: part.version_before(change).map(|version| version.to_string()),
+    let kept = |change: &Change| {
+        let effect = part.effect(change);
+        KeptChange {
+            path: change.path().as_str().to_owned(),
+            what: What::of(change.act()).name().to_owned(),
+            to: if let Act::Move { to } = change.act() { Some(to.as_str().to_owned()) } else { None },
+            version: effect.and_then(|effect| effect.before).map(|version| version.to_string()),
+            new: effect.is_some_and(|effect| effect.what == EffectKind::Create),
+        }
     };
-    let all = Kept {
+    let all = KeptPart {
         territory: part.workspace.territory().map(ToString::to_string).unwrap_or_default(),
         prefix: part.workspace.prefix().as_str().to_owned(),
         changes: part.set.changes().iter().map(kept).collect(),
@@ -63,22 +76,62 @@ pub(crate) fn planned_text(part: &Part<'_>) -> String {
 
 /// What [`planned_text`] wrote. What cannot be read promises nothing.
 fn read(text: &str) -> Vec<Planned> {
-    let Ok(Kept { territory, prefix, changes }) = serde_json::from_str(text) else { return Vec::new() };
+    let Ok(KeptPart { territory, prefix, changes }) = serde_json::from_str(text) else { return Vec::new() };
     let planned = |change: KeptChange| Planned {
         spot: Spot { territory: territory.clone(), path: change.path },
         prefix: prefix.clone(),
         what: What::parse(&change.what),
         to: change.to,
         version: change.version.as_deref().and_then(Version::parse),
+        is_new: change.new,
     };
     changes.into_iter().map(planned).collect()
 }
 
 impl Planned {
+    /// The path as it was called at that time.
+    pub fn path_then(&self) -> String {
+        super::row::logical_then(&self.prefix, &self.spot.path)
+    }
+
     /// Does a row say what became of it?
     fn is_told(&self, rows: &[ChangeRow]) -> bool {
         rows.iter().any(|row| row.spot == self.spot && row.what == self.what && row.to == self.to)
     }
+
+    /// The row that was never written. What it left has no version: nobody lived to tell it. Its time is the earliest that
+    /// it can have been, so that what came later is seen.
+    fn row(&self, of: &CallRow, before: Before) -> ChangeRow {
+        ChangeRow {
+            seq: i64::MAX,
+            call: of.call,
+            part: u64::MAX,
+            index: 0,
+            at: of.began,
+            agent: of.agent.clone(),
+            spot: self.spot.clone(),
+            prefix: self.prefix.clone(),
+            what: self.what,
+            to: self.to.clone(),
+            created: before == Before::Absent,
+            before,
+            version: None,
+            parents: 0,
+            bytes: 0,
+        }
+    }
+}
+
+/// What became of a path that a call which was cut off may have changed.
+enum Fate {
+    /// It is as it was.
+    Untouched,
+    /// It changed, and this was there.
+    Changed(Before),
+    /// It is a file and moved; this is there now.
+    Moved(Version),
+    /// It cannot be said.
+    Unknown,
 }
 
 impl History {
@@ -94,4 +147,89 @@ impl History {
         let rows = self.changes_in(session, call)?;
         Ok(planned.into_iter().filter(|planned| !planned.is_told(&rows)).collect())
     }
+
+    /// The rows that a call which was cut off could not write any more, by what is there today.
+    pub(crate) fn unwritten(&self, vfs: &Vfs, call: &Call<'_>, cut_off: &CallRow) -> Result<Vec<ChangeRow>> {
+        if cut_off.state != CallState::Open {
+            return Ok(Vec::new());
+        }
+        let planned = self.planned(cut_off.call)?;
+        let (mut rows, mut unknown) = (Vec::new(), Vec::new());
+        for one in &planned {
+            match self.fate(vfs, call, cut_off, one, &planned)? {
+                Fate::Untouched => {}
+                Fate::Changed(before) => rows.push(one.row(cut_off, before)),
+                Fate::Moved(version) => {
+                    rows.push(ChangeRow { version: Some(version), ..one.row(cut_off, Before::Absent) });
+                }
+                Fate::Unknown => unknown.push(one.path_then()),
+            }
+        }
+        if unknown.is_empty() { Ok(rows) } else { Err(HistoryError::CutOff { call: cut_off.call, paths: unknown }) }
+    }
+
+    fn fate(&self, vfs: &Vfs, call: &Call<'_>, of: &CallRow, one: &Planned, all: &[Planned]) -> Result<Fate> {
+        let place = one.spot.place();
+        let Some((path, _)) = logical(vfs, &place, &one.spot.territory) else { return Ok(Fate::Unknown) };
+        let now = version_now(vfs, call, &path)?;
+        let fate = match (one.what, one.version, now) {
+            (What::MakeDir, ..) => return Ok(Fate::Untouched),
+            (What::Move, ..) => self.fate_of_move(vfs, call, one, now)?,
+            (_, Some(was), Now::There(version)) if was == version => Fate::Untouched,
+            (What::Delete, _, Now::There(_)) => Fate::Untouched,
+            (What::Delete, ..) => match kept_of(vfs, call, &path, of.call)? {
+                Some(kept) => Fate::Changed(Before::Kept(kept)),
+                None if all.iter().any(|other| is_below(&other.spot.place(), &place)) => Fate::Changed(Before::Dir),
+                None => Fate::Unknown,
+            },
+            (_, None, Now::Nothing) if one.is_new => Fate::Untouched,
+            (_, _, Now::There(_)) => match kept_of(vfs, call, &path, of.call)? {
+                Some(kept) => Fate::Changed(Before::Kept(kept)),
+                None if one.is_new => Fate::Changed(Before::Absent),
+                None => Fate::Unknown,
+            },
+            (_, _, Now::Nothing | Now::Blocked) => Fate::Unknown,
+        };
+        // What others did there since must not be taken for the call's.
+        let changed = matches!(fate, Fate::Changed(_) | Fate::Moved(_));
+        Ok(if changed && self.is_touched_since(&place, of)? { Fate::Unknown } else { fate })
+    }
+
+    fn fate_of_move(&self, vfs: &Vfs, call: &Call<'_>, one: &Planned, from: Now) -> Result<Fate> {
+        let to = one.to.as_deref().map(|to| Place::new(&one.spot.territory, to));
+        let Some((path, _)) = to.and_then(|to| logical(vfs, &to, &one.spot.territory)) else {
+            return Ok(Fate::Unknown);
+        };
+        Ok(match (from, version_now(vfs, call, &path)?) {
+            (Now::There(_), Now::Nothing) => Fate::Untouched,
+            // What a directory holds is looked at, and has no version.
+            (Now::Nothing, Now::There(_)) if is_directory(vfs, call, &path) => Fate::Changed(Before::Absent),
+            (Now::Nothing, Now::There(version)) => Fate::Moved(version),
+            _ => Fate::Unknown,
+        })
+    }
+
+    /// Did another call change the place, or something in it, after this one began?
+    fn is_touched_since(&self, place: &Place, of: &CallRow) -> Result<bool> {
+        let rows = self.read(|session| self.touching(session, place, &Window::default()))?;
+        let began = millis(of.began);
+        Ok(rows.iter().any(|row| row.call != of.call && millis(row.at) >= began))
+    }
+}
+
+/// What the call kept of the path. A path that may not be looked at any more has nothing to tell.
+fn kept_of(vfs: &Vfs, call: &Call<'_>, path: &LogicalPath, of: CallId) -> Result<Option<Kept>> {
+    match vfs.kept_by(call, path, of) {
+        Err(Refused::Denied(_)) => Ok(None),
+        other => Ok(other?),
+    }
+}
+
+/// Asked of something that is there: only then a directory can be made that is no other.
+fn is_directory(vfs: &Vfs, call: &Call<'_>, path: &LogicalPath) -> bool {
+    vfs.plan(call, Operation::MakeDir { path: path.clone() }).is_ok()
+}
+
+fn is_below(place: &Place, above: &Place) -> bool {
+    place != above && place.is_within(above)
 }

@@ -165,7 +165,7 @@ impl ChangeRow {
     }
 }
 
-fn logical_then(prefix: &str, rel: &str) -> String {
+pub(crate) fn logical_then(prefix: &str, rel: &str) -> String {
     match (prefix, rel) {
         (prefix, "") => prefix.to_owned(),
         ("/", rel) => format!("/{rel}"),

@@ -76,12 +76,13 @@ impl History {
     ///
     /// The Vfs is that of a person ([`Vfs::for_person`]); the answer holds for what is there now.
     pub fn undo(&self, vfs: &Vfs, call: &Call<'_>, undone: CallId) -> Result<Undo> {
-        let (row, rows) =
+        let (row, mut rows) =
             self.read(|session| Ok((self.call_in(session, undone)?, self.changes_in(session, undone)?)))?;
         let row = row.ok_or_else(|| HistoryError::NoSuchCall(undone.to_string()))?;
         if let Some(by) = row.undone_by {
             return Err(HistoryError::AlreadyUndone { call: undone, by });
         }
+        rows.extend(self.unwritten(vfs, call, &row)?);
         if rows.is_empty() {
             return Err(HistoryError::ChangedNothing(undone));
         }

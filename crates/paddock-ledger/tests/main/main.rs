@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods)]
 
 mod audit;
+mod cut_off;
 mod history;
 mod history_model;
 mod history_postgres;

@@ -14,7 +14,7 @@ use paddock_core::{
 use rustix::fs::{AtFlags, Mode, RenameFlags, Stat};
 use rustix::io::Errno;
 
-use super::history::{Keeper, Taken};
+use super::history::{Keeper, Taken, name_for};
 use super::host::{changed, kind_of, meta_of, open_dir, same_inode, store_error};
 use super::lock::{DirLock, lock_dirs, outlast_writers};
 use super::meter::Meter;
@@ -76,6 +76,9 @@ pub(super) struct Work<'a> {
 impl Work<'_> {
     fn make(&mut self, change: &Change) -> Result<AppliedChange, StoreError> {
         self.made.get_mut().clear();
+        if let Some(keeper) = &mut self.keeper {
+            keeper.change_begins(name_for(&self.store.host, self.call.id, change.path().as_str()));
+        }
         for _ in 0..TRIES {
             if let Some(mut done) = self.try_to_make(change)? {
                 done.parents = self.parents_made(change);

@@ -1,8 +1,9 @@
 //! What changes replaced, kept so that it can be had again.
 //!
-//! A directory of the System Root holds it, under fresh names: the old inode itself, moved there on the same file system, or a
-//! copy of it up to a size. A name is told to nobody before what it names is whole; what a process that died left here
-//! is under a name that nobody knows, and [`KeptPlace::entries`] finds it.
+//! A directory of the System Root holds it: the old inode itself, moved there on the same file system, or a
+//! copy of it up to a size. A name is told to nobody before what it names is whole. What a call first takes away from a path has a name that
+//! follows from both, so that it is found when the process died before it could tell; everything else has a fresh
+//! one, and [`KeptPlace::entries`] finds it.
 //!
 //! No agent can name this place: a Mount that reaches into the System Root is refused when the configuration is loaded. What is here is
 //! still opened as inside a Mount: beneath the directory's descriptor, following nothing. It must never be written to again, and a kept
@@ -23,6 +24,9 @@ use super::{Durability, make_dirs, open_without_links, without_links};
 
 /// The largest file that is copied, where it cannot be moved.
 pub const COPY_CAP: u64 = 64 * 1024 * 1024;
+
+/// How many bits of an id say nothing about its time.
+const RANDOM: u32 = 80;
 
 /// Only for the owner, whatever the modes of what is in it.
 const PRIVATE: u32 = 0o700;
@@ -145,7 +149,17 @@ impl KeptPlace {
                 self.existing()?.ok_or(ErrorKind::Io)?
             }
         };
-        Ok(Keeper { dir, copy_cap: self.copy_cap })
+        Ok(Keeper { dir, copy_cap: self.copy_cap, next: String::new() })
+    }
+
+    /// What is kept under this name, if anything is.
+    pub(super) fn kept_as(&self, name: &str) -> Result<Option<Kept>> {
+        let Some(dir) = self.existing()? else { return Ok(None) };
+        match rustix::fs::statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(_) => Ok(Some(Kept(name.to_owned()))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(e) => Err(store_error(e)),
+        }
     }
 
     /// Opened anew for every set of changes: one that was moved away or put back from a backup is not written to by mistake.
@@ -166,6 +180,8 @@ impl KeptPlace {
 pub(super) struct Keeper {
     dir: OwnedFd,
     copy_cap: u64,
+    /// The name for what the change at hand takes away; see [`name_for`].
+    next: String,
 }
 
 /// What came of taking something away from where it was.
@@ -184,6 +200,16 @@ impl Keeper {
         self.copy_cap
     }
 
+    /// What is taken away next is kept under this name, if nothing is yet.
+    pub(super) fn change_begins(&mut self, name: String) {
+        self.next = name;
+    }
+
+    fn name(&self) -> String {
+        let free = matches!(rustix::fs::statat(&self.dir, &self.next, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT));
+        if free && !self.next.is_empty() { self.next.clone() } else { fresh_name() }
+    }
+
     /// What was kept need not be: it did not go after all.
     pub(super) fn forget(&self, before: &Before) {
         if let Before::Kept(kept) = before {
@@ -193,7 +219,7 @@ impl Keeper {
 
     /// Takes what was looked at away and keeps it: the inode itself where that is possible, else a copy of it.
     pub(super) fn take(&self, from: Spot<'_>, looked_at: &Stat, durability: Durability) -> Result<Taken> {
-        let name = fresh_name();
+        let name = self.name();
         if rename_to_fresh(from, &self.dir, &name).is_err() {
             return Ok(Taken::Stays(self.copy(from, looked_at, durability)));
         }
@@ -217,7 +243,7 @@ impl Keeper {
 
     /// Keeps a copy of what was looked at. Nothing is promised: what is too large, or does not fit any more, is lost.
     pub(super) fn copy(&self, from: Spot<'_>, looked_at: &Stat, durability: Durability) -> Before {
-        let name = fresh_name();
+        let name = self.name();
         let copied = match kind_of(looked_at) {
             Kind::File => self.copy_file(from, looked_at, &name, durability),
             Kind::Link => self.copy_link(from, &name),
@@ -279,9 +305,20 @@ fn fresh_name() -> String {
     CallId::next().to_string()
 }
 
+/// The name for what a call first takes away from a path of a Mount: of the call's time, and for nothing else.
+pub(super) fn name_for(mount: &Path, call: CallId, path: &str) -> String {
+    let mut hash = blake3::Hasher::new();
+    for part in [mount.as_os_str().as_encoded_bytes(), &call.0.to_le_bytes(), path.as_bytes()] {
+        hash.update(&(part.len() as u64).to_le_bytes()).update(part);
+    }
+    let mut random = [0; 16];
+    random[..10].copy_from_slice(&hash.finalize().as_bytes()[..10]);
+    CallId(call.0 >> RANDOM << RANDOM | u128::from_le_bytes(random)).to_string()
+}
+
 fn read_name(name: &str) -> Option<(Kept, SystemTime)> {
     let id = CallId::parse(name)?;
-    let millis = u64::try_from(id.0 >> 80).ok()?;
+    let millis = u64::try_from(id.0 >> RANDOM).ok()?;
     Some((Kept(name.to_owned()), UNIX_EPOCH + Duration::from_millis(millis)))
 }
 

@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::os::fd::AsFd;
 
-use paddock_core::{Call, ErrorKind, Kept, Meta, Place, Result, Usage, Versioned};
+use paddock_core::{Call, CallId, ErrorKind, Kept, Meta, Place, Result, Usage, Versioned};
 
 use super::PhysicalStore;
-use super::history::Opened;
+use super::history::{Opened, name_for};
 use super::host::{meta_of, read_into};
 
 impl Versioned for PhysicalStore {
@@ -30,6 +30,12 @@ impl Versioned for PhysicalStore {
             // As in a read of the present: a link has no content.
             Opened::Link(_) => Err(ErrorKind::Link.into()),
         }
+    }
+
+    fn kept_by(&self, call: &Call<'_>, at: &Place<'_>, cut_off: CallId) -> Result<Option<Kept>> {
+        call.tick(1)?;
+        let Some(history) = &self.history else { return Ok(None) };
+        history.kept_as(&name_for(&self.host, cut_off, at.rel().as_str()))
     }
 
     fn release(&self, call: &Call<'_>, kept: &[Kept]) -> Result<()> {
