@@ -53,7 +53,7 @@ pub struct KeptEntry {
     pub kind: Kind,
     /// Its length in bytes.
     pub len: u64,
-    /// When it was kept, to the millisecond.
+    /// When the call began that it was kept for, to the millisecond.
     pub since: SystemTime,
 }
 
@@ -92,7 +92,7 @@ impl KeptPlace {
         self.copy_cap
     }
 
-    /// Everything that is kept, in the order in which it came. Also what nobody was ever told of, because a process died
+    /// Everything that is kept, by the time of the calls, to the millisecond. Also what nobody was ever told of, because a process died
     /// on the way: what no history names and is older than any call takes can be released.
     pub fn entries(&self) -> Result<Vec<KeptEntry>> {
         let Some(dir) = self.existing()? else { return Ok(Vec::new()) };
