@@ -161,6 +161,12 @@ impl NameRules {
         texts(self) == texts(other) && lifted(self) == lifted(other)
     }
 
+    /// Everything the rules say, as a text: rules of one text decide alike.
+    pub fn text(&self) -> String {
+        let hide: Vec<&str> = self.hide.iter().map(|pattern| pattern.text.as_str()).collect();
+        format!("{hide:?} {:?} {:?}", self.unguard, self.own)
+    }
+
     /// The patterns under `hide`, as written.
     pub fn hide_patterns(&self) -> &[HidePattern] {
         &self.hide

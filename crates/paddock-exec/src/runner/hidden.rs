@@ -1,43 +1,65 @@
-//! Which names of a Workspace are hidden, kept between commands: an index for each directory and its rules.
+//! Which names of a Workspace are hidden or guarded, kept between commands: an index for each directory and its rules.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use paddock_core::{NameRules, RelPath};
+use paddock_core::{NameRules, RelPathBuf};
 
-use crate::index::Index;
+use crate::index::{Index, Kind};
 
 /// The most indexes that are kept; a policy that changes leaves old ones behind.
 const MOST: usize = 64;
 
-/// What an index was made for: the directory, where it lies in its Workspace, and what is hidden.
-type Key = (PathBuf, String, Vec<String>);
+/// Which names are looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Wanted {
+    /// What the rules hide.
+    Hidden,
+    /// What they hide, and sockets: where changes take effect at once, one of the host could be reached.
+    HiddenOrReachable,
+    /// What they guard, and Paddock's own files.
+    Guarded,
+}
 
-/// Finds hidden names.
+/// What an index was made for: the directory, where it lies in its Workspace, the rules and the question.
+type Key = (PathBuf, PathBuf, String, Wanted);
+
+/// Finds names.
 #[derive(Debug, Default)]
-pub(super) struct HiddenNames(Mutex<HashMap<Key, Arc<Index>>>);
+pub(super) struct Names(Mutex<HashMap<Key, Arc<Index>>>);
 
-impl HiddenNames {
-    /// Every hidden path below a directory, relative to it. What is below a hidden one is hidden with it.
-    pub(super) fn below(&self, host: &Path, names: &NameRules, above: RelPath<'_>) -> Vec<PathBuf> {
-        if names.hide_patterns().is_empty() {
+impl Names {
+    /// Every such path below a directory that lies at `above` in its Workspace, relative to the directory. What is below one
+    /// goes with it.
+    pub(super) fn below(&self, host: &Path, rules: &NameRules, above: &Path, wanted: Wanted) -> Vec<PathBuf> {
+        if wanted == Wanted::Hidden && rules.hide_patterns().is_empty() {
             return Vec::new();
         }
-        self.index(host, names, above).find().unwrap_or_default()
+        self.index(host, rules, above, wanted).find().unwrap_or_default()
     }
 
-    fn index(&self, host: &Path, names: &NameRules, above: RelPath<'_>) -> Arc<Index> {
-        let patterns = names.hide_patterns().iter().map(|pattern| pattern.text.clone()).collect();
-        let key = (host.to_owned(), above.as_str().to_owned(), patterns);
+    fn index(&self, host: &Path, rules: &NameRules, above: &Path, wanted: Wanted) -> Arc<Index> {
+        let key = (host.to_owned(), above.to_owned(), rules.text(), wanted);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST && !known.contains_key(&key) {
             known.clear();
         }
         Arc::clone(known.entry(key).or_insert_with(|| {
-            let (names, above) = (names.clone(), PathBuf::from(above.as_str()));
-            let hides = move |path: &Path, _| names.hides_entry(&above.join(path).to_string_lossy()).is_some();
-            Arc::new(Index::new(host, Box::new(hides)))
+            let (rules, above) = (rules.clone(), above.to_owned());
+            Arc::new(Index::new(host, Box::new(move |path, kind| matches(&rules, &above.join(path), kind, wanted))))
         }))
+    }
+}
+
+fn matches(rules: &NameRules, path: &Path, kind: Kind, wanted: Wanted) -> bool {
+    let text = path.to_string_lossy();
+    match wanted {
+        Wanted::Hidden => rules.hides_entry(&text).is_some(),
+        Wanted::HiddenOrReachable => kind == Kind::Socket || rules.hides_entry(&text).is_some(),
+        Wanted::Guarded => {
+            let rel = RelPathBuf::parse(&text);
+            rel.is_ok_and(|rel| rules.own(rel.as_rel()) || rules.guarded(rel.as_rel(), kind == Kind::Dir).is_some())
+        }
     }
 }

@@ -21,7 +21,7 @@ use crate::courtesy;
 use crate::error::{Error, ErrorKind};
 use crate::features;
 use crate::sandbox::{self, Command, Sandbox};
-use hidden::HiddenNames;
+use hidden::Names;
 use scene::Scene;
 use stage::{Stage, Stages};
 
@@ -32,18 +32,18 @@ const MOST_OUTPUT: u64 = 256 * 1024 * 1024;
 #[derive(Debug)]
 pub struct Runner {
     stages: Stages,
-    hidden: HiddenNames,
+    names: Names,
 }
 
 impl Runner {
     /// Keeps what commands change in this directory, which is made when it is first needed. No Workspace may reach it.
     pub fn new(staged: PathBuf) -> Self {
-        Self { stages: Stages::new(staged), hidden: HiddenNames::default() }
+        Self { stages: Stages::new(staged), names: Names::default() }
     }
 
     fn try_to_run(&self, call: &Call<'_>, spec: &CommandSpec<'_>, out: OutputSink<'_>) -> Result<Ran, Error> {
         let stage = Arc::new(self.stages.make(call.id)?);
-        let mut scene = Scene::of(call, spec, &stage, &self.hidden)?;
+        let mut scene = Scene::of(call, spec, &stage, &self.names)?;
         let sandbox = Sandbox::new(std::mem::take(&mut scene.shown), command(spec));
         let stopped = std::cell::Cell::new(false);
         let stop = || stopped.get() || call.tick(0).is_err();

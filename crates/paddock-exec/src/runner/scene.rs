@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use paddock_core::{AccessScope, Call, CommandSpec, LogicalPath, RelPath, Workspace};
 
-use super::hidden::HiddenNames;
+use super::hidden::{Names, Wanted};
 use super::served::ServedPlaces;
 use super::stage::Stage;
 use crate::error::Error;
@@ -41,12 +41,7 @@ pub(super) enum From {
 }
 
 impl Scene {
-    pub(super) fn of(
-        call: &Call<'_>,
-        spec: &CommandSpec<'_>,
-        stage: &Stage,
-        names: &HiddenNames,
-    ) -> Result<Self, Error> {
+    pub(super) fn of(call: &Call<'_>, spec: &CommandSpec<'_>, stage: &Stage, names: &Names) -> Result<Self, Error> {
         // The kernel's own clock for files, which may be a little behind the other one.
         let mark = stage.directory("mark")?;
         let began = std::fs::metadata(&mark).and_then(|meta| meta.modified());
@@ -69,8 +64,7 @@ impl Scene {
     fn show_served(&mut self, around: &Around<'_>, n: usize, workspace: &Workspace) -> Result<(), Error> {
         let prefix = workspace.prefix();
         if workspace.scope() == AccessScope::WriteOnly {
-            let place =
-                Place { prefix: prefix.clone(), scope: workspace.scope(), host: PathBuf::new(), masks: Vec::new() };
+            let place = Place::of(around, workspace, prefix.clone(), PathBuf::new(), RelPath::HERE);
             return self.place(around, n, place);
         }
         let Some(served) = &self.served else { return Ok(()) };
@@ -97,9 +91,7 @@ impl Scene {
         if let Some(rel) = inside.filter(|_| is_routed_to(spec, workspace)) {
             return self.confine(around, n, workspace, &host.join(rel.as_str()), rel);
         }
-        let masks = around.names.below(host, workspace.names(), RelPath::HERE);
-        let place =
-            Place { prefix: workspace.prefix().clone(), scope: workspace.scope(), host: host.to_owned(), masks };
+        let place = Place::of(around, workspace, workspace.prefix().clone(), host.to_owned(), RelPath::HERE);
         self.place(around, n, place)
     }
 
@@ -120,12 +112,11 @@ impl Scene {
         let nothing = around.stage.directory(&format!("around-{n}"))?;
         around.stage.directory(&format!("around-{n}/{}", rel.as_str()))?;
         self.shown.push(Shown::host(workspace.prefix().as_str(), nothing, How::ReadOnly));
-        let masks = around.names.below(host, workspace.names(), rel);
-        self.place(around, n, Place { prefix, scope: workspace.scope(), host: host.to_owned(), masks })
+        self.place(around, n, Place::of(around, workspace, prefix, host.to_owned(), rel))
     }
 
     fn place(&mut self, around: &Around<'_>, n: usize, place: Place) -> Result<(), Error> {
-        let Place { prefix, scope, host, masks } = place;
+        let Place { prefix, scope, host, masks, guarded } = place;
         let stage = around.stage;
         let at = PathBuf::from(prefix.as_str());
         // One that is not there yet is empty; the first change makes it.
@@ -148,7 +139,7 @@ impl Scene {
                 (dropped, How::WriteOnly, Vec::new())
             }
         };
-        self.shown.push(Shown { at, what: What::Host(what), how, masks, guarded: Vec::new() });
+        self.shown.push(Shown { at, what: What::Host(what), how, masks, guarded });
         Ok(())
     }
 }
@@ -157,7 +148,7 @@ impl Scene {
 struct Around<'a> {
     spec: &'a CommandSpec<'a>,
     stage: &'a Stage,
-    names: &'a HiddenNames,
+    names: &'a Names,
 }
 
 /// A Workspace, or the part of one that is shown.
@@ -166,6 +157,19 @@ struct Place {
     scope: AccessScope,
     host: PathBuf,
     masks: Vec<PathBuf>,
+    guarded: Vec<PathBuf>,
+}
+
+impl Place {
+    fn of(around: &Around<'_>, workspace: &Workspace, prefix: LogicalPath, host: PathBuf, above: RelPath<'_>) -> Self {
+        let (rules, above) = (workspace.names(), Path::new(above.as_str()));
+        let direct = around.spec.settings.direct && workspace.scope() == AccessScope::ReadWrite;
+        let find = |wanted| around.names.below(&host, rules, above, wanted);
+        let masks = find(if direct { Wanted::HiddenOrReachable } else { Wanted::Hidden });
+        // A staged change is judged when the command has ended.
+        let guarded = if direct { find(Wanted::Guarded) } else { Vec::new() };
+        Self { prefix, scope: workspace.scope(), host, masks, guarded }
+    }
 }
 
 /// Does the directory that the command is confined to belong to this Workspace?

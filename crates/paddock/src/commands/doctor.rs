@@ -57,6 +57,22 @@ pub(crate) fn run(global: &Global, options: &Doctor, printer: &Printer) -> anyho
     Ok(if sick { Ended::Denied } else { Ended::Done })
 }
 
+/// What the kernel has of what commands need: what it protects, and how to get it.
+fn feature(feature: paddock_exec::Feature) -> Row {
+    let what = format!("commands: {}", feature.name);
+    let found = match (feature.present, feature.detail.is_empty()) {
+        (true, true) => feature.protects.to_owned(),
+        (true, false) => format!("{} ({})", feature.protects, feature.detail),
+        (false, true) => format!("missing: {}", feature.protects),
+        (false, false) => format!("missing: {} ({})", feature.protects, feature.detail),
+    };
+    match (feature.present, feature.needed) {
+        (true, _) => Row::good(what, found),
+        (false, true) => Row::bad(what, found, feature.remedy),
+        (false, false) => Row::doubtful(what, found, feature.remedy),
+    }
+}
+
 fn examine(global: &Global) -> Vec<Row> {
     let mut rows = vec![kernel()];
     let project = match Project::find(global) {
@@ -75,6 +91,9 @@ fn examine(global: &Global) -> Vec<Row> {
         rows.extend(not_built(file));
         rows.extend(workspaces(file, &agents, &project));
         rows.extend(state::examine(&project));
+        if file.config().commands.is_some() {
+            rows.extend(paddock_exec::features().into_iter().map(feature));
+        }
     }
     rows
 }

@@ -306,6 +306,41 @@ fn exec_passes_the_code_through_and_says_what_changed() {
     assert_eq!((&json["output"], &json["structured"]["exit_code"]), (&json!("hi\n"), &json!(0)));
 }
 
+#[test]
+fn with_direct_changes_a_person_is_asked_before_and_guarded_names_still_hold() {
+    let config = r#"
+[[workspace]]
+prefix = "/w"
+scope = "READ_WRITE"
+mount = { physical = "w" }
+hide = [".env"]
+[commands]
+changes = "direct"
+"#;
+    let world = World::configured(config);
+    world.write("w/a.txt", "a");
+    let answer = execute(&world, "echo b > a.txt");
+    assert_eq!(answer["verdict"], "denied", "{answer:#}");
+    assert!(text(&answer).contains("take effect at once") && world.read("w/a.txt") == "a", "{answer:#}");
+    let world = World::configured(&format!("{config}[approvals]\nabove = \"high\"\n"));
+    world.write("w/.git/hooks/pre-commit.sample", "sample");
+    world.write("w/.git/config", "[core]\n");
+    world.write("w/.env", "TOKEN=secret");
+    printed(&execute(&world, "echo b > a.txt"));
+    assert_eq!(world.read("w/a.txt"), "b\n");
+    for attack in [
+        "echo evil > .git/hooks/pre-commit",
+        "echo evil >> .git/config",
+        "mv .git g && mkdir -p .git/hooks && echo evil > .git/hooks/pre-commit",
+        "cat .env",
+    ] {
+        let answer = execute(&world, attack);
+        assert_ne!(answer["structured"]["exit_code"], 0, "{attack}: {answer:#}");
+        assert!(!text(&answer).contains("TOKEN"), "{attack}: {answer:#}");
+    }
+    assert!(!world.has("w/.git/hooks/pre-commit") && world.read("w/.git/config") == "[core]\n");
+}
+
 /// Commands on Workspaces that are no directory of the host: served, forked, and committed like the others.
 mod served {
     use super::*;
