@@ -315,6 +315,15 @@ pub(crate) enum Audit {
     },
     /// Take the audit as it is, after you put back an older copy yourself; that you did is kept in it
     Accept,
+    /// Remove the rows of processes that ended before a moment; that you did, and how many, is kept in it
+    Prune {
+        /// A moment, such as '90 days ago' or 2026-11-01
+        #[arg(long, value_name = "TIME")]
+        before: String,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
 }
 
 /// `paddock audit query`

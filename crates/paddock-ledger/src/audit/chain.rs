@@ -36,6 +36,8 @@ pub(super) enum Event {
     Opened,
     /// A chain is over, with so many rows and this last hash.
     Closed,
+    /// A person had a chain removed, which had so many rows and this last hash.
+    Pruned,
     /// A person took the database as it is, although the outside head said otherwise: it had seen so many entries, and this hash.
     Accepted,
 }
@@ -46,11 +48,13 @@ impl Event {
             Self::Opened => 1,
             Self::Closed => 2,
             Self::Accepted => 3,
+            Self::Pruned => 4,
         }
     }
 
     pub(super) fn of_code(code: i64) -> Option<Self> {
-        [Self::Opened, Self::Closed, Self::Accepted].into_iter().find(|event| i64::from(event.code()) == code)
+        let all = [Self::Opened, Self::Closed, Self::Accepted, Self::Pruned];
+        all.into_iter().find(|event| i64::from(event.code()) == code)
     }
 }
 

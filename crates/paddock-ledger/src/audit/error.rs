@@ -41,6 +41,9 @@ pub enum AuditError {
     /// The register of chains does not fit its signature.
     #[error("the register of the audit was changed by somebody without the key")]
     Tampered,
+    /// What is not as it was written is not pruned.
+    #[error("the audit is not as it was written, so nothing of it is removed")]
+    NotWhole,
     /// What was asked for cannot be written out.
     #[error("the audit cannot be written out: {0}")]
     Output(io::Error),
@@ -65,6 +68,7 @@ impl AuditError {
             }
             Self::OtherKey => "put back the key that was used before",
             Self::Tampered => "run `paddock audit verify`; put back a copy that `paddock backup` made",
+            Self::NotWhole => "`paddock audit verify` says what is wrong; it would be gone with the rows",
             Self::Output(_) => "look at where the output goes",
             Self::Lost(_) | Self::Behind => "look at the database with `paddock doctor`",
         }

@@ -203,6 +203,10 @@ impl AuditLog {
         book.outside.replace(&book.key, &seen)
     }
 
+    pub(super) fn book(&self) -> &Book {
+        &self.inner.book
+    }
+
     /// How many rows could not be kept so far and are not told of in a row either.
     pub fn lost(&self) -> u64 {
         lock(&self.inner.front).lost
@@ -414,7 +418,7 @@ fn tell_lost(front: &mut Front) {
     });
 }
 
-fn now() -> i64 {
+pub(super) fn now() -> i64 {
     millis(SystemTime::now())
 }
 

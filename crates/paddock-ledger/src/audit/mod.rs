@@ -45,7 +45,10 @@
 //! Nothing is healed by writing on: a register that does not fit its signature is not continued, and an outside head that
 //! the database contradicts is left as it is until a person accepts the state with [`AuditLog::accept`].
 //!
-//! Must never: hold contents, delete a row, or answer for an effect before its rows are kept.
+//! Nothing is let go of by itself. A person may prune whole chains that are over ([`AuditLog::prune`]); a signed entry of the register
+//! says for each that it was, and how many rows it had.
+//!
+//! Must never: hold contents, delete a row of a chain that stays, or answer for an effect before its rows are kept.
 
 mod chain;
 mod error;
@@ -54,6 +57,7 @@ mod key;
 mod log;
 mod outside;
 mod postgres;
+mod prune;
 mod query;
 mod queue;
 mod row;
@@ -67,6 +71,7 @@ pub use self::error::AuditError;
 pub use self::key::AuditKey;
 pub use self::log::AuditLog;
 pub use self::postgres::POSTGRES_SCHEMA;
+pub use self::prune::Pruned;
 pub use self::query::{Cursor, Filter, Follow, Page};
 pub use self::row::{Kind, Row};
 pub use self::sqlite::SQLITE_SCHEMA;

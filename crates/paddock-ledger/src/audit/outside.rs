@@ -13,8 +13,10 @@ use super::chain::{Head, Nonce, REGISTER, START};
 use super::error::AuditError;
 use super::host;
 use super::key::AuditKey;
+use super::prune;
 use super::row::{Hash, hex};
 use super::storage::{Result, Storage, Tables};
+use super::verify::ABOUT_ONE;
 
 /// How long to wait for another process that replaces the file.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -164,7 +166,11 @@ pub(super) fn register_holds(tables: &mut dyn Tables, head: &Head, seen: &Mark) 
 
 /// Is the chain closed, with what was seen of it? Then the register vouches for it.
 fn is_settled(key: &AuditKey, tables: &mut dyn Tables, mark: &Mark) -> Result<bool> {
-    let Some(found) = tables.head(mark.chain)? else { return Ok(false) };
+    let Some(found) = tables.head(mark.chain)? else {
+        // It may be gone because a person had it removed, with what was seen of it.
+        let pruned = prune::pruned(key, tables, mark.chain, ABOUT_ONE)?;
+        return Ok(pruned.is_some_and(|(count, nonce)| count >= mark.count && nonce == mark.nonce));
+    };
     let head = &found.it.head;
     if !head.closed || found.malformed || head.sign(key) != found.it.mac || head.nonce != mark.nonce {
         return Ok(false);

@@ -184,6 +184,17 @@ impl Tables for In<'_, '_> {
         Ok(grown == 1)
     }
 
+    fn remove_head(&mut self, chain: u64) -> Result<()> {
+        self.tx.execute("DELETE FROM audit_head WHERE chain = $1", &[&chain.cast_signed()])?;
+        Ok(())
+    }
+
+    fn remove_rows(&mut self, chain: u64, limit: usize) -> Result<u64> {
+        let sql = "DELETE FROM audit_row WHERE chain = $1 AND seq IN \
+                   (SELECT seq FROM audit_row WHERE chain = $1 ORDER BY seq LIMIT $2)";
+        Ok(self.tx.execute(sql, &[&chain.cast_signed(), &size(limit)])?)
+    }
+
     fn run(&mut self, deed: &mut Deed) -> Result<()> {
         Ok(deed(&mut PgSession { tx: self.tx })?)
     }

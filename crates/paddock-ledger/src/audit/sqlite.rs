@@ -188,6 +188,17 @@ impl Tables for In<'_> {
         grow().map(|grown| grown == 1).map_err(|error| self.db.error(error).into())
     }
 
+    fn remove_head(&mut self, chain: u64) -> Result<()> {
+        self.put("DELETE FROM audit_head WHERE chain = ?1", (chain.cast_signed(),))
+    }
+
+    fn remove_rows(&mut self, chain: u64, limit: usize) -> Result<u64> {
+        let sql = "DELETE FROM audit_row WHERE chain = ?1 AND seq IN \
+                   (SELECT seq FROM audit_row WHERE chain = ?1 ORDER BY seq LIMIT ?2)";
+        let removed = || self.conn.prepare_cached(sql)?.execute((chain.cast_signed(), size(limit)));
+        removed().map(|removed| removed as u64).map_err(|error| self.db.error(error).into())
+    }
+
     fn run(&mut self, deed: &mut Deed) -> Result<()> {
         Ok(deed(&mut SqliteSession { database: self.db, conn: self.conn })?)
     }

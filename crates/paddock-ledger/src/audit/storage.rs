@@ -59,6 +59,10 @@ pub(super) trait Tables {
     /// Puts `next` in the place of the head of an open chain, if that is `known` to the last byte.
     fn grow_head(&mut self, known: &SignedHead, next: &SignedHead) -> Result<bool>;
 
+    fn remove_head(&mut self, chain: u64) -> Result<()>;
+    /// Removes rows of a chain, at most so many; answers how many.
+    fn remove_rows(&mut self, chain: u64, limit: usize) -> Result<u64>;
+
     /// Does what the history wants written, in the same transaction.
     fn run(&mut self, deed: &mut Deed) -> Result<()>;
 

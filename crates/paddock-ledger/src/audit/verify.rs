@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::chain::{Entry, Event, Head, Link, Nonce, REGISTER};
 use super::key::AuditKey;
 use super::outside::{Look, Mark, Seen};
+use super::prune;
 use super::row::{Kind, Row};
 use super::storage::{BEFORE_ALL, Found, Result, SignedHead, Tables};
 use super::walk::{Walk, Watched};
@@ -22,7 +23,7 @@ const PAGE: usize = 512;
 const TOLD: usize = 1000;
 
 /// Entries about one chain that are looked at; two is what is to be expected.
-const ABOUT_ONE: usize = 16;
+pub(super) const ABOUT_ONE: usize = 16;
 
 /// Guesses at where displaced rows belong, for all of them together.
 const GUESSES: u64 = 1 << 18;
@@ -92,6 +93,11 @@ pub enum Finding {
         /// Which.
         chain: u64,
     },
+    /// Something is left of a chain that was pruned.
+    PrunedLeft {
+        /// Which.
+        chain: u64,
+    },
     /// Something is kept under numbers that nothing has.
     Strays {
         /// How many rows, heads and entries.
@@ -115,6 +121,13 @@ pub enum Finding {
     OutsideMissing,
     /// The file of the outside head was changed.
     OutsideChanged,
+}
+
+impl Finding {
+    /// Is it what a pruning leaves that was cut off?
+    pub(super) fn is_left_by_pruning(&self) -> bool {
+        matches!(self, Self::PrunedLeft { .. })
+    }
 }
 
 impl fmt::Display for Finding {
@@ -148,6 +161,9 @@ impl fmt::Display for Finding {
             Self::HeadRemoved { chain } => write!(f, "the head of {} was removed", what(chain).1),
             Self::ChainRemoved { chain } => write!(f, "chain {chain} was removed"),
             Self::ChainInserted { chain } => write!(f, "chain {chain} is not in the register"),
+            Self::PrunedLeft { chain } => {
+                write!(f, "something is left of chain {chain}, which was pruned: `paddock audit prune` removes it")
+            }
             Self::Strays { count } => write!(f, "{count} records are kept under numbers that nothing has"),
             Self::RolledBack { chain, seen, found } => {
                 let (row, chain) = what(chain);
@@ -180,6 +196,10 @@ pub struct Report {
     pub lost: u64,
     /// How often a person took the database as it was.
     pub accepted: u64,
+    /// Chains that a person had removed.
+    pub pruned_chains: u64,
+    /// Their rows.
+    pub pruned_rows: u64,
     /// What is wrong.
     pub findings: Vec<Finding>,
     /// How much more is wrong.
@@ -316,8 +336,13 @@ impl Check<'_> {
         parts: Parts,
         mark: Option<Mark>,
     ) -> Result<()> {
-        self.report.chains += 1;
         let Parts { chain, head: found, opened, has_rows } = parts;
+        if found.is_none()
+            && let Some(removed) = prune::pruned(self.key, tables, chain, ABOUT_ONE)?
+        {
+            return self.pruned(tables, rows, chain, removed, mark);
+        }
+        self.report.chains += 1;
         if found.is_none() && !has_rows {
             self.findings.add(Finding::ChainRemoved { chain });
             return Ok(());
@@ -343,6 +368,36 @@ impl Check<'_> {
         }
         if let Some(head) = head {
             self.closings(tables, &head)?;
+        }
+        Ok(())
+    }
+
+    /// A chain that the register says was removed: nothing of it may be left, and what was seen of it has to have been in it.
+    fn pruned(
+        &mut self,
+        tables: &mut dyn Tables,
+        rows: &mut Pages<Row>,
+        chain: u64,
+        (count, nonce): (u64, Nonce),
+        mark: Option<Mark>,
+    ) -> Result<()> {
+        self.report.pruned_chains += 1;
+        self.report.pruned_rows += count;
+        if let Some(mark) = mark.filter(|mark| mark.count > count || mark.nonce != nonce) {
+            self.findings.add(Finding::RolledBack { chain, seen: mark.count, found: count });
+        }
+        let mut left = false;
+        loop {
+            let next =
+                rows.peek(|after| tables.rows(after.map_or(BEFORE_ALL, |last: &Row| (last.chain, last.seq)), PAGE))?;
+            if next.is_none_or(|found| found.it.chain != chain) {
+                break;
+            }
+            rows.pop();
+            left = true;
+        }
+        if left {
+            self.findings.add(Finding::PrunedLeft { chain });
         }
         Ok(())
     }
@@ -379,6 +434,9 @@ impl Check<'_> {
         for found in tables.entries_about(chain, ABOUT_ONE)? {
             let entry = found.it;
             let ours = !found.malformed && entry.sign_at(self.key, &Nonce::default(), entry.seq) == entry.hash;
+            if ours && entry.event == Event::Pruned {
+                self.findings.add(Finding::PrunedLeft { chain });
+            }
             if !ours || entry.event != Event::Closed {
                 continue;
             }

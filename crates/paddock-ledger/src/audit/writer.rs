@@ -250,10 +250,10 @@ impl Writer {
 }
 
 /// A transaction, with what signs in it.
-struct Tx<'a> {
-    key: &'a AuditKey,
-    tables: &'a mut dyn Tables,
-    at: i64,
+pub(super) struct Tx<'a> {
+    pub(super) key: &'a AuditKey,
+    pub(super) tables: &'a mut dyn Tables,
+    pub(super) at: i64,
 }
 
 impl Tx<'_> {
@@ -262,7 +262,7 @@ impl Tx<'_> {
     }
 
     /// The head of the register, which nobody else writes until the end.
-    fn register(&mut self) -> Result<Head> {
+    pub(super) fn register(&mut self) -> Result<Head> {
         let first = Head::new(REGISTER, Nonce::default(), self.key, self.at);
         self.tables.lock_register(&SignedHead { mac: first.sign(self.key), head: first })?;
         let found = self.tables.head(REGISTER)?.ok_or(AuditError::Tampered)?;
@@ -279,7 +279,7 @@ impl Tx<'_> {
         if fits { Ok(head) } else { Err(AuditError::Tampered) }
     }
 
-    fn enter(&mut self, event: Event, of: &Head) -> Result<u64> {
+    pub(super) fn enter(&mut self, event: Event, of: &Head) -> Result<u64> {
         let mut register = self.register()?;
         let entry = register.enter(self.key, self.at, event, of);
         self.tables.enter(&entry)?;
@@ -312,7 +312,7 @@ impl Tx<'_> {
 }
 
 /// The head, if our key signed it.
-fn fitting(key: &AuditKey, found: Found<SignedHead>) -> Option<Head> {
+pub(super) fn fitting(key: &AuditKey, found: Found<SignedHead>) -> Option<Head> {
     let SignedHead { head, mac } = found.it;
     (!found.malformed && head.sign(key) == mac).then_some(head)
 }

@@ -3,6 +3,7 @@
 mod child;
 mod keeping;
 mod looking;
+mod pruning;
 mod random;
 mod tampering;
 mod trouble;

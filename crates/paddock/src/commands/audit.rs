@@ -13,7 +13,7 @@ use crate::cli::{Audit, AuditQuery, Global};
 use crate::failure::{Ended, Failure};
 use crate::printer::{self, Look, Printer};
 use crate::project::Project;
-use crate::{host, moment, past};
+use crate::{host, layered, moment, past};
 
 /// How often --follow looks for new rows.
 const LOOK: Duration = Duration::from_millis(250);
@@ -23,7 +23,7 @@ pub(crate) fn run(global: &Global, options: &Audit, printer: &Printer) -> anyhow
     let installation = project.installation()?;
     let kept = project.has_ledger(&installation)?;
     let log = installation.audit_log().filter(|_| kept).map(|log| &**log);
-    if matches!(options, Audit::Verify { .. } | Audit::Accept) {
+    if matches!(options, Audit::Verify { .. } | Audit::Accept | Audit::Prune { .. }) {
         can_be_verified(&installation)?;
     }
     match options {
@@ -32,6 +32,7 @@ pub(crate) fn run(global: &Global, options: &Audit, printer: &Printer) -> anyhow
         Audit::Verify { json } => verify(log, *json, printer),
         Audit::Export { file } => export(log, file.as_deref(), printer),
         Audit::Accept => accept(log),
+        Audit::Prune { before, yes } => prune(log, before, *yes, printer),
     }
 }
 
@@ -201,6 +202,11 @@ fn verify(log: Option<&AuditLog>, as_json: bool, printer: &Printer) -> anyhow::R
         let times = counted(report.accepted, "time");
         printer.line(format_args!("{sign} a person took the audit as it was, {times}"))?;
     }
+    if report.pruned_chains > 0 {
+        let (rows, chains) = (counted(report.pruned_rows, "row"), counted(report.pruned_chains, "chain"));
+        let sign = printer.look(Look::Warning, "⚠");
+        printer.line(format_args!("{sign} a person had {rows} in {chains} removed"))?;
+    }
     if !report.is_ok() {
         let count = report.findings.len() as u64 + report.more;
         let things = if count == 1 { "1 thing is".to_owned() } else { format!("{count} things are") };
@@ -236,6 +242,32 @@ fn export(log: Option<&AuditLog>, file: Option<&Path>, printer: &Printer) -> any
     };
     out.flush()?;
     printer::tell(format_args!("wrote {} to \"{}\"", counted(written, "row"), path.display()));
+    Ok(Ended::Done)
+}
+
+fn prune(log: Option<&AuditLog>, before: &str, yes: bool, printer: &Printer) -> anyhow::Result<Ended> {
+    let before = time(before)?;
+    let Some(log) = log else {
+        return Err(Failure::failed("nothing was recorded yet", "there is nothing to remove"));
+    };
+    let old = log.prunable(before).map_err(past::audit_problem)?;
+    let (rows, chains) = (counted(old.rows, "row"), counted(old.chains, "chain"));
+    if old.chains > 0 && !yes {
+        printer::tell(format_args!("{rows} in {chains} ended before {}", moment::shown(moment::of_millis(before))));
+        match layered::confirmed("remove them? `paddock audit export` keeps a copy")? {
+            Some(true) => {}
+            Some(false) => {
+                printer::tell("nothing was removed");
+                return Ok(Ended::Denied);
+            }
+            None => {
+                return Err(Failure::misused("nothing was removed: nobody can be asked here", "--yes removes them"));
+            }
+        }
+    }
+    let done = log.prune(before).map_err(past::audit_problem)?;
+    let (rows, chains) = (counted(done.rows, "row"), counted(done.chains, "chain"));
+    printer.line(format_args!("removed {rows} in {chains}"))?;
     Ok(Ended::Done)
 }
 

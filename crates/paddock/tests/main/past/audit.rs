@@ -214,6 +214,29 @@ fn a_place_that_was_taken_away_whole_is_noticed() {
     assert!(verified.stdout.contains("rolled back") && verified.code == 1, "{verified}");
 }
 
+#[test]
+fn a_person_may_remove_old_rows_and_that_stays_on_record() {
+    let world = world();
+    write(&world, "/notes/plan.md", "one\n");
+    write(&world, "/notes/plan.md", "two\n");
+    assert_eq!(world.paddock(&["audit", "prune", "--before", "1 day ago"]).stdout, "removed 0 rows in 0 chains\n");
+    let soon = "2100-01-01";
+    let asked = world.paddock(&["audit", "prune", "--before", soon]);
+    assert!(asked.stderr.contains("4 rows in 2 chains ended before") && asked.code == 2, "{asked}");
+    assert_eq!(world.paddock(&["audit", "query", "--json"]).json().as_array().unwrap().len(), 4);
+    let removed = world.paddock(&["audit", "prune", "--before", soon, "--yes"]);
+    assert_eq!((removed.stdout.as_str(), removed.code), ("removed 4 rows in 2 chains\n", 0), "{removed}");
+    write(&world, "/notes/plan.md", "three\n");
+    insta::assert_snapshot!(world.paddock(&["audit", "verify"]), @"
+    ⚠ a person had 4 rows in 2 chains removed
+    ✓ 2 rows in 1 chain, as they were written
+    [exit 0]
+    ");
+    // The history is another matter.
+    assert_eq!(world.paddock(&["undo"]).code, 0);
+    assert_eq!(world.paddock(&["audit", "prune", "--before", "someday"]).code, 2);
+}
+
 /// A new key in its place would make everything look forged, and nobody would know why.
 #[test]
 fn a_key_that_is_gone_is_noticed_and_not_replaced() {
