@@ -257,6 +257,11 @@ pub trait RowsMut: Rows {
     /// The row that was at a key after a commit is not asked for any more. It stays while a pin needs it.
     fn forget(&mut self, key: &str, at: Commit) -> Result<()>;
 
+    /// Puts chunks in as a part of this transaction, where rows and chunks are in one database; else nothing, and they go in beside it.
+    fn stage(&self, _chunks: &[&[u8]]) -> Result<Option<Vec<u64>>> {
+        Ok(None)
+    }
+
     /// What the namespace holds has become this.
     fn set_usage(&mut self, usage: Usage) -> Result<()>;
 }

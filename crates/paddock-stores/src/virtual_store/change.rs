@@ -14,7 +14,7 @@ use paddock_core::{
 
 use super::VirtualStore;
 use super::base::{BaseStore, Commit, Content, NewRow, Row, RowKind, RowsMut};
-use super::content::{self, Like, Ready};
+use super::content::{self, Like, Ready, Staging as _, Within};
 use super::layers::{Found, Layers, rel};
 use super::memory_base::join;
 use super::overlay;
@@ -67,14 +67,14 @@ pub(super) fn read_kept(kept: &Kept) -> Result<(Commit, RelPathBuf)> {
 
 /// Large contents go in before the transaction.
 fn prepare(store: &VirtualStore, call: &Call<'_>, change: &Change) -> Result<Option<Prepared>> {
-    let base = &*store.base;
+    let base: &dyn BaseStore = &*store.base;
     match change.act() {
         Act::Write { content, .. } if content.len() > content::CHUNK => {
-            let ready = content::ready(base, call, content.clone(), None)?;
+            let ready = content::ready(&base, call, content.clone(), None)?;
             Ok(Some(Prepared { ready, replacements: 0, of: None }))
         }
         Act::Take { staged } => {
-            let ready = content::staged(base, call, staged)?;
+            let ready = content::staged(&base, call, staged)?;
             Ok(Some(Prepared { ready, replacements: 0, of: None }))
         }
         Act::Edit { edits } => {
@@ -87,7 +87,7 @@ fn prepare(store: &VirtualStore, call: &Call<'_>, change: &Change) -> Result<Opt
             // What is wrong with it is told by the transaction.
             let Ok(Some((version, bytes, ids))) = large else { return Ok(None) };
             let Ok((edited, replacements)) = edit(&bytes, edits) else { return Ok(None) };
-            let ready = content::ready(base, call, edited, Some(&Like { bytes: &bytes, ids: &ids }))?;
+            let ready = content::ready(&base, call, edited, Some(&Like { bytes: &bytes, ids: &ids }))?;
             Ok(Some(Prepared { ready, replacements, of: Some(version) }))
         }
         _ => Ok(None),
@@ -152,8 +152,8 @@ impl Work<'_> {
         Layers { call: self.call, rows: &*self.rows, lower: self.store.lower.as_ref(), salt: self.store.salt }
     }
 
-    fn base(&self) -> &dyn BaseStore {
-        &*self.store.base
+    fn staging(&self) -> Within<'_> {
+        Within { base: &*self.store.base, rows: &*self.rows }
     }
 
     fn check(&self, there: Option<&Found>, expect: Expect) -> Result<()> {
@@ -182,7 +182,7 @@ impl Work<'_> {
 
     fn append(&mut self, path: RelPath<'_>, there: Option<&Found>, addition: &[u8]) -> Result<AppliedChange> {
         let Some(found) = there else {
-            let ready = content::ready(self.base(), self.call, addition.to_vec(), None)?;
+            let ready = content::ready(&self.staging(), self.call, addition.to_vec(), None)?;
             return self.put_file(path, None, ready.content(), ready.len(), None);
         };
         file_only(found)?;
@@ -193,12 +193,12 @@ impl Work<'_> {
         let addition = suited_to(&head, addition).ok_or_else(refused)?;
         let ready = match found {
             Found::Own(row) => match row.body.filter(|body| body.chunked) {
-                Some(body) => content::extended(self.base(), self.call, layers.rows, row, body, &addition)?,
+                Some(body) => content::extended(&self.staging(), self.call, layers.rows, row, body, &addition)?,
                 None => {
                     let mut bytes = Vec::new();
                     content::read(layers.rows, row, 0..row.len, &mut bytes)?;
                     bytes.extend_from_slice(&addition);
-                    content::ready(self.base(), self.call, bytes, None)?
+                    content::ready(&self.staging(), self.call, bytes, None)?
                 }
             },
             _ => self.copied(path, &addition)?,
@@ -216,17 +216,17 @@ impl Work<'_> {
         // Pieces are whole chunks until the last one, which ends up shorter.
         while at < meta.len && bytes.len() as u64 == STEP {
             let chunks: Vec<&[u8]> = bytes.chunks(content::CHUNK).collect();
-            ids.extend(self.base().stage(self.call, &chunks)?);
+            ids.extend(self.staging().put_in(self.call, &chunks)?);
             bytes.clear();
             lower.read(self.call, path, at..at + STEP, &mut bytes)?;
             at += bytes.len() as u64;
         }
         bytes.extend_from_slice(addition);
         if ids.is_empty() {
-            return content::ready(self.base(), self.call, bytes, None);
+            return content::ready(&self.staging(), self.call, bytes, None);
         }
         let chunks: Vec<&[u8]> = bytes.chunks(content::CHUNK).collect();
-        ids.extend(self.base().stage(self.call, &chunks)?);
+        ids.extend(self.staging().put_in(self.call, &chunks)?);
         Ok(Ready::Chunks { ids, len: at + addition.len() as u64 })
     }
 
@@ -259,7 +259,7 @@ impl Work<'_> {
             }
         };
         let (edited, replacements) = edit(&bytes, edits)?;
-        let ready = content::ready(self.base(), self.call, edited, Some(&Like { bytes: &bytes, ids: &ids }))?;
+        let ready = content::ready(&self.staging(), self.call, edited, Some(&Like { bytes: &bytes, ids: &ids }))?;
         let done = self.put_file(path, there, ready.content(), ready.len(), None)?;
         Ok(AppliedChange { replacements, ..done })
     }
@@ -367,11 +367,11 @@ impl Work<'_> {
         file_only(found)?;
         let layers = self.layers();
         let ready = match found {
-            Found::Own(row) => content::shortened(self.base(), self.call, layers.rows, row, len)?,
+            Found::Own(row) => content::shortened(&self.staging(), self.call, layers.rows, row, len)?,
             _ => {
                 let mut bytes = Vec::new();
                 layers.read(path, found, 0..len, &mut bytes)?;
-                content::ready(self.base(), self.call, bytes, None)?
+                content::ready(&self.staging(), self.call, bytes, None)?
             }
         };
         self.put_file(path, there, ready.content(), ready.len(), None)

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use paddock_core::{Call, ErrorKind, Result, Staged};
 
-use super::base::{BaseStore, Body, Content, Row, Rows};
+use super::base::{BaseStore, Body, Content, Row, Rows, RowsMut};
 use crate::staged::{read_staged, whole_staged};
 
 /// The size of a chunk, and the most that is kept whole beside its row.
@@ -38,6 +38,33 @@ impl Ready {
     }
 }
 
+/// Where chunks go before the row that names them.
+pub(super) trait Staging {
+    fn put_in(&self, call: &Call<'_>, chunks: &[&[u8]]) -> Result<Vec<u64>>;
+}
+
+/// Before a transaction.
+impl Staging for &dyn BaseStore {
+    fn put_in(&self, call: &Call<'_>, chunks: &[&[u8]]) -> Result<Vec<u64>> {
+        self.stage(call, chunks)
+    }
+}
+
+/// Within one: as a part of it where the database can, so that nobody who holds a namespace waits for a connection.
+pub(super) struct Within<'a> {
+    pub(super) base: &'a dyn BaseStore,
+    pub(super) rows: &'a dyn RowsMut,
+}
+
+impl Staging for Within<'_> {
+    fn put_in(&self, call: &Call<'_>, chunks: &[&[u8]]) -> Result<Vec<u64>> {
+        match self.rows.stage(chunks)? {
+            Some(ids) => Ok(ids),
+            None => self.base.stage(call, chunks),
+        }
+    }
+}
+
 /// What a content can take over from the one it replaces.
 pub(super) struct Like<'a> {
     pub(super) bytes: &'a [u8],
@@ -45,7 +72,7 @@ pub(super) struct Like<'a> {
 }
 
 /// Makes a content ready: a large one is staged, but for the chunks it has in common with another.
-pub(super) fn ready(base: &dyn BaseStore, call: &Call<'_>, content: Vec<u8>, like: Option<&Like<'_>>) -> Result<Ready> {
+pub(super) fn ready(base: &dyn Staging, call: &Call<'_>, content: Vec<u8>, like: Option<&Like<'_>>) -> Result<Ready> {
     if content.len() <= CHUNK {
         return Ok(Ready::Inline(content));
     }
@@ -60,7 +87,7 @@ pub(super) fn ready(base: &dyn BaseStore, call: &Call<'_>, content: Vec<u8>, lik
     for batch in missing.chunks(BATCH) {
         call.tick(0)?;
         let bytes: Vec<&[u8]> = batch.iter().map(|at| chunks[*at]).collect();
-        for (at, id) in batch.iter().zip(base.stage(call, &bytes)?) {
+        for (at, id) in batch.iter().zip(base.put_in(call, &bytes)?) {
             ids[*at] = Some(id);
         }
     }
@@ -68,7 +95,7 @@ pub(super) fn ready(base: &dyn BaseStore, call: &Call<'_>, content: Vec<u8>, lik
 }
 
 /// A staged file made ready: read a few chunks at a time, however large it is.
-pub(super) fn staged(base: &dyn BaseStore, call: &Call<'_>, staged: &Staged) -> Result<Ready> {
+pub(super) fn staged(base: &dyn Staging, call: &Call<'_>, staged: &Staged) -> Result<Ready> {
     if staged.len() <= CHUNK as u64 {
         return whole_staged(staged).map(Ready::Inline);
     }
@@ -81,7 +108,7 @@ pub(super) fn staged(base: &dyn BaseStore, call: &Call<'_>, staged: &Staged) -> 
         if bytes.len() < step {
             return Err(ErrorKind::Stale.into());
         }
-        ids.extend(base.stage(call, &bytes.chunks(CHUNK).collect::<Vec<_>>())?);
+        ids.extend(base.put_in(call, &bytes.chunks(CHUNK).collect::<Vec<_>>())?);
         at += step as u64;
     }
     Ok(Ready::Chunks { ids, len: staged.len() })
@@ -89,7 +116,7 @@ pub(super) fn staged(base: &dyn BaseStore, call: &Call<'_>, staged: &Staged) -> 
 
 /// Adds to the end of a chunked content without reading more of it than its last chunk.
 pub(super) fn extended(
-    base: &dyn BaseStore,
+    base: &dyn Staging,
     call: &Call<'_>,
     rows: &dyn Rows,
     row: &Row,
@@ -104,13 +131,13 @@ pub(super) fn extended(
     let chunks: Vec<&[u8]> = tail.chunks(CHUNK).collect();
     for batch in chunks.chunks(BATCH) {
         call.tick(0)?;
-        ids.extend(base.stage(call, batch)?);
+        ids.extend(base.put_in(call, batch)?);
     }
     Ok(Ready::Chunks { ids, len: row.len + addition.len() as u64 })
 }
 
 /// The beginning of a content.
-pub(super) fn shortened(base: &dyn BaseStore, call: &Call<'_>, rows: &dyn Rows, row: &Row, len: u64) -> Result<Ready> {
+pub(super) fn shortened(base: &dyn Staging, call: &Call<'_>, rows: &dyn Rows, row: &Row, len: u64) -> Result<Ready> {
     let len = len.min(row.len);
     match row.body {
         Some(body) if body.chunked && len > CHUNK as u64 => {

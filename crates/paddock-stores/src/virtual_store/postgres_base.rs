@@ -15,17 +15,10 @@ use paddock_core::{Call, Result};
 use paddock_db::{Postgres, Schema};
 
 use self::draft::Draft;
-use self::sight::{Sight, column, short};
+use self::sight::{Sight, short};
 use super::base::{BaseStore, Commit, Moment, Namespace, Rows, RowsMut};
-use super::rows_sql::{Told, transactions, unsigned};
+use super::rows_sql::{Told, transactions};
 use super::rows_sql_sweep::sweep;
-
-/// Each chunk gets its number before it is put in, so that the numbers come in the order of the chunks.
-const STAGE: &str = "WITH given AS MATERIALIZED
-        (SELECT nextval('chunk_number') AS id, place, data FROM unnest($1::bytea[]) WITH ORDINALITY AS u(data, place)),
-     put AS (INSERT INTO chunk(id, staged, data)
-        SELECT id, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, data FROM given)
-     SELECT id FROM given ORDER BY place";
 
 /// Namespaces on PostgreSQL.
 #[derive(Debug, Clone)]
@@ -97,10 +90,7 @@ impl BaseStore for PostgresBase {
         let mut ids = Vec::with_capacity(chunks.len());
         for group in transactions(chunks) {
             call.tick(1)?;
-            let rows = self.on_tables(call.deadline, |sight| sight.all(STAGE, &[&group]))?;
-            for row in &rows {
-                ids.push(unsigned(column(row, 0)?));
-            }
+            ids.extend(self.on_tables(call.deadline, |sight| draft::stage(sight, group))?);
         }
         Ok(ids)
     }

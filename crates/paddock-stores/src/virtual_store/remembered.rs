@@ -97,6 +97,10 @@ impl RowsMut for Remembered<'_> {
         self.rows.forget(key, at)
     }
 
+    fn stage(&self, chunks: &[&[u8]]) -> Result<Option<Vec<u64>>> {
+        self.rows.stage(chunks)
+    }
+
     fn set_usage(&mut self, usage: Usage) -> Result<()> {
         self.rows.set_usage(usage)
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use paddock_core::{Cancel, Quota, Store};
-use paddock_db::postgres_testing::Database;
+use paddock_db::postgres_testing::{Database, ask};
 use paddock_db::{Durability, Sqlite};
 use paddock_stores::conformance::{Capabilities, Fixture, Fresh};
 use paddock_stores::quota::{MemoryUsage, UsageCounter, reconcile};
@@ -262,4 +262,22 @@ fn versions_of_a_virtual_store_count_nothing() {
     let count = |n: u32| (world.write("/w/f", n.to_string()).0 & u128::from(u64::MAX)) as u64;
     let counts: Vec<u64> = (0..16).map(count).collect();
     assert!(counts.windows(2).all(|pair| pair[0].abs_diff(pair[1]) > 1 << 16), "{counts:?}");
+}
+
+/// A pooler may have no second connection to give while everybody else waits for what the first one holds.
+#[test]
+fn a_change_that_puts_in_chunks_on_postgres_needs_one_connection() {
+    let database = Database::fresh();
+    let base = PostgresBase::new(database.open(&[PostgresBase::SCHEMA]));
+    let fixture = Fixture::new(ALL, move || {
+        let store = VirtualStore::new(Arc::new(base.clone()), Namespace::new(["w"]));
+        Box::new(Rows { store: Arc::new(store), _below: None, _kept: None })
+    });
+    let world = fixture.world();
+    world.append("/w/f", "x".repeat(100_000)).unwrap();
+    world.append("/w/f", "y".repeat(100_000)).unwrap();
+    world.edit("/w/f", &"x".repeat(100_000), "z").unwrap();
+    assert_eq!(world.text("/w/f"), format!("z{}", "y".repeat(100_000)));
+    let open = ask(&database.url(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()");
+    assert_eq!(open.as_deref(), Some("2"), "its own, and that of this question");
 }

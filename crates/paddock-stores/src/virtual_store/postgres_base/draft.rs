@@ -18,6 +18,13 @@ const OPEN: &str = "SELECT id, head, bytes, files FROM namespace WHERE key = $1 
 const MAKE: &str = "INSERT INTO namespace(key) VALUES ($1) ON CONFLICT (key) DO NOTHING";
 const COUNT: &str = "UPDATE namespace SET head = $2, bytes = $3, files = $4 WHERE id = $1";
 
+/// Each chunk gets its number before it is put in, so that the numbers come in the order of the chunks.
+const STAGE: &str = "WITH given AS MATERIALIZED
+        (SELECT nextval('chunk_number') AS id, place, data FROM unnest($1::bytea[]) WITH ORDINALITY AS u(data, place)),
+     put AS (INSERT INTO chunk(id, staged, data)
+        SELECT id, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, data FROM given)
+     SELECT id FROM given ORDER BY place";
+
 /// What was there goes to the past: when it lived at all, and somebody asks for it or has it pinned.
 macro_rules! buried {
     () => {
@@ -228,6 +235,12 @@ impl<'t, 'c> Draft<'t, 'c> {
     }
 }
 
+/// Puts chunks in; their numbers come in the order of the chunks.
+pub(super) fn stage(sight: &Sight<'_, '_>, chunks: &[&[u8]]) -> Result<Vec<u64>> {
+    let rows = sight.all(STAGE, &[&chunks])?;
+    rows.iter().map(|row| column(row, 0).map(unsigned)).collect()
+}
+
 /// `n` rows less name a body; without any it goes. For those that were changed by others at the same time.
 pub(super) fn release(sight: &Sight<'_, '_>, body: i64, n: i64) -> Result<()> {
     let refs = sight.one(RELEASE, &[&body, &n])?.map_or(Ok(1), |row| column::<i64>(&row, 0))?;
@@ -296,6 +309,10 @@ impl RowsMut for Draft<'_, '_> {
     fn forget(&mut self, key: &str, at: Commit) -> Result<()> {
         let outcome = self.forget_row(key, at);
         self.noting(outcome)
+    }
+
+    fn stage(&self, chunks: &[&[u8]]) -> Result<Option<Vec<u64>>> {
+        stage(&self.sight, chunks).map(Some)
     }
 
     fn set_usage(&mut self, usage: Usage) -> Result<()> {

@@ -38,6 +38,26 @@ fn nothing_is_left_in_the_tables_of_what_is_gone() {
 }
 
 #[test]
+fn chunks_that_go_in_with_a_change_go_with_it_too() {
+    let fresh = OnPostgres::new();
+    let base = fresh.handle();
+    let put = |fails: bool| {
+        with_call(|call| {
+            base.write(call, &space(), &mut |rows| {
+                let ids = rows.stage(&[b"one", b"two"])?.unwrap();
+                rows.put("f", &chunked(&ids, 6), true)?;
+                if fails { own_failure() } else { Ok(()) }
+            })
+        })
+    };
+    let chunks = || paddock_db::postgres_testing::ask(&fresh.0.url(), "SELECT count(*) FROM paddock.chunk").unwrap();
+    assert!(put(true).is_err());
+    assert_eq!(chunks(), "0");
+    put(false).unwrap();
+    assert_eq!(chunks(), "2");
+}
+
+#[test]
 fn a_chunk_that_was_collected_cannot_be_named() {
     let fresh = OnPostgres::new();
     let base = fresh.handle();
