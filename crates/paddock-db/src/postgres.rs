@@ -77,6 +77,15 @@ enum Attempt<T, E> {
     Again(Fault, E),
 }
 
+impl<T> From<std::result::Result<T, Trouble>> for Attempt<T, DbError> {
+    fn from(outcome: std::result::Result<T, Trouble>) -> Self {
+        match outcome {
+            Ok(value) => Self::Done(value),
+            Err(trouble) => Self::Again(trouble.fault, trouble.error),
+        }
+    }
+}
+
 impl Postgres {
     /// Takes the url apart, `postgres://USER:PASSWORD@HOST:PORT/DATABASE?PARAMETERS`.
     ///
@@ -130,10 +139,13 @@ impl Postgres {
         Watch::new(self, topic, until)
     }
 
-    /// What a look at the server finds wrong, nothing when all is well; an error when it cannot be looked at.
+    /// What a look at the server finds wrong, nothing when all is well; an error when it cannot be looked at, or when its tables
+    /// are of a newer program. Makes nothing.
     pub fn check(&self) -> Result<Vec<String>> {
         let until = Instant::now() + CHECK;
-        self.read(until, |tx| {
+        let inner = &self.inner;
+        inner.repeat(until, |connection| migrate::known(connection, &inner.connector, &inner.schemas, until).into())?;
+        self.look(until, |tx| {
             let off = tx.query(
                 "SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') \
                  AND setting = 'off' ORDER BY name",
@@ -146,17 +158,23 @@ impl Postgres {
         })
     }
 
-    /// What a look at the server tells, line by line, for people.
+    /// As [`Self::read`], without tables: they are neither made nor needed.
+    fn look<T>(
+        &self,
+        until: Instant,
+        mut look: impl FnMut(&mut PgTransaction<'_>) -> Result<T, DbError>,
+    ) -> Result<T, DbError> {
+        self.inner.repeat(until, |connection| self.inner.read_once(connection, until, &mut look))
+    }
+
+    /// What a look at the server tells, line by line, for people. Makes nothing.
     pub fn about(&self) -> Result<Vec<String>> {
         let until = Instant::now() + CHECK;
-        let version: String = self.read(until, |tx| {
+        let version: String = self.look(until, |tx| {
             Ok::<_, DbError>(tx.query_one("SELECT current_setting('server_version')", &[])?.get(0))
         })?;
         let inner = &self.inner;
-        let steps = inner.repeat(until, |connection| match migrate::found(connection, &inner.connector, until) {
-            Ok(steps) => Attempt::Done(steps),
-            Err(trouble) => Attempt::Again(trouble.fault, trouble.error),
-        })?;
+        let steps = inner.repeat(until, |connection| migrate::found(connection, &inner.connector, until).into())?;
         let between = if inner.connector.is_pooled() { "through a pooler" } else { "directly" };
         let mut lines = vec![format!("PostgreSQL {version} at {}, reached {between}", self.name())];
         lines.extend(steps.iter().map(|(owner, step)| format!("the tables of {owner} are at step {step}")));
@@ -244,10 +262,7 @@ impl Inner {
             return Ok(());
         }
         // Done again, it finds what an unanswered try has left and goes on from there.
-        self.repeat(until, |connection| match migrate::run(connection, &self.connector, &self.schemas, until) {
-            Ok(()) => Attempt::Done(()),
-            Err(trouble) => Attempt::Again(trouble.fault, trouble.error),
-        })?;
+        self.repeat(until, |connection| migrate::run(connection, &self.connector, &self.schemas, until).into())?;
         self.migrated.store(true, Ordering::Release);
         Ok(())
     }

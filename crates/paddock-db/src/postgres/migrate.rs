@@ -35,6 +35,13 @@ pub(super) fn run(on: &mut Connection, connector: &Connector, schemas: &[Schema]
     work.take_steps(&all)
 }
 
+/// Whether this program knows the tables, as far as there are any; an error when they are newer.
+pub(super) fn known(on: &mut Connection, connector: &Connector, schemas: &[Schema], deadline: Instant) -> Outcome<()> {
+    let work = Work { on, connector, deadline };
+    let steps = work.steps_if_any()?.unwrap_or_default();
+    work.missing(schemas, &steps).map(drop)
+}
+
 /// The step each owner is at, for people.
 pub(super) fn found(on: &mut Connection, connector: &Connector, deadline: Instant) -> Outcome<Vec<(String, u32)>> {
     let steps = Work { on, connector, deadline }.steps_if_any()?.unwrap_or_default();

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use paddock_db::postgres_testing::Database;
+use paddock_db::postgres_testing::{Database, ask, run};
 use paddock_db::{DbError, Postgres};
 
 use super::{COUNTERS, count_up, counted, number, opened, put, soon};
@@ -166,8 +166,28 @@ fn callers_may_stand_on_a_runtime() {
 }
 
 #[test]
+fn a_look_at_the_server_makes_nothing() {
+    let database = Database::fresh();
+    let db = database.open(&[COUNTERS]);
+    db.check().unwrap();
+    assert_eq!(db.about().unwrap().len(), 1, "there are no tables to tell of");
+    let made = ask(&database.url(), "SELECT count(*) FROM pg_namespace WHERE nspname = 'paddock'");
+    assert_eq!(made.as_deref(), Some("0"));
+}
+
+#[test]
+fn a_look_at_the_server_finds_tables_that_are_newer() {
+    let (db, database) = with_counters();
+    assert_eq!(counted(&db), 0);
+    run(&database.url(), "UPDATE paddock.paddock_schema SET version = 9 WHERE owner = 'test'");
+    let found = database.open(&[COUNTERS]).check();
+    assert!(matches!(found, Err(DbError::Newer { found: 9, .. })), "{found:?}");
+}
+
+#[test]
 fn a_look_at_the_server_tells_what_it_is() {
     let (db, _database) = with_counters();
+    assert_eq!(counted(&db), 0);
     let lines = db.about().unwrap().join("\n");
     assert!(lines.contains("PostgreSQL 1") && lines.contains("directly"), "{lines}");
     assert!(lines.contains("the tables of test are at step 1"), "{lines}");
