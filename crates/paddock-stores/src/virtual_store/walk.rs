@@ -183,7 +183,7 @@ pub(super) fn search(
                 match search_file(entry.path) {
                     Ok(flow) => flow,
                     // One that the layer below does not let anybody read keeps nothing else from being searched.
-                    Err(error) if passed_over(&error) && entry.path.is_empty() => ControlFlow::Continue(()),
+                    Err(error) if passed_over(&error) => ControlFlow::Continue(()),
                     Err(error) => {
                         failed = Some(error);
                         ControlFlow::Break(())

@@ -19,7 +19,6 @@ mod mount;
 mod own_policy;
 mod past;
 mod policy;
-mod postgres;
 mod quota;
 mod reload;
 mod seed_000;
