@@ -1,13 +1,16 @@
 //! Serves one client from its first message to its last.
 
+use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use paddock_tools::PolicySource;
 use rmcp::service::{ServerInitializeError, serve_server};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::changes::Changes;
@@ -36,13 +39,14 @@ pub enum ServeError {
     Broken(#[source] tokio::task::JoinError),
 }
 
-/// Serves the agent's tools over standard input and output until the client closes them.
+/// Serves the agent's tools over standard input and output until the client closes them, or somebody asks the process to
+/// end: then too this returns, and what waits can be written. `greeted` is what has time until the client was answered.
 ///
 /// Everything that is short runs on the calling thread, so a small read costs no thread hop.
 ///
 /// # Errors
 /// When the client cannot be greeted or the connection breaks. A client that merely goes away is no error.
-pub fn serve_stdio(policy: Arc<dyn PolicySource>) -> Result<(), ServeError> {
+pub fn serve_stdio(policy: Arc<dyn PolicySource>, greeted: impl FnOnce()) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
@@ -52,8 +56,12 @@ pub fn serve_stdio(policy: Arc<dyn PolicySource>) -> Result<(), ServeError> {
         .build()
         .map_err(ServeError::Runtime)?;
     let served = runtime.block_on(async {
+        let end = asked_to_end();
         let (input, output) = stdio::stdio();
-        serve(policy, input, output).await
+        tokio::select! {
+            served = serve_and(policy, input, output, greeted) => served,
+            () = end => Ok(()),
+        }
     });
     runtime.shutdown_timeout(FAREWELL);
     served
@@ -68,6 +76,29 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
+    serve_and(policy, reader, writer, || {}).await
+}
+
+/// Returns when a signal asks the process to end; never where signals cannot be waited for.
+fn asked_to_end() -> impl Future<Output = ()> {
+    let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
+    let mut signals: Vec<Signal> = kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect();
+    poll_fn(move |context| {
+        let came = |signal: &mut Signal| matches!(signal.poll_recv(context), Poll::Ready(Some(())));
+        if signals.iter_mut().any(came) { Poll::Ready(()) } else { Poll::Pending }
+    })
+}
+
+async fn serve_and<R, W>(
+    policy: Arc<dyn PolicySource>,
+    reader: R,
+    writer: W,
+    greeted: impl FnOnce(),
+) -> Result<(), ServeError>
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
     let (ended, is_ended) = watch::channel(false);
     let changes = Arc::new(Changes::of(Arc::clone(&policy)));
     let server = Server::new(policy, Arc::clone(&changes), is_ended);
@@ -78,6 +109,7 @@ where
             Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
             Err(error) => return Err(ServeError::Greeting(Box::new(error))),
         };
+        greeted();
         running.waiting().await.map(|_| ()).map_err(ServeError::Broken)
     };
     tokio::select! {

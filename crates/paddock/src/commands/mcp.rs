@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 
-use paddock_config::{AdhocDir, Host, Installation, NotBuilt, Settings};
+use paddock_config::{AdhocDir, Host, Installation, NotBuilt, Settings, upkeep};
 use paddock_tools::{Audited, PolicySource};
 
 use crate::cli::{Global, Mcp};
@@ -13,13 +13,15 @@ use crate::printer;
 use crate::project::{self, Project};
 
 pub(crate) fn run(global: &Global, options: &Mcp) -> anyhow::Result<Ended> {
-    let policy = if options.dirs.is_empty() { configured(global)? } else { of_directories(global, &options.dirs)? };
+    let (policy, installation) =
+        if options.dirs.is_empty() { configured(global)? } else { of_directories(global, &options.dirs)? };
     if std::io::stdin().is_terminal() {
         printer::tell(
             "waiting for an MCP client on standard input; Ctrl-D ends this, and `paddock demo` shows how it works",
         );
     }
-    let served = paddock_mcp::serve_stdio(Arc::clone(&policy));
+    let tidy = || upkeep::tidy_in_background(&installation, |error| tracing::warn!(error, "the past was not tidied"));
+    let served = paddock_mcp::serve_stdio(Arc::clone(&policy), tidy);
     // What only looked or was denied is recorded a moment after its answer, and the end must not come before.
     policy.audit().flush().map_err(|error| Failure::failed(&error, "run `paddock doctor`"))?;
     served.map_err(|error| {
@@ -28,18 +30,20 @@ pub(crate) fn run(global: &Global, options: &Mcp) -> anyhow::Result<Ended> {
     Ok(Ended::Done)
 }
 
-fn configured(global: &Global) -> anyhow::Result<Arc<dyn PolicySource>> {
+/// What is served, and what is tidied meanwhile.
+type Served = (Arc<dyn PolicySource>, Installation);
+
+fn configured(global: &Global) -> anyhow::Result<Served> {
     let project = Project::find(global)?;
     if !host::is_file(&project.config) {
         tracing::warn!("there is no paddock.toml here or above, so there are no tools; run `paddock init`");
     }
-    paddock_config::upkeep::stay();
+    upkeep::stay();
     let (policy, installation) = project.working(global)?;
-    paddock_config::upkeep::tidy_in_background(&installation, |error| tracing::warn!(error, "the past was not tidied"));
     if global.log >= tracing::Level::WARN {
         tell_what_does_not_hold(policy.not_built());
     }
-    Ok(Arc::new(policy))
+    Ok((Arc::new(policy), installation))
 }
 
 /// A person who set a bound should not believe that it holds. What only waits for an ability, as the section that
@@ -55,7 +59,7 @@ fn tell_what_does_not_hold(keys: &[NotBuilt]) {
     }
 }
 
-fn of_directories(global: &Global, dirs: &[String]) -> anyhow::Result<Arc<dyn PolicySource>> {
+fn of_directories(global: &Global, dirs: &[String]) -> anyhow::Result<Served> {
     let dirs: Vec<AdhocDir> = dirs.iter().map(|dir| AdhocDir::parse(dir)).collect();
     let system_root = project::system_root(global, None)?;
     let host = Host::without_config(system_root.clone())?;
@@ -66,5 +70,5 @@ fn of_directories(global: &Global, dirs: &[String]) -> anyhow::Result<Arc<dyn Po
     let settings = Settings::of(host::real(&first)?, None);
     let installation = Installation::claim(&system_root, &settings).map_err(project::installation_problem)?;
     let policy = paddock_config::adhoc(&dirs, &host, &installation.ports(project::gate())).map_err(misused)?;
-    Ok(Arc::new(Audited { policy: Arc::new(policy), audit: installation.audit() }))
+    Ok((Arc::new(Audited { policy: Arc::new(policy), audit: installation.audit() }), installation))
 }

@@ -143,13 +143,20 @@ impl Raw {
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
     }
 
-    /// Closes standard input and gives every line that still comes, once the server has ended by itself.
+    /// Asks the server to end, as whoever started it does; how it ended.
+    pub(crate) fn terminate(mut self, signal: &str) -> std::process::ExitStatus {
+        let asked = std::process::Command::new("kill").args(["-s", signal, &self.child.id().to_string()]).status();
+        assert!(asked.unwrap().success());
+        self.child.wait().unwrap()
+    }
+
     /// Ends the server as nothing it could prepare for.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
+    /// Closes standard input and gives every line that still comes, once the server has ended by itself.
     pub(crate) fn end(mut self) -> Vec<Value> {
         drop(self.to);
         let lines: Vec<String> = self.from.lines().map(Result::unwrap).collect();

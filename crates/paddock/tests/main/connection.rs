@@ -26,7 +26,7 @@ async fn both_eras_get_the_same_tools_and_the_map() {
         client.close().await;
     }
     assert_eq!(lists[0], lists[1]);
-    assert_eq!(lists[0].len(), 10);
+    assert_eq!(lists[0].len(), 11);
 }
 
 #[test]
@@ -296,4 +296,24 @@ fn an_agent_is_served_by_its_own_name() {
     hint: agents of this file are "reviewer"
     [exit 2]
     "#);
+}
+
+#[test]
+fn a_server_that_is_asked_to_end_records_what_it_has_answered() {
+    let world = World::seed();
+    for (round, signal) in ["TERM", "INT", "HUP"].into_iter().enumerate() {
+        let mut raw = Raw::greeted(&world, &["mcp"]);
+        for n in 1..=5 {
+            raw.send(&call(n, "read_file", &json!({"path": "src/App.tsx"})));
+            assert_eq!(raw.receive()["id"], n);
+        }
+        raw.send(&call(6, "write_file", &json!({"path": "/nowhere/f", "content": ""})));
+        assert_eq!(raw.receive()["result"]["isError"], true);
+        assert!(raw.terminate(signal).success(), "{signal}");
+        let rows = |outcome| {
+            let told = world.paddock(&["audit", "query", "--outcome", outcome, "--json"]).stdout;
+            serde_json::from_str::<Value>(&told).unwrap().as_array().unwrap().len()
+        };
+        assert_eq!((rows("done"), rows("denied")), ((round + 1) * 5, round + 1), "{signal}");
+    }
 }
