@@ -168,7 +168,7 @@ impl Vfs {
     /// Puts together what is known to be in tree order.
     fn assemble(workspaces: Vec<Workspace>, gate: Arc<dyn Gate>, journal: Arc<dyn Journal>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let allowing = |op| workspaces.iter().filter(move |w: &&Workspace| w.scope.allows(op));
+        let allowing = |op| workspaces.iter().filter(move |w: &&Workspace| w.scope.allows(op) && !w.aside);
         let allowed_in = OpKind::ALL.map(|op| allowing(op).map(|w| w.prefix.clone()).collect());
         Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),

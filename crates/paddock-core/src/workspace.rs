@@ -126,12 +126,14 @@ pub struct Workspace {
     pub(crate) names: NameRules,
     pub(crate) origin: Origin,
     pub(crate) quota: Quota,
+    pub(crate) aside: bool,
 }
 
 impl Workspace {
     /// A Workspace with no hidden names and every guarded name guarded.
     pub fn new(prefix: LogicalPath, scope: AccessScope, mount: Mount) -> Self {
-        Self { prefix, scope, mount, names: NameRules::default(), origin: Origin::unknown(), quota: Quota::default() }
+        let (names, origin, quota) = (NameRules::default(), Origin::unknown(), Quota::default());
+        Self { prefix, scope, mount, names, origin, quota, aside: false }
     }
 
     /// With these name rules.
@@ -153,6 +155,18 @@ impl Workspace {
     pub fn with_quota(mut self, quota: Quota) -> Self {
         self.quota = quota;
         self
+    }
+
+    /// One that holds Paddock's own answers: named when there is something in it, and in no list of places before.
+    #[must_use]
+    pub fn set_aside(mut self) -> Self {
+        self.aside = true;
+        self
+    }
+
+    /// Is it left out where Workspaces are listed?
+    pub fn is_aside(&self) -> bool {
+        self.aside
     }
 
     /// The most it may hold.

@@ -18,12 +18,12 @@ const MOST_BYTES: usize = 8 * 1024;
 
 /// The map of one agent.
 pub(crate) fn filesystem_map(policy: &AgentPolicy) -> String {
-    let workspaces = policy.vfs.workspaces();
+    let workspaces: Vec<&Workspace> = policy.vfs.workspaces().iter().filter(|w| !w.is_aside()).collect();
     if workspaces.is_empty() {
         return format!("Filesystem Map: empty. {HOW_TO_BEGIN}\n");
     }
     let mut out = String::from("Filesystem Map: the Workspaces you perceive. Nothing else exists for you.\n");
-    let shown = list(workspaces, &mut out);
+    let shown = list(&workspaces, &mut out);
     if shown < workspaces.len() {
         summarize(&workspaces[shown..], &mut out);
     }
@@ -36,7 +36,7 @@ pub(crate) fn filesystem_map(policy: &AgentPolicy) -> String {
 }
 
 /// Lists Workspaces until there is no room, and answers how many it listed.
-fn list(workspaces: &[Workspace], out: &mut String) -> usize {
+fn list(workspaces: &[&Workspace], out: &mut String) -> usize {
     let full = out.len() + MOST_BYTES;
     let mut shown = 0;
     for workspace in workspaces.iter().take(MOST_LINES) {
@@ -50,7 +50,7 @@ fn list(workspaces: &[Workspace], out: &mut String) -> usize {
     shown
 }
 
-fn summarize(rest: &[Workspace], out: &mut String) {
+fn summarize(rest: &[&Workspace], out: &mut String) {
     let counts = AccessScope::ALL.map(|scope| (scope, rest.iter().filter(|w| w.scope() == scope).count()));
     let told = counts.iter().filter(|(_, n)| *n > 0).map(|(scope, n)| format!("{n} {}", scope.words()));
     let _ =
@@ -67,7 +67,7 @@ fn in_words(scope: AccessScope) -> &'static str {
 
 /// The part of the map that belongs to one tool.
 pub(crate) fn where_it_works(vfs: &Vfs, needs: &[OpKind]) -> String {
-    let allowing = || vfs.workspaces().iter().filter(|w| needs.iter().all(|op| w.scope().allows(*op)));
+    let allowing = || vfs.workspaces().iter().filter(|w| !w.is_aside() && needs.iter().all(|op| w.scope().allows(*op)));
     let told = |w: &Workspace| format!("{} ({})", w.prefix(), w.scope().words());
     let shown: Vec<String> = allowing().take(MOST_PLACES).map(told).collect();
     match allowing().count() - shown.len() {

@@ -44,7 +44,6 @@ async fn what_is_not_there_is_told_by_its_kind() {
     let mut raw = raw(AccessScope::ReadWrite).await;
     let cases = [
         ("tools/call", json!({"name": "no_such_tool"}), -32602),
-        ("tools/call", json!({"name": "execute_command", "arguments": {"command": "ls"}}), -32602),
         ("tools/call", json!({"arguments": {}}), -32602),
         ("tools/call", json!({"name": "read_file", "arguments": "a.txt"}), -32602),
         ("tools/call", json!({"name": "read_file", "arguments": [1]}), -32602),

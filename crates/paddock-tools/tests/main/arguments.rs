@@ -133,7 +133,8 @@ fn check(tool: &str, arguments: Map<String, Value>) -> Result<(), TestCaseError>
 }
 
 fn tool() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(catalogue::names().collect::<Vec<_>>())
+    let provided: Vec<&str> = anyone().toolbox.tools().iter().map(|spec| spec.name).collect();
+    prop::sample::select(provided)
 }
 
 proptest! {

@@ -56,7 +56,7 @@ fn report(name: &str, agents: &[AgentPolicy], file: &ConfigFile, printer: &Print
     printer.line(format_args!("{} {name}: no problems", printer.look(Look::Good, "✓")))?;
     for policy in agents {
         printer.line(format_args!("\nagent {}, relative paths start at {}", policy.agent, policy.base))?;
-        for workspace in policy.vfs.workspaces() {
+        for workspace in policy.vfs.workspaces().iter().filter(|workspace| !workspace.is_aside()) {
             let origin = printer.look(Look::Faint, format_args!("({})", workspace.origin()));
             printer.line(format_args!("  {:<10}  {}  {origin}", workspace.scope().name(), workspace.prefix()))?;
         }
@@ -88,6 +88,7 @@ fn agent_json(policy: &AgentPolicy) -> Value {
         .vfs
         .workspaces()
         .iter()
+        .filter(|w| !w.is_aside())
         .map(|w| json!({ "prefix": w.prefix().as_str(), "scope": w.scope().name(), "line": w.origin().line() }))
         .collect();
     json!({ "name": policy.agent.as_str(), "base": policy.base.as_str(), "workspaces": workspaces })

@@ -20,6 +20,7 @@ pub(crate) fn run(global: &Global, options: &Map, printer: &Printer) -> anyhow::
         .vfs
         .workspaces()
         .iter()
+        .filter(|w| !w.is_aside())
         .map(|w| json!({ "prefix": w.prefix().as_str(), "scope": w.scope().name(), "origin": w.origin().to_string() }))
         .collect();
     let tools: Vec<_> = toolbox.tools().iter().map(|tool| tool.name).collect();

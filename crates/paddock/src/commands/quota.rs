@@ -45,11 +45,11 @@ pub(crate) fn run(global: &Global, options: &Quota, printer: &Printer) -> anyhow
 }
 
 fn chosen<'p>(policy: &'p AgentPolicy, text: Option<&str>) -> anyhow::Result<Vec<&'p Workspace>> {
-    let all = policy.vfs.workspaces();
-    let Some(text) = text else { return Ok(all.iter().collect()) };
+    let all: Vec<&Workspace> = policy.vfs.workspaces().iter().filter(|workspace| !workspace.is_aside()).collect();
+    let Some(text) = text else { return Ok(all) };
     let path = policy.path(text).map_err(|error| Failure::misused(&error, error.hint()))?;
     match all.iter().find(|workspace| *workspace.prefix() == path) {
-        Some(workspace) => Ok(vec![workspace]),
+        Some(workspace) => Ok(vec![*workspace]),
         None => {
             let known: Vec<LogicalPath> = all.iter().map(|workspace| workspace.prefix().clone()).collect();
             let hint =

@@ -20,9 +20,16 @@ fn check_lists_agents_and_what_has_no_effect_yet() {
     agent main, relative paths start at /project
       READ_ONLY   /project  (paddock.toml:15)
       READ_WRITE  /project/workspace  (paddock.toml:22)
+    [exit 0]
+    "#);
+    let world = World::configured("[serve]\nport = 7433\n");
+    insta::assert_snapshot!(world.paddock(&["check"]), @r#"
+    ✓ paddock.toml: no problems
+
+    no agent has a Workspace, so nothing can be reached
 
     accepted, but without effect in this version:
-      ⚠ "commands" has no effect yet: commands are not built (paddock.toml:27)
+      ⚠ "serve" has no effect yet: the console and its server are not built (paddock.toml:1)
     [exit 0]
     "#);
 }
