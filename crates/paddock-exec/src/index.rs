@@ -56,6 +56,13 @@ struct Node {
     inner: BTreeMap<OsString, Node>,
 }
 
+impl Node {
+    /// How many directories are known here.
+    fn count(&self) -> usize {
+        1 + self.inner.values().map(Node::count).sum::<usize>()
+    }
+}
+
 /// What tells whether a directory is as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stamp {
@@ -93,47 +100,124 @@ impl Index {
         Index { top: top.into(), matches, tree: Mutex::default() }
     }
 
-    /// The matching paths, relative to the tree, in order. A directory that cannot be read has none: neither can a
-    /// command read it.
+    /// The matching paths, relative to the tree, in order. A directory that the host does not let us read has none:
+    /// neither can a command read it. What else keeps a directory from being read is an error, since a name that is not
+    /// found is not hidden.
     pub fn find(&self) -> io::Result<Vec<PathBuf>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let top = rustix::fs::openat(CWD, &self.top, flags, Mode::empty())?;
         let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut search = Search { top: top.as_fd(), matches: &self.matches, found: Vec::new() };
-        search.visit(&mut tree, &mut PathBuf::new());
-        search.found.sort();
-        Ok(search.found)
+        let search = Search { top: top.as_fd(), matches: &self.matches };
+        let mut found = search.top(&mut tree)?;
+        found.sort();
+        Ok(found)
     }
 }
 
+/// So many directories are asked by one thread in the time that starting another takes.
+const SHARE: usize = 500;
+
+#[derive(Clone, Copy)]
 struct Search<'a> {
     top: BorrowedFd<'a>,
     matches: &'a Matches,
-    found: Vec<PathBuf>,
 }
 
+type Found = Result<Vec<PathBuf>, Errno>;
+
 impl Search<'_> {
-    fn visit(&mut self, node: &mut Node, path: &mut PathBuf) {
-        let place = if path.as_os_str().is_empty() { Path::new(".") } else { path.as_path() };
-        let now = rustix::fs::statat(self.top, place, AtFlags::SYMLINK_NOFOLLOW).ok().map(|meta| Stamp::of(&meta));
-        if now.is_none() || node.stamp != now {
-            self.read(node, path);
+    /// The first two levels here, what is below them by several threads when it is much.
+    fn top(self, tree: &mut Node) -> Found {
+        let mut found = Vec::new();
+        self.look(tree, self.top, OsStr::new("."), Path::new(""), &mut found)?;
+        let mut left = Vec::new();
+        for (name, node) in &mut tree.inner {
+            let path = PathBuf::from(name);
+            self.look(node, self.top, name, &path, &mut found)?;
+            left.extend(node.inner.iter_mut().map(|(name, inner)| (path.join(name), inner)));
         }
-        self.found.extend(node.found.iter().map(|name| path.join(name)));
+        let known: usize = left.iter().map(|(_, node)| node.count()).sum();
+        let most = std::thread::available_parallelism().map_or(1, usize::from).min(4);
+        let threads = (known / SHARE).clamp(1, most);
+        if threads == 1 {
+            self.share(&mut left, &mut found)?;
+            return Ok(found);
+        }
+        let size = left.len().div_ceil(threads).max(1);
+        let answers: Vec<Found> = std::thread::scope(|scope| {
+            let work = |share| {
+                scope.spawn(move || {
+                    let mut found = Vec::new();
+                    self.share(share, &mut found).map(|()| found)
+                })
+            };
+            let running: Vec<_> = left.chunks_mut(size).map(work).collect();
+            running.into_iter().map(|thread| thread.join().unwrap_or(Err(Errno::IO))).collect()
+        });
+        for answer in answers {
+            found.append(&mut answer?);
+        }
+        Ok(found)
+    }
+
+    fn share(self, share: &mut [(PathBuf, &mut Node)], found: &mut Vec<PathBuf>) -> Result<(), Errno> {
+        for (path, node) in share {
+            let (Some(parent), Some(name)) = (path.parent(), path.file_name().map(OsStr::to_owned)) else { continue };
+            if let Some(parent) = readable(open(self.top, parent))? {
+                self.visit(node, parent.as_fd(), &name, path, found)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at a directory and everything below it. Names are asked for beside their parent, so that no path is walked
+    /// twice.
+    fn visit(
+        self,
+        node: &mut Node,
+        parent: BorrowedFd<'_>,
+        name: &OsStr,
+        path: &mut PathBuf,
+        found: &mut Vec<PathBuf>,
+    ) -> Result<(), Errno> {
+        self.look(node, parent, name, path, found)?;
+        if node.inner.is_empty() {
+            return Ok(());
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let Some(directory) = readable(rustix::fs::openat(parent, name, flags, Mode::empty()))? else { return Ok(()) };
         for (name, inner) in &mut node.inner {
             path.push(name);
-            self.visit(inner, path);
+            self.visit(inner, directory.as_fd(), name, path, found)?;
             path.pop();
         }
+        Ok(())
+    }
+
+    /// Looks at a directory itself, and reads it when it is not as it was.
+    fn look(
+        self,
+        node: &mut Node,
+        parent: BorrowedFd<'_>,
+        name: &OsStr,
+        path: &Path,
+        found: &mut Vec<PathBuf>,
+    ) -> Result<(), Errno> {
+        let now = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|meta| Stamp::of(&meta));
+        if now.is_none() || node.stamp != now {
+            self.read(node, path)?;
+        }
+        found.extend(node.found.iter().map(|name| path.join(name)));
+        Ok(())
     }
 
     /// Reads a directory; what is known of directories that are still there is kept.
-    fn read(&mut self, node: &mut Node, path: &Path) {
+    fn read(self, node: &mut Node, path: &Path) -> Result<(), Errno> {
         let mut known = std::mem::take(node).inner;
         let began = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let Ok(directory) = open(self.top, path) else { return };
+        let Some(directory) = readable(open(self.top, path))? else { return Ok(()) };
         let stamp = rustix::fs::fstat(&directory).ok().map(|meta| Stamp::of(&meta));
-        for (name, kind) in entries(&directory) {
+        for (name, kind) in entries(&directory)? {
             if (self.matches)(&path.join(&name), kind) {
                 node.found.push(name);
             } else if kind == Kind::Dir {
@@ -142,6 +226,16 @@ impl Search<'_> {
             }
         }
         node.stamp = stamp.filter(|stamp| stamp.is_settled(began));
+        Ok(())
+    }
+}
+
+/// A directory that is gone, is none any more, or is closed to us has nothing to find.
+fn readable<T>(answer: Result<T, Errno>) -> Result<Option<T>, Errno> {
+    match answer {
+        Ok(value) => Ok(Some(value)),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM | Errno::XDEV) => Ok(None),
+        Err(errno) => Err(errno),
     }
 }
 
@@ -151,17 +245,17 @@ fn open(top: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::openat2(top, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty(), resolve)
 }
 
-fn entries(directory: &OwnedFd) -> Vec<(OsString, Kind)> {
-    let Ok(read) = Dir::read_from(directory) else { return Vec::new() };
+fn entries(directory: &OwnedFd) -> Result<Vec<(OsString, Kind)>, Errno> {
     let mut all = Vec::new();
-    for entry in read.flatten() {
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
         let name = OsString::from_vec(entry.file_name().to_bytes().to_vec());
         if name != "." && name != ".." {
             let kind = kind(directory, &name, entry.file_type());
             all.push((name, kind));
         }
     }
-    all
+    Ok(all)
 }
 
 fn kind(directory: &OwnedFd, name: &OsStr, told: FileType) -> Kind {
@@ -258,6 +352,28 @@ mod tests {
         assert_eq!(asked.load(Ordering::Relaxed), once);
         fs::write(top.path().join("a/.env"), "").unwrap();
         assert_eq!(paths(&index), ["a/.env", "a/b/.env"]);
+    }
+
+    #[test]
+    fn a_large_tree_is_shared_and_nothing_is_lost() {
+        let top = tempfile::tempdir().unwrap();
+        for number in 0..1500 {
+            fs::create_dir_all(top.path().join(format!("a/b{}/c{}/d{number}", number % 3, number % 40))).unwrap();
+        }
+        let hidden: Vec<String> = [7, 700, 1499].map(|n| format!("a/b{}/c{}/d{n}/.env", n % 3, n % 40)).to_vec();
+        for path in &hidden {
+            fs::write(top.path().join(path), "").unwrap();
+        }
+        let (index, _) = of_env(top.path());
+        let mut wanted = hidden.clone();
+        wanted.sort();
+        for _ in 0..3 {
+            assert_eq!(paths(&index), wanted);
+        }
+        fs::write(top.path().join("a/b1/c1/d1/.env.new"), "").unwrap();
+        wanted.push("a/b1/c1/d1/.env.new".to_owned());
+        wanted.sort();
+        assert_eq!(paths(&index), wanted);
     }
 
     #[test]

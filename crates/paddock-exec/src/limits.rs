@@ -40,7 +40,8 @@ pub(crate) fn apply(limits: &Limits, group: Option<&Group>, plan: &mut Plan) -> 
         (Resource::Cpu, seconds, seconds + 1),
         (Resource::Fsize, limits.file_size, limits.file_size),
         (Resource::Nofile, limits.open_files, limits.open_files),
-        (Resource::Core, 0, 0),
+        // Not 0: a pattern that pipes dumps to a program of the host ignores 0, and takes 1 for "none".
+        (Resource::Core, 1, 1),
         // Locked memory and message queues are the kernel's, not the group's.
         (Resource::Memlock, 64 * 1024, 64 * 1024),
         (Resource::Msgqueue, 819_200, 819_200),
