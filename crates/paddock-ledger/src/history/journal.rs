@@ -38,7 +38,7 @@ impl Journal for History {
         if let Some(audit) = &self.audit {
             audit.intent(call.id, call.agent, plan.kind().verb(), plan.path().as_str(), None, now)?;
         }
-        let undoes = self.undoing().remove(&call.id);
+        let undoes = self.undoing().get(&call.id).copied();
         let (home, row) = (self.home.clone(), self.call_values(call, plan, undoes, now));
         let stale = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&stale);
@@ -60,34 +60,29 @@ impl Journal for History {
     }
 
     fn part_begins(&self, call: &Call<'_>, part: &Part<'_>) -> Result<()> {
-        let values: [Value; 3] = [planned_text(part).into(), self.home.as_str().into(), call.id.to_string().into()];
-        self.note(Some(call.deadline), move |session| {
-            session.execute("UPDATE history_call SET planned = ?1 WHERE home = ?2 AND call = ?3", &values).map(drop)
-        })
+        let changes = self.untold(call.id);
+        let values: [Value; 4] =
+            [planned_text(part).into(), changes, self.home.as_str().into(), call.id.to_string().into()];
+        self.note(Some(call.deadline), move |session| session.execute(PLAN_CALL, &values).map(drop))
     }
 
     fn part_done(&self, call: &Call<'_>, done: &PartDone<'_>) -> Result<()> {
         let rows = self.change_rows(call, done);
-        let (home, id) = (self.home.clone(), call.id.to_string());
-        self.note(None, move |session| {
-            let mut made = 0;
-            for row in &rows {
-                made += session.execute(INSERT_CHANGE, row)?;
-            }
-            let count = [made.cast_signed().into(), home.as_str().into(), id.as_str().into()];
-            session.execute("UPDATE history_call SET changes = changes + ?1 WHERE home = ?2 AND call = ?3", &count)?;
-            Ok(())
-        })
+        *self.counted().entry(call.id).or_default() += rows.len();
+        self.note(None, move |session| rows.iter().try_for_each(|row| session.execute(INSERT_CHANGE, row).map(drop)))
     }
 
     fn end(&self, call: &Call<'_>, completed: bool) {
         let (home, id) = (self.home.clone(), call.id);
         let state = if completed { 1 } else { 2 };
-        let values: [Value; 4] = [millis(self.now()).into(), state.into(), home.as_str().into(), id.to_string().into()];
+        let undoes = self.undoing().remove(&id).filter(|_| completed);
+        let changes = self.untold(id);
+        let values: [Value; 5] =
+            [millis(self.now()).into(), state.into(), changes, home.as_str().into(), id.to_string().into()];
         // What cannot be written stays open, and is shown as not ended.
         let _ = self.note(None, move |session| {
             session.execute(END_CALL, &values)?;
-            if completed { mark_undone(session, &home, id) } else { Ok(()) }
+            if undoes.is_some() { mark_undone(session, &home, id) } else { Ok(()) }
         });
     }
 
@@ -116,6 +111,11 @@ impl History {
         }
         let until = until.unwrap_or_else(|| Instant::now() + RECORDING);
         self.storage.write(until, &mut deed).map_err(store_error)
+    }
+
+    /// How many changes of a call have rows that its own row does not count yet.
+    fn untold(&self, call: CallId) -> Value {
+        number(self.counted().remove(&call).unwrap_or(0))
     }
 
     fn change_rows(&self, call: &Call<'_>, done: &PartDone<'_>) -> Vec<Vec<Value>> {
@@ -178,7 +178,10 @@ fn undone_call(session: &mut dyn Session, home: &str, by: CallId) -> Result<Opti
     Ok(rows.first().and_then(|row| call_id(&row[0])))
 }
 
-const END_CALL: &str = "UPDATE history_call SET ended = ?1, state = ?2, planned = NULL WHERE home = ?3 AND call = ?4";
+const PLAN_CALL: &str = "UPDATE history_call SET planned = ?1, changes = changes + ?2 WHERE home = ?3 AND call = ?4";
+
+const END_CALL: &str = "UPDATE history_call SET ended = ?1, state = ?2, changes = changes + ?3, planned = NULL \
+     WHERE home = ?4 AND call = ?5";
 
 const INSERT_CALL: &str = "INSERT INTO history_call (home, call, agent, op, path, began, deadline, state, undoes) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8) ON CONFLICT DO NOTHING";

@@ -60,6 +60,8 @@ pub struct History {
     clock: Arc<dyn Fn() -> SystemTime + Send + Sync>,
     /// Calls about to run, and the calls that they undo.
     undoing: Arc<Mutex<HashMap<CallId, CallId>>>,
+    /// Calls that run, and how many of their changes have rows that are not counted yet.
+    counted: Arc<Mutex<HashMap<CallId, usize>>>,
 }
 
 impl std::fmt::Debug for History {
@@ -80,7 +82,14 @@ impl History {
     }
 
     fn on(storage: Arc<dyn Storage>, home: &str) -> Self {
-        Self { storage, home: home.to_owned(), audit: None, clock: Arc::new(SystemTime::now), undoing: Arc::default() }
+        Self {
+            storage,
+            home: home.to_owned(),
+            audit: None,
+            clock: Arc::new(SystemTime::now),
+            undoing: Arc::default(),
+            counted: Arc::default(),
+        }
     }
 
     /// Beside an audit in the same database: it has an intent of each call before its first change, and what happens is
@@ -99,6 +108,10 @@ impl History {
 
     fn now(&self) -> SystemTime {
         (self.clock)()
+    }
+
+    fn counted(&self) -> MutexGuard<'_, HashMap<CallId, usize>> {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn undoing(&self) -> MutexGuard<'_, HashMap<CallId, CallId>> {
