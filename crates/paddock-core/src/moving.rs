@@ -132,7 +132,8 @@ impl Vfs {
         match arrived {
             Ok((held, parents)) => {
                 // It stood aside where it arrives, so the directories on the way were made then.
-                let moved = AppliedChange { created: true, before: Before::Absent, parents, ..AppliedChange::default() };
+                let moved =
+                    AppliedChange { created: true, before: Before::Absent, parents, ..AppliedChange::default() };
                 let applied = Applied { changes: vec![moved], stopped: None };
                 let done = PartDone { part, workspace: begins.workspace, set: &set, applied: &applied };
                 self.journal.part_done(call, &done).map_err(|e| refusal(asked, e))?;

@@ -142,7 +142,8 @@ pub(super) fn pruned(
     limit: usize,
 ) -> Result<Option<(u64, Nonce)>> {
     use super::chain::Link as _;
-    let entries = tables.entries_about(chain, limit)?.into_iter().filter(|found| !found.malformed).map(|found| found.it);
+    let entries =
+        tables.entries_about(chain, limit)?.into_iter().filter(|found| !found.malformed).map(|found| found.it);
     let mut ours = entries.filter(|entry| entry.sign_at(key, &Nonce::default(), entry.seq) == entry.hash);
     Ok(ours.find(|entry| entry.event == Event::Pruned).map(|entry| (entry.count, entry.nonce)))
 }
