@@ -2,7 +2,10 @@
 //!
 //! Reading a tree of a hundred thousand files takes longer than most commands. A directory's own times change when a
 //! name in it does, so a directory whose times and inode are as they were is not read again, only asked. Times are
-//! trusted only when they were old enough at the time of reading: a change within the same tick would not show.
+//! trusted only when they were old enough at the time of reading: a change within the same tick would not show. A tree
+//! of very many directories that is asked for again and again is watched instead.
+
+mod watch;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -16,6 +19,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
+use watch::Watch;
 
 /// What an entry is, for the question whether it matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +43,20 @@ pub type Matches = Box<dyn Fn(&Path, Kind) -> bool + Send + Sync>;
 pub struct Index {
     top: PathBuf,
     matches: Matches,
-    tree: Mutex<Node>,
+    state: Mutex<State>,
 }
+
+/// What is known of the tree.
+#[derive(Default)]
+struct State {
+    tree: Node,
+    /// While the tree is watched: what was found, which is true until a change is told.
+    found: Vec<PathBuf>,
+    watch: Option<Watch>,
+}
+
+/// From so many directories on a tree is watched when it is asked for the second time.
+const WATCHED: usize = 2000;
 
 impl fmt::Debug for Index {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -52,11 +68,35 @@ impl fmt::Debug for Index {
 #[derive(Default)]
 struct Node {
     stamp: Option<Stamp>,
+    /// It was watched before it was read.
+    watched: bool,
     found: Vec<OsString>,
     inner: BTreeMap<OsString, Node>,
 }
 
 impl Node {
+    /// The directory at a path below this one.
+    fn at(&mut self, path: &Path) -> Option<&mut Node> {
+        path.iter().try_fold(self, |node, name| node.inner.get_mut(name))
+    }
+
+    /// Everything that was found here and below, in order.
+    fn all(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut left = vec![(PathBuf::new(), self)];
+        while let Some((path, node)) = left.pop() {
+            found.extend(node.found.iter().map(|name| path.join(name)));
+            left.extend(node.inner.iter().map(|(name, inner)| (path.join(name), inner)));
+        }
+        found.sort();
+        found
+    }
+
+    fn forget_watches(&mut self) {
+        self.watched = false;
+        self.inner.values_mut().for_each(Node::forget_watches);
+    }
+
     /// How many directories are known here.
     fn count(&self) -> usize {
         1 + self.inner.values().map(Node::count).sum::<usize>()
@@ -97,7 +137,7 @@ impl Stamp {
 impl Index {
     /// An index of the tree at `top`; nothing is read before it is asked.
     pub fn new(top: impl Into<PathBuf>, matches: Matches) -> Index {
-        Index { top: top.into(), matches, tree: Mutex::default() }
+        Index { top: top.into(), matches, state: Mutex::default() }
     }
 
     /// The matching paths, relative to the tree, in order. A directory that the host does not let us read has none:
@@ -106,9 +146,16 @@ impl Index {
     pub fn find(&self) -> io::Result<Vec<PathBuf>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let top = rustix::fs::openat(CWD, &self.top, flags, Mode::empty())?;
-        let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let search = Search { top: top.as_fd(), matches: &self.matches };
-        let mut found = search.top(&mut tree)?;
+        if search.told(&mut state)? {
+            return Ok(state.found.clone());
+        }
+        let known = state.tree.inner.len() > 0 && state.tree.count() >= WATCHED;
+        if known && search.begin_watch(&mut state)? {
+            return Ok(state.found.clone());
+        }
+        let mut found = search.top(&mut state.tree)?;
         found.sort();
         Ok(found)
     }
@@ -126,6 +173,67 @@ struct Search<'a> {
 type Found = Result<Vec<PathBuf>, Errno>;
 
 impl Search<'_> {
+    /// Brings a watched tree up to date with what was told; false when it is not watched, or no longer.
+    fn told(self, state: &mut State) -> Result<bool, Errno> {
+        let State { tree, found, watch: kept } = state;
+        // Taken out: whatever goes wrong below ends the watching.
+        let Some(mut watch) = kept.take() else { return Ok(false) };
+        let here = rustix::fs::fstat(self.top)?;
+        let same = tree.stamp.is_some_and(|stamp| (stamp.device, stamp.inode) == (here.st_dev, here.st_ino));
+        let Some(changed) = watch.changed().filter(|_| same) else { return Ok(false) };
+        for path in &changed {
+            if let Some(node) = tree.at(path) {
+                (node.watched, node.stamp) = (false, None);
+                if !self.watched(node, path, &mut watch)? {
+                    return Ok(false);
+                }
+            }
+        }
+        if !changed.is_empty() {
+            *found = tree.all();
+        }
+        *kept = Some(watch);
+        Ok(true)
+    }
+
+    /// Begins to watch a tree; false where that cannot be done.
+    fn begin_watch(self, state: &mut State) -> Result<bool, Errno> {
+        let Some(mut watch) = Watch::begin(self.top) else { return Ok(false) };
+        state.tree.forget_watches();
+        if !self.watched(&mut state.tree, Path::new(""), &mut watch)? {
+            return Ok(false);
+        }
+        state.found = state.tree.all();
+        state.watch = Some(watch);
+        Ok(true)
+    }
+
+    /// Watches and reads a directory, and those below it that are not watched yet; false when the watching has to end.
+    fn watched(self, node: &mut Node, path: &Path, watch: &mut Watch) -> Result<bool, Errno> {
+        if !node.watched {
+            let Some(directory) = readable(open(self.top, path))? else {
+                *node = Node::default();
+                return Ok(true);
+            };
+            let meta = rustix::fs::fstat(&directory)?;
+            if !watch.add(&directory, meta.st_dev, path) {
+                return Ok(false);
+            }
+            let now = Stamp::of(&meta);
+            if node.stamp != Some(now) {
+                self.read(node, path)?;
+                node.stamp = Some(now);
+            }
+            node.watched = true;
+        }
+        for (name, inner) in node.inner.iter_mut().filter(|(_, inner)| !inner.watched) {
+            if !self.watched(inner, &path.join(name), watch)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// The first two levels here, what is below them by several threads when it is much.
     fn top(self, tree: &mut Node) -> Found {
         let mut found = Vec::new();
@@ -374,6 +482,72 @@ mod tests {
         wanted.push("a/b1/c1/d1/.env.new".to_owned());
         wanted.sort();
         assert_eq!(paths(&index), wanted);
+    }
+
+    /// A tree that is watched from the second question on.
+    fn watched() -> (tempfile::TempDir, Index, Arc<AtomicUsize>) {
+        let top = tempfile::tempdir().unwrap();
+        for number in 0..WATCHED {
+            fs::create_dir_all(top.path().join(format!("a{}/b{number}", number % 10))).unwrap();
+        }
+        fs::write(top.path().join("a7/b7/.env"), "").unwrap();
+        let (index, asked) = of_env(top.path());
+        for _ in 0..2 {
+            assert_eq!(paths(&index), ["a7/b7/.env"]);
+        }
+        assert!(index.state.lock().unwrap().watch.is_some(), "it is watched");
+        (top, index, asked)
+    }
+
+    #[test]
+    fn a_watched_tree_is_not_asked_and_no_change_is_missed() {
+        let (top, index, asked) = watched();
+        let before = asked.load(Ordering::Relaxed);
+        assert_eq!(paths(&index), ["a7/b7/.env"]);
+        assert_eq!(asked.load(Ordering::Relaxed), before, "nothing was read");
+        let at = |path: &str| top.path().join(path);
+        fs::write(at("a1/.env"), "").unwrap();
+        assert_eq!(paths(&index), ["a1/.env", "a7/b7/.env"]);
+        fs::create_dir_all(at("a1/new/deep/er")).unwrap();
+        fs::write(at("a1/new/deep/er/.env"), "").unwrap();
+        assert_eq!(paths(&index), ["a1/.env", "a1/new/deep/er/.env", "a7/b7/.env"]);
+        fs::write(at("a1/new/deep/er/.env2"), "").unwrap();
+        fs::remove_file(at("a1/.env")).unwrap();
+        assert_eq!(paths(&index), ["a1/new/deep/er/.env", "a1/new/deep/er/.env2", "a7/b7/.env"]);
+        fs::rename(at("a1/new"), at("a2/moved")).unwrap();
+        assert_eq!(paths(&index), ["a2/moved/deep/er/.env", "a2/moved/deep/er/.env2", "a7/b7/.env"]);
+        fs::rename(at("a2/moved/deep/er/.env"), at("a2/moved/deep/er/x")).unwrap();
+        fs::remove_dir_all(at("a7")).unwrap();
+        assert_eq!(paths(&index), ["a2/moved/deep/er/.env2"]);
+        fs::rename(at("a2/moved/deep"), at("a3/.env.d")).unwrap();
+        assert_eq!(paths(&index), ["a3/.env.d"]);
+        fs::rename(at("a3/.env.d"), at("a3/plain")).unwrap();
+        assert_eq!(paths(&index), ["a3/plain/er/.env2"]);
+        assert!(index.state.lock().unwrap().watch.is_some(), "still");
+    }
+
+    #[test]
+    fn a_tree_that_was_replaced_is_read_again() {
+        let (top, index, _) = watched();
+        let other = top.path().with_extension("old");
+        fs::rename(top.path(), &other).unwrap();
+        fs::create_dir(top.path()).unwrap();
+        fs::write(top.path().join(".env"), "").unwrap();
+        assert_eq!(paths(&index), [".env"]);
+        fs::remove_dir_all(other).unwrap();
+    }
+
+    #[test]
+    fn a_queue_that_overflows_is_not_trusted() {
+        let (top, index, _) = watched();
+        let most: usize = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap().trim().parse().unwrap();
+        for number in 0..most / 2 + 1000 {
+            let path = top.path().join(format!("a1/b1/x{}", number % 2));
+            fs::write(&path, "").unwrap();
+            fs::remove_file(&path).unwrap();
+        }
+        fs::write(top.path().join("a1/.env"), "").unwrap();
+        assert_eq!(paths(&index), ["a1/.env", "a7/b7/.env"]);
     }
 
     #[test]
