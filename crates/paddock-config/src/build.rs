@@ -11,7 +11,7 @@ use paddock_core::AccessScope::ReadOnly;
 use paddock_core::{
     AccessScope, AgentName, AgentPolicy, Audit, BuildError, Call, CommandRunner, Commands, Gate, HidePattern, Journal,
     LogicalPath, Mount, NameRules, Origin, Passed, Permit, Plan, Quota, Refused, RelPathBuf, Request, Vfs, View,
-    Workspace,
+    WebSearch, Workspace,
 };
 use paddock_db::Sqlite;
 use paddock_state::{ForkRecord, Forks, WorkspaceHome};
@@ -87,7 +87,8 @@ pub fn build(file: &ConfigFile, agent: &AgentName, host: &Host, ports: &Ports) -
     let vfs = Vfs::new(workspaces, Arc::clone(&ports.gate), Arc::clone(&ports.journal))
         .map_err(|error| failed(vec![contradiction(spec, &error)]))?;
     let base = spec.base.map_or_else(LogicalPath::top, |base| base.0.clone());
-    Ok(AgentPolicy::new(agent.clone(), base, vfs).with_commands(commands))
+    let service = file.config().web_search.as_ref().map(|search| WebSearch { url: search.url.0.clone() });
+    Ok(AgentPolicy::new(agent.clone(), base, vfs).with_commands(commands).with_web_search(service))
 }
 
 /// The Workspaces of an agent as the file has them, without forks.
@@ -262,7 +263,7 @@ impl Built<'_> {
         let store = VirtualStore::new(Arc::clone(&self.ports.base), Namespace::new(["evicted", agent.as_str()]));
         let territory = store.territory();
         let mount = Mount::new(Arc::new(store), Some(territory));
-        Some(Workspace::new(prefix, ReadOnly, mount).with_origin(Origin::new("outputs of commands", 0)))
+        Some(Workspace::new(prefix, ReadOnly, mount).with_origin(Origin::new("outputs of commands", 0)).set_aside())
     }
 
     /// The forks that an agent has. One whose source is gone shows nothing, and is told by `paddock fork`.

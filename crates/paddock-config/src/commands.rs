@@ -25,7 +25,7 @@ pub(crate) fn settings(config: &Config, host: &Host) -> Result<Option<CommandSet
         deny: commands.deny.clone().unwrap_or_default(),
         direct: commands.changes == Some(Changes::Direct),
         network: match &commands.network {
-            Some(Network::Only(hosts)) => hosts.clone(),
+            Some(Network::Only(hosts)) => hosts.iter().map(|host| host.0.clone()).collect(),
             Some(Network::Off) | None => Vec::new(),
         },
         tools,

@@ -2,7 +2,7 @@
 //!
 //! The words are decided here and nowhere else, so that the command line, the log and the tests agree.
 
-use paddock_core::{PathError, visible};
+use paddock_core::{BadHost, PathError, visible};
 
 /// What is wrong. Displays as the sentence after `error:`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -74,6 +74,12 @@ pub enum Fault {
     /// Every host at once.
     #[error("\"network\" cannot be true")]
     WholeNetwork,
+    /// Not a host that can be listed.
+    #[error("\"{}\" is not a host that commands may reach: {why}", visible(found))]
+    NotAHost { found: String, why: BadHost },
+    /// Not the address of a service.
+    #[error("\"{}\" is not the address of a service", visible(.0))]
+    NotAService(String),
     /// Not where a database can be.
     #[error("\"{}\" is not a place for {what}", visible(found))]
     NotADatabase { found: String, what: &'static str, choices: &'static str },
@@ -182,6 +188,8 @@ impl Fault {
             Self::MountKind(_) => "write for example mount = { physical = \"workspace\" }".into(),
             Self::SharedWithoutVirtual => "remove it, or use mount = { virtual = \"NAME\", shared = true }".into(),
             Self::WholeNetwork => "list the hosts that commands may reach, or write false".into(),
+            Self::NotAHost { .. } => "write \"packages.example.com\", \"*.example.com\", \"10.0.0.7\", or one of these with a port, \"localhost:8080\"".into(),
+            Self::NotAService(_) => "write http:// or https://, a host, and perhaps a port and a path; no user, no query".into(),
             Self::NotADatabase { choices, .. } => format!("use {choices}"),
             Self::NotAnAddress(_) => "write an address such as \"127.0.0.1\"".into(),
             Self::PlainSecret { key } => format!(

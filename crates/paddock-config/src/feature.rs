@@ -21,8 +21,6 @@ pub enum Feature {
     Runs,
     /// The console and the HTTP API.
     Servers,
-    /// `web_search`.
-    WebSearches,
 }
 
 impl Feature {
@@ -32,7 +30,7 @@ impl Feature {
     pub fn bounds_agents(self) -> bool {
         match self {
             Self::Approvals => true,
-            Self::Models | Self::Runs | Self::Servers | Self::WebSearches => false,
+            Self::Models | Self::Runs | Self::Servers => false,
         }
     }
 }
@@ -44,7 +42,6 @@ impl fmt::Display for Feature {
             Self::Models => "models",
             Self::Runs => "runs",
             Self::Servers => "the console and its server",
-            Self::WebSearches => "web searches",
         })
     }
 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use crate::alter::Alteration;
 use crate::call::Call;
+use crate::host::AllowedHost;
 use crate::path::LogicalPath;
 use crate::ports::Risk;
 use crate::vfs::Vfs;
@@ -39,7 +40,7 @@ pub struct CommandSettings {
     /// Do changes take effect at once, instead of when the command ends?
     pub direct: bool,
     /// The only hosts that it may reach.
-    pub network: Vec<String>,
+    pub network: Vec<AllowedHost>,
     /// Host places that it may read beside the system's own.
     pub tools: Vec<PathBuf>,
     /// Variables that it sees.

@@ -24,6 +24,7 @@ mod facts;
 mod git;
 mod glob;
 mod guarded;
+mod host;
 mod moving;
 mod names;
 mod path;
@@ -56,11 +57,12 @@ pub use edit::{EditError, MAX_EDITED, Replacement, edit};
 pub use error::{ErrorKind, Result, StoreError};
 pub use glob::PathGlob;
 pub use guarded::{GUARDED, GuardedName};
+pub use host::{AllowedHost, BadHost, Host, split_port};
 pub use names::{HidePattern, NameRuleError, NameRules, OWN_NAMES, TEMP_PREFIX};
 pub use path::{LogicalPath, MAX_NAME, MAX_PATH, PathError, RelPath, RelPathBuf, is_plain_name, tree_order, visible};
 pub use place::Place;
 pub use plan::{Browse, Effect, EffectKind, Entries, Found, Hits, Operation, Outcome, Plan, Search};
-pub use policy::AgentPolicy;
+pub use policy::{AgentPolicy, WebSearch};
 pub use ports::{
     Audit, CallRecord, Gate, Journal, NoAudit, NoJournal, Part, PartDone, Passed, Permit, Request, Risk, Token,
 };

@@ -17,18 +17,34 @@ pub struct AgentPolicy {
     pub vfs: Vfs,
     /// How it runs commands; nothing where it runs none.
     pub commands: Option<Commands>,
+    /// Where it searches the web; nothing where it cannot.
+    pub web_search: Option<WebSearch>,
+}
+
+/// Where an agent searches the web.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebSearch {
+    /// The address of a SearXNG-compatible service, without a `/` at the end.
+    pub url: String,
 }
 
 impl AgentPolicy {
-    /// The policy of an agent that runs no commands.
+    /// The policy of an agent that runs no commands and does not search the web.
     pub fn new(agent: AgentName, base: LogicalPath, vfs: Vfs) -> Self {
-        Self { agent, base, vfs, commands: None }
+        Self { agent, base, vfs, commands: None, web_search: None }
     }
 
     /// The same for an agent that may run commands.
     #[must_use]
     pub fn with_commands(mut self, commands: Option<Commands>) -> Self {
         self.commands = commands;
+        self
+    }
+
+    /// The same for an agent that may search the web.
+    #[must_use]
+    pub fn with_web_search(mut self, service: Option<WebSearch>) -> Self {
+        self.web_search = service;
         self
     }
 

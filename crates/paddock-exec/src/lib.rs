@@ -24,6 +24,7 @@ mod plan;
     expect(unreachable_pub, reason = "public only where tests switch protections off")
 )]
 mod protections;
+mod proxy;
 mod report;
 mod run;
 mod runner;
@@ -41,6 +42,7 @@ pub use features::{Feature, features, missing};
 pub use index::{Index, Kind, Matches};
 #[cfg(feature = "testing")]
 pub use protections::Protections;
+pub use proxy::Proxy;
 pub use run::run;
 pub use runner::Runner;
 pub use sandbox::{

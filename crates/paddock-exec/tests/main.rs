@@ -16,6 +16,7 @@ mod main {
     mod leftovers;
     mod limited;
     mod network;
+    mod proxy;
     mod running;
     mod work;
 }

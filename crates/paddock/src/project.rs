@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use paddock_config::{ConfigError, ConfigFile, Host, Installation, InstallationError, Ports, Reloader, Settings};
-use paddock_core::{AgentName, CommandRunner, Gate};
+use paddock_core::{AgentName, Audit, CommandRunner, Gate, NoAudit};
 use paddock_exec::Runner;
 use paddock_state::{HomeSources, SystemRoot, WorkspaceHome};
 use paddock_tools::{PolicySource, RecordingGate, Toolbox};
@@ -130,7 +130,9 @@ impl Project {
                 let settings = Settings::of(host.project_root().to_owned(), file);
                 taken = take(&self.system_root, &settings).map_err(installation_problem)?;
             }
-            Ok(taken.ports(gate()).with_runner(runner(taken.home())))
+            let ports = taken.ports(gate());
+            let runner = runner(taken.home(), Arc::clone(&ports.audit));
+            Ok(ports.with_runner(runner))
         };
         let started = Reloader::start_with(&self.config, agent, self.system_root.clone(), |host, file| {
             ports(host, file).map_err(Stopped::Told)
@@ -202,13 +204,13 @@ pub(crate) fn gate() -> Arc<dyn Gate> {
 
 /// What a guard is given that nobody calls through.
 pub(crate) fn looking() -> Ports {
-    Ports::in_memory(gate()).with_runner(runner(None))
+    Ports::in_memory(gate()).with_runner(runner(None, Arc::new(NoAudit)))
 }
 
 /// What runs commands. What they change waits in the project's place in the System Root.
-fn runner(home: Option<&WorkspaceHome>) -> Arc<dyn CommandRunner> {
+fn runner(home: Option<&WorkspaceHome>, audit: Arc<dyn Audit>) -> Arc<dyn CommandRunner> {
     let staged = home.map_or_else(|| std::env::temp_dir().join("paddock-staged"), |home| home.path().join("staged"));
-    Arc::new(Runner::new(staged))
+    Arc::new(Runner::new(staged, audit))
 }
 
 /// An installation that cannot be used, as it is told.

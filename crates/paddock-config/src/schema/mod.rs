@@ -13,8 +13,8 @@ pub use sections::{
     Virtual, WebSearch,
 };
 pub use values::{
-    ByteSize, DatabaseUrl, Duration, GuardedText, HideList, HideText, IpAddress, Prefix, Scope, SecretKey, SecretRef,
-    StateUrl,
+    ByteSize, DatabaseUrl, Duration, GuardedText, HideList, HideText, HostText, IpAddress, Prefix, Scope, SecretKey,
+    SecretRef, ServiceUrl, StateUrl,
 };
 
 use schemars::generate::SchemaSettings;
@@ -52,7 +52,7 @@ table! {
             /// The console and the HTTP API.
             serve: Serve => later Servers,
             /// Searching the web. Absent: no web_search.
-            web_search: WebSearch => later WebSearches,
+            web_search: WebSearch,
         }
     }
 }

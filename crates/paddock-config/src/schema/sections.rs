@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 use super::Durability;
-use super::values::{ByteSize, DatabaseUrl, Duration, IpAddress, Prefix, SecretKey, StateUrl};
+use super::values::{ByteSize, DatabaseUrl, Duration, HostText, IpAddress, Prefix, SecretKey, ServiceUrl, StateUrl};
 use crate::fault::Fault;
 use crate::read::{FromToml, Reading, Value};
 use crate::table::{choice, table};
@@ -108,7 +108,7 @@ pub enum Network {
     /// None.
     Off,
     /// These, through a filtering proxy.
-    Only(Vec<String>),
+    Only(Vec<HostText>),
 }
 
 impl FromToml for Network {
@@ -282,8 +282,8 @@ table! {
     /// Searching the web.
     pub struct WebSearch in "in [web_search]" {
         required {
-            /// A SearXNG-compatible service.
-            url: String,
+            /// A SearXNG-compatible service: "http://127.0.0.1:8888".
+            url: ServiceUrl,
         }
         optional {}
     }

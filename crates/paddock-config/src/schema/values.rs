@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
 
-use paddock_core::{AccessScope, GUARDED, HidePattern, LogicalPath, NameRules, Origin};
+use paddock_core::{AccessScope, AllowedHost, GUARDED, HidePattern, Host, LogicalPath, NameRules, Origin, split_port};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
@@ -180,6 +180,59 @@ impl JsonSchema for GuardedText {
         let names: Vec<&str> = GUARDED.iter().map(|row| row.name).collect();
         json_schema!({ "description": "A guarded name.", "type": "string", "enum": names })
     }
+}
+
+/// A host that commands may reach.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostText(pub AllowedHost);
+
+impl FromToml for HostText {
+    fn from_toml(value: &Value<'_>, reading: &mut Reading<'_>) -> Option<Self> {
+        let found = String::from_toml(value, reading)?;
+        match AllowedHost::parse(&found) {
+            Ok(host) => Some(Self(host)),
+            Err(why) => reading.fail(Fault::NotAHost { found, why }, value.span()),
+        }
+    }
+}
+
+impl Serialize for HostText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+/// The address of a service on the network: `http://` or `https://`, a host, and perhaps a port and a path. Kept without a `/` at
+/// the end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ServiceUrl(pub String);
+
+impl FromToml for ServiceUrl {
+    fn from_toml(value: &Value<'_>, reading: &mut Reading<'_>) -> Option<Self> {
+        let found = String::from_toml(value, reading)?;
+        if is_service(&found) {
+            return Some(Self(found.trim_end_matches('/').to_owned()));
+        }
+        reading.fail(Fault::NotAService(without_credentials(found)), value.span())
+    }
+}
+
+impl JsonSchema for ServiceUrl {
+    fn schema_name() -> Cow<'static, str> {
+        "ServiceUrl".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "description": "The address of a service.", "type": "string", "pattern": "^https?://[^@?#]+$" })
+    }
+}
+
+fn is_service(url: &str) -> bool {
+    let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
+    let Some(rest) = rest else { return false };
+    let host = rest.split('/').next().unwrap_or_default();
+    let is_host = split_port(host).is_ok_and(|(host, _)| Host::parse(host).is_ok());
+    is_host && rest.chars().all(|c| c.is_ascii_graphic() && !matches!(c, '?' | '#' | '@' | '\\'))
 }
 
 /// A number of bytes: `"64 KiB"`, `"1 GiB"`, or a bare number.

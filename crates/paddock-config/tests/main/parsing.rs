@@ -66,12 +66,11 @@ fn what_has_no_effect_yet_is_listed_in_order() {
             ("model", Feature::Models),
             ("run", Feature::Runs),
             ("serve", Feature::Servers),
-            ("web_search", Feature::WebSearches),
         ]
     );
-    let commands = &file.not_built()[0];
-    assert_eq!(commands.to_string(), "\"commands\" has no effect yet: commands are not built");
-    assert!(FULL.lines().nth(commands.at.line as usize - 1).unwrap().starts_with("[commands]"));
+    let first = &file.not_built()[0];
+    assert_eq!(first.to_string(), "\"approvals\" has no effect yet: approvals are not built");
+    assert!(FULL.lines().nth(first.at.line as usize - 1).unwrap().starts_with("[approvals]"));
     let built = "name = \"x\"\nbase = \"/\"\n[[workspace]]\nprefix = \"/a\"\nscope = \"RW\"\nmount = { physical = \".\" }\n\
                  hide = [\"x\"]\nunguard = [\".envrc\"]\nhard_links = \"deny\"\ndurability = \"disk\"\n[agents.b]\nbase = \"/\"\n";
     assert_eq!(parse(built).not_built(), []);

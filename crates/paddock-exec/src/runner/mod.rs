@@ -15,11 +15,12 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use paddock_core::{Call, CommandLine, CommandRunner, CommandSpec, NotRun, Output, OutputSink, Proposed, Ran};
+use paddock_core::{Audit, Call, CommandLine, CommandRunner, CommandSpec, NotRun, Output, OutputSink, Proposed, Ran};
 
 use crate::courtesy;
 use crate::error::{Error, ErrorKind};
 use crate::features;
+use crate::proxy::Proxy;
 use crate::sandbox::{self, Command, Sandbox};
 use hidden::Names;
 use scene::Scene;
@@ -29,22 +30,30 @@ use stage::{Stage, Stages};
 const MOST_OUTPUT: u64 = 256 * 1024 * 1024;
 
 /// Runs commands in the kernel sandbox.
-#[derive(Debug)]
 pub struct Runner {
     stages: Stages,
     names: Names,
+    audit: Arc<dyn Audit>,
+}
+
+impl std::fmt::Debug for Runner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Runner").field("stages", &self.stages).finish_non_exhaustive()
+    }
 }
 
 impl Runner {
     /// Keeps what commands change in this directory, which is made when it is first needed. No Workspace may reach it.
-    pub fn new(staged: PathBuf) -> Self {
-        Self { stages: Stages::new(staged), names: Names::default() }
+    /// Whom a command reaches is told to the audit.
+    pub fn new(staged: PathBuf, audit: Arc<dyn Audit>) -> Self {
+        Self { stages: Stages::new(staged), names: Names::default(), audit }
     }
 
     fn try_to_run(&self, call: &Call<'_>, spec: &CommandSpec<'_>, out: OutputSink<'_>) -> Result<Ran, Error> {
         let stage = Arc::new(self.stages.make(call.id)?);
         let mut scene = Scene::of(call, spec, &stage, &self.names)?;
-        let sandbox = Sandbox::new(std::mem::take(&mut scene.shown), command(spec));
+        let proxy = self.proxy(call, spec);
+        let sandbox = Sandbox::new(std::mem::take(&mut scene.shown), command(spec, proxy.as_ref()));
         let stopped = std::cell::Cell::new(false);
         let stop = || stopped.get() || call.tick(0).is_err();
         let ended = crate::run(sandbox, &stop, &mut |piece| {
@@ -61,6 +70,8 @@ impl Runner {
         notes.extend(ended.appeared.iter().map(|path| {
             format!("\"{}\" is guarded and was made by the command; a person should look at it.", path.display())
         }));
+        notes.extend(proxy.iter().flat_map(Proxy::notes));
+        drop(proxy);
         // What was cut off half-way is nobody's intention.
         let proposed =
             if ended_by.is_some() { Proposed::default() } else { proposal::of(call, &scene, stage, &mut notes)? };
@@ -69,9 +80,15 @@ impl Runner {
         }
         Ok(Ran { exit: ended.exit.code(), ended_by, took: ended.took, proposed, notes })
     }
+
+    /// The only way out of the sandbox, where there is one.
+    fn proxy(&self, call: &Call<'_>, spec: &CommandSpec<'_>) -> Option<Proxy> {
+        let hosts = &spec.settings.network;
+        (!hosts.is_empty()).then(|| Proxy::new(hosts.clone(), Arc::clone(&self.audit), call))
+    }
 }
 
-fn command(spec: &CommandSpec<'_>) -> Command {
+fn command(spec: &CommandSpec<'_>, proxy: Option<&Proxy>) -> Command {
     let directory = spec.directory.as_str();
     let mut command = match spec.command {
         CommandLine::Shell(text) => Command::shell(directory, text),
@@ -79,6 +96,9 @@ fn command(spec: &CommandSpec<'_>) -> Command {
     };
     let limits = &spec.settings.limits;
     command.variables = spec.settings.env.iter().map(|(name, value)| (name.into(), value.into())).collect();
+    if let Some(proxy) = proxy {
+        proxy.lead(&mut command);
+    }
     command.tools = spec.settings.tools.clone();
     command.limits = sandbox::Limits {
         wall: spec.time_limit,
