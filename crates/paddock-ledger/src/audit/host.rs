@@ -1,4 +1,5 @@
-//! The two files that the audit keeps outside the database, on the host's disk: the key, and the outside head.
+//! The files that the audit keeps outside the database, on the host's disk: the key, the outside head, and beside it the number
+//! of rows that a process had to leave unwritten.
 //!
 //! Both belong to their owner alone and are never half there: a file appears under its name when it is whole. Nothing else of this crate
 //! may touch the disk.
@@ -62,6 +63,29 @@ pub(super) fn replace_private(path: &Path, content: &[u8], sync: bool) -> io::Re
         let _ = std::fs::remove_file(&temporary);
     })?;
     if sync { sync_directory_of(path) } else { Ok(()) }
+}
+
+/// The number in the file `ending` beside `path`; 0 when there is none.
+pub(super) fn number_beside(path: &Path, ending: &str) -> u64 {
+    let found = read_private(&beside(path, ending)).ok().flatten().unwrap_or_default();
+    std::str::from_utf8(&found.content).ok().and_then(|text| text.trim().parse().ok()).unwrap_or(0)
+}
+
+/// Makes the file of a number, where there is none, so that there is room for any that is ever written to it.
+pub(super) fn make_number_beside(path: &Path, ending: &str) -> io::Result<()> {
+    let path = beside(path, ending);
+    if read_private(&path)?.is_some() { Ok(()) } else { create_private(&path, digits(0).as_bytes()) }
+}
+
+/// Writes a number over the last one: for that there is room also on a disk that is full.
+pub(super) fn put_number_beside(path: &Path, ending: &str, number: u64) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).open(beside(path, ending))?;
+    file.write_all(digits(number).as_bytes())?;
+    file.sync_all()
+}
+
+fn digits(number: u64) -> String {
+    format!("{number:020}\n")
 }
 
 /// Held by whoever replaces a file; others wait, not past `until`.

@@ -60,6 +60,11 @@ struct Front {
     kept: u64,
     /// Rows that could not be kept.
     lost: u64,
+    /// Was it looked whether earlier processes left some unwritten? Those that a row tells of as soon as it is kept.
+    asked: bool,
+    earlier: u64,
+    /// Rows of this process that were left for a later one to tell of.
+    left: u64,
     failed: Option<Instant>,
     outside_due: bool,
     started: bool,
@@ -223,7 +228,7 @@ impl AuditLog {
         if let Some(flusher) = lock(&self.flusher).take() {
             let _ = flusher.join();
         }
-        self.flush()?;
+        self.flush().inspect_err(|_| self.inner.leave())?;
         let mut writer = lock(&self.inner.writer);
         if writer.mark().is_none() {
             return Ok(());
@@ -312,7 +317,7 @@ impl Audit for AuditLog {
     }
 
     fn flush(&self) -> Result<(), StoreError> {
-        Ok(Self::flush(self)?)
+        Ok(Self::flush(self).inspect_err(|_| self.inner.leave())?)
     }
 }
 
@@ -324,6 +329,7 @@ impl Inner {
         while writer.kept() < ticket {
             if writer.is_done() {
                 let mut front = lock(&self.front);
+                self.ask_for_earlier(&mut front);
                 tell_lost(&mut front);
                 let pushed = front.pushed;
                 writer.take(&mut front.queue, pushed);
@@ -334,8 +340,40 @@ impl Inner {
             front.kept = writer.kept();
             outcome?;
             front.outside_due = true;
+            if writer.is_done() {
+                self.told(&mut front);
+            }
         }
         Ok(())
+    }
+
+    /// What earlier processes could not write is lost; this one tells of it.
+    fn ask_for_earlier(&self, front: &mut Front) {
+        if !front.asked {
+            front.asked = true;
+            front.earlier = self.book.outside.lost();
+            front.lost += front.earlier;
+        }
+    }
+
+    /// The row that tells of what was lost is kept, and with it everything that was left. A number that cannot be put back
+    /// tells too much the next time, and never too little.
+    fn told(&self, front: &mut Front) {
+        let told = std::mem::take(&mut front.earlier) + std::mem::take(&mut front.left);
+        if told > 0 {
+            let _ = self.book.outside.told_lost(told);
+        }
+    }
+
+    /// Nothing can be written and the end has come: the next process that can has to tell of it.
+    fn leave(&self) {
+        let writer = lock(&self.writer);
+        let mut front = lock(&self.front);
+        let unwritten = (writer.unwritten() + front.queue.len()) as u64 + front.lost - front.earlier.min(front.lost);
+        let more = unwritten.saturating_sub(front.left);
+        if more > 0 && self.book.outside.add_lost(more).is_ok() {
+            front.left += more;
+        }
     }
 
     /// The queue is full: the caller writes, unless that has just failed.

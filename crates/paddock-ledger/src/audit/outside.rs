@@ -21,6 +21,9 @@ use super::verify::ABOUT_ONE;
 /// How long to wait for another process that replaces the file.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How the file ends that holds the number of rows that could not be written.
+const LOST: &str = "lost";
+
 /// Where the outside head is kept, and how.
 #[derive(Debug)]
 pub(super) struct Outside {
@@ -81,9 +84,29 @@ impl Outside {
         Ok(parse(key, &found.content).map_or(Look::Forged, Look::Found))
     }
 
+    /// How many rows processes that have ended could not write, and nobody has told of in a row yet.
+    pub(super) fn lost(&self) -> u64 {
+        host::number_beside(&self.path, LOST)
+    }
+
+    /// So many more could not be written.
+    pub(super) fn add_lost(&self, more: u64) -> Result<()> {
+        let _lock = self.lock()?;
+        let lost = self.lost().saturating_add(more);
+        host::put_number_beside(&self.path, LOST, lost).map_err(|why| self.failed(why))
+    }
+
+    /// So many were told of in a row, or written after all.
+    pub(super) fn told_lost(&self, told: u64) -> Result<()> {
+        let _lock = self.lock()?;
+        let lost = self.lost().saturating_sub(told);
+        host::put_number_beside(&self.path, LOST, lost).map_err(|why| self.failed(why))
+    }
+
     /// Makes the file, before the first chain is opened: from then on its absence tells something. Where machines share the database,
     /// each makes its own when it first comes.
     pub(super) fn prepare(&self, key: &AuditKey, storage: &dyn Storage) -> Result<()> {
+        host::make_number_beside(&self.path, LOST).map_err(|why| self.failed(why))?;
         if !matches!(self.look(key)?, Look::Missing) {
             return Ok(());
         }

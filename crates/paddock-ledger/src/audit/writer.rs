@@ -71,6 +71,11 @@ impl Writer {
         self.deeds = self.taken.take_deeds();
     }
 
+    /// How many rows that were taken are not in the database.
+    pub(super) fn unwritten(&self) -> usize {
+        self.taken.len() - self.next
+    }
+
     /// How far the chain of this process is, if it has one.
     pub(super) fn mark(&self) -> Option<Mark> {
         self.chain.as_ref().map(Mark::of)

@@ -25,6 +25,7 @@ fn play() {
         "endless" => endless(home, url.as_deref()),
         "some" => some(home, url.as_deref()),
         "full-disk" => super::trouble::full_disk(home),
+        "left-behind" => super::trouble::left_behind(home),
         "read-only-disk" => super::trouble::read_only_disk(home),
         other => panic!("no such part: {other}"),
     }

@@ -15,6 +15,11 @@ fn on_a_full_disk_effects_are_refused_and_reads_go_on() {
 }
 
 #[test]
+fn what_a_process_could_not_write_is_told_by_the_next_that_can() {
+    with_mounts("left-behind");
+}
+
+#[test]
 fn on_a_read_only_disk_effects_are_refused_and_reads_go_on() {
     with_mounts("read-only-disk");
 }
@@ -66,6 +71,42 @@ pub(super) fn full_disk(home: &Path) {
     assert_eq!((rows("read"), rows("write_file")), (100, 1));
     assert_eq!(report.lost, 0);
     assert_eq!(rows("write"), kept + 1 + 2, "and the refused ones, since they had happened, and two intents");
+}
+
+/// The part for a process that may mount.
+pub(super) fn left_behind(home: &Path) {
+    mount("size=600k", home);
+    let log = open_at(home, None);
+    while log.record(&record(&main(), "write", &format!("/{}", "x".repeat(2000)), true)).is_ok() {}
+    for _ in 0..7 {
+        log.record(&record(&main(), "read", "/r", false)).unwrap();
+    }
+    // It is asked to write what waits at its end, twice, and ends.
+    assert!(Audit::flush(&log).is_err());
+    assert!(log.close().is_err());
+    mount("remount,size=16m", home);
+    let log = open_at(home, None);
+    effect(&log, "/ws/b").unwrap();
+    let report = log.verify().unwrap();
+    // The seven, and the one that was refused when it had happened.
+    assert!(report.is_ok() && report.lost == 8, "{report:?}");
+    log.close().unwrap();
+    // And it is told once.
+    let log = open_at(home, None);
+    effect(&log, "/ws/c").unwrap();
+    let gaps = log.tail(&Filter { outcome: Some("lost".to_owned()), ..Filter::default() }, 9).unwrap();
+    assert_eq!(gaps.iter().map(|gap| gap.bytes).collect::<Vec<_>>(), [8]);
+    // What could be written after all is not lost.
+    let filler = home.join("filler");
+    assert!(std::fs::write(&filler, vec![1; 32 << 20]).is_err(), "the disk is full now");
+    let more = format!("/{}", "y".repeat(4000));
+    while Audit::flush(&log).is_ok() {
+        log.record(&record(&main(), "read", &more, false)).unwrap();
+    }
+    std::fs::remove_file(&filler).unwrap();
+    effect(&log, "/ws/d").unwrap();
+    log.close().unwrap();
+    assert_eq!(open_at(home, None).verify().unwrap().lost, 8);
 }
 
 /// The part for a process that may mount.
