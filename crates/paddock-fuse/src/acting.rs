@@ -93,6 +93,11 @@ impl Acting {
         self.vfs().judge(op, path)
     }
 
+    /// Does a Workspace begin at a path, or below it?
+    pub(crate) fn is_a_way(&self, path: &LogicalPath) -> bool {
+        self.vfs().workspaces().iter().any(|workspace| workspace.prefix().below(path).is_some())
+    }
+
     /// The Workspace that a path belongs to.
     pub(crate) fn workspace_of<'a>(&'a self, path: &'a LogicalPath) -> Option<&'a Workspace> {
         self.vfs().judge(OpKind::Read, path).workspace()

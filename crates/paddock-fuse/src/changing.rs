@@ -130,7 +130,8 @@ impl Tree {
         let _dirs_move =
             (source.kind == Kind::Dir).then(|| self.dirs_stay.write().unwrap_or_else(PoisonError::into_inner));
         let moving = self.nodes.at(from).filter(|node| node.kind == Kind::File);
-        let mut locked: Vec<(u64, &Node)> = moving.iter().chain(dest).map(|node| (node.ino, &**node)).collect();
+        let moving = moving.as_ref();
+        let mut locked: Vec<(u64, &Node)> = moving.into_iter().chain(dest).map(|node| (node.ino, &**node)).collect();
         locked.sort_by_key(|(ino, _)| *ino);
         locked.dedup_by_key(|(ino, _)| *ino);
         let mut contents: Vec<_> = locked.iter().map(|(ino, node)| (*ino, node.content())).collect();
@@ -140,6 +141,9 @@ impl Tree {
             self.keep_for_readers(dest, content, to);
         }
         self.change(from, self.steps(from, to, source, there)?)?;
+        if let Some((_, content)) = moving.and_then(|node| contents.iter_mut().find(|(ino, _)| *ino == node.ino)) {
+            self.arrived(to, content);
+        }
         drop(contents);
         if let Some(dest) = dest {
             lock(&self.being_made).remove(&dest.ino);
@@ -148,6 +152,15 @@ impl Tree {
         self.touch_parent(from);
         self.touch_parent(to);
         Ok(())
+    }
+
+    /// What is written next goes on from what is at the new name, which a copy made another version of.
+    fn arrived(&self, to: &LogicalPath, content: &mut Option<Held>) {
+        if let Some(held) = content
+            && let (State::Kept, Based::On(_), Ok(meta)) = (held.state, held.based, self.acting.facts(to))
+        {
+            held.based = Based::On(meta.version);
+        }
     }
 
     /// The changes that a rename comes to. Where a Store cannot make several as one, a file that is replaced is never

@@ -51,7 +51,10 @@ impl Filesystem {
 
     fn entry(&self, path: Option<&LogicalPath>, answer: Result<FileAttr>, reply: ReplyEntry) {
         match answer {
-            Ok(attributes) => reply.entry(&self.0.trust(path), &attributes, GENERATION),
+            Ok(attributes) => {
+                let (facts, name) = (self.0.trust(path), self.0.name_trust(path));
+                reply.entry_with_ttls(&facts, &name, &attributes, GENERATION);
+            }
             Err(e) => reply.error(e),
         }
     }

@@ -54,6 +54,7 @@ pub struct Served {
     owner: (u32, u32),
     record: Option<Record>,
     held: (u64, u64),
+    threads: usize,
 }
 
 impl std::fmt::Debug for Served {
@@ -76,6 +77,7 @@ impl Served {
             owner,
             record: None,
             held: (ALL_HELD, ONE_HELD),
+            threads: THREADS,
         }
     }
 
@@ -114,15 +116,23 @@ impl Served {
         self
     }
 
+    /// With so many calls at once, one at least; 8 where it is not said.
+    #[must_use]
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        self.threads = threads.max(1);
+        self
+    }
+
     /// Serves it on a descriptor of `/dev/fuse` that was opened and mounted elsewhere. Serving ends when that mount is
     /// gone.
     ///
     /// # Errors
     /// When the kernel does not answer as one that has mounted it.
     pub fn serve(self, device: OwnedFd) -> Result<Session, FuseError> {
+        let config = config(Vec::new(), self.threads);
         let (filesystem, tree) = self.filesystem();
         // Who may come is decided by the mount; the ids of a user namespace mean nothing here.
-        let session = fuser::Session::from_fd(filesystem, device, SessionACL::All, config(Vec::new()));
+        let session = fuser::Session::from_fd(filesystem, device, SessionACL::All, config);
         begin(session.map_err(FuseError::Serve)?, tree, None)
     }
 
@@ -140,8 +150,9 @@ impl Served {
             MountOption::NoAtime,
             if self.how == How::ReadOnly { MountOption::RO } else { MountOption::RW },
         ];
+        let config = config(options, self.threads);
         let (filesystem, tree) = self.filesystem();
-        let mounted = fuser::Session::new(filesystem, &dir, &config(options));
+        let mounted = fuser::Session::new(filesystem, &dir, &config);
         begin(mounted.map_err(|error| host::mount_problem(&dir, error))?, tree, Some(dir))
     }
 
@@ -170,10 +181,10 @@ impl Served {
     }
 }
 
-fn config(options: Vec<MountOption>) -> Config {
+fn config(options: Vec<MountOption>, threads: usize) -> Config {
     let mut config = Config::default();
     config.mount_options = options;
-    config.n_threads = Some(THREADS);
+    config.n_threads = Some(threads);
     config
 }
 

@@ -162,6 +162,11 @@ impl Tree {
         }
     }
 
+    /// How long the kernel may believe what a name stands for. The way to a Workspace stays while it is served.
+    pub(crate) fn name_trust(&self, path: Option<&LogicalPath>) -> Duration {
+        if path.is_some_and(|path| self.acting.is_a_way(path)) { FOR_GOOD } else { self.trust(path) }
+    }
+
     /// Bytes of a file.
     pub(crate) fn read(&self, ino: INodeNo, offset: u64, size: u32) -> Result<Vec<u8>> {
         let node = self.node(ino)?;

@@ -377,10 +377,11 @@ impl Tree {
         }
     }
 
-    /// Has the kernel ask again for a name.
+    /// Has the kernel ask again for a name, and for the names in its directory.
     pub(crate) fn forget_name(&self, path: &LogicalPath) {
         if let (Some(dir), Some(name)) = (path.parent().and_then(|dir| self.nodes.at(&dir)), path.name()) {
             self.notice(Notice::Name(dir.ino, name.into()));
+            self.notice(Notice::Content(dir.ino));
         }
     }
 

@@ -24,6 +24,9 @@ const NEEDED: &[Needed] = &[
     Needed { program: "pgbouncer", package: "pgbouncer", version: "--version" },
     Needed { program: "strace", package: "strace", version: "--version" },
     Needed { program: "fusermount3", package: "fuse3", version: "--version" },
+    Needed { program: "git", package: "git", version: "--version" },
+    Needed { program: "gcc", package: "gcc", version: "--version" },
+    Needed { program: "python3", package: "python3", version: "--version" },
     Needed { program: "sqlite3", package: "sqlite3", version: "--version" },
 ];
 

@@ -54,7 +54,7 @@ pub(crate) const SUITES: &[Suite] = &[
         name: "unit+integration",
         about: "tests beside the code and the integration binaries of every crate",
         budget_minutes: 15,
-        needs: "PostgreSQL, PgBouncer, strace, fuse3, sqlite3",
+        needs: "PostgreSQL, PgBouncer, strace, fuse3, git, gcc, python3, sqlite3",
         runs_tests: true,
         run: unit_and_integration,
     },

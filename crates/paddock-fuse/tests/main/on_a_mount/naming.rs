@@ -68,6 +68,13 @@ fn renames(mounted: &Mounted) {
     assert_eq!(kept, Err(Errno::EXIST));
     assert_eq!(renameat_with(CWD, at("c"), CWD, at("b"), RenameFlags::EXCHANGE), Err(Errno::INVAL));
     renameat_with(CWD, at("c"), CWD, at("new"), RenameFlags::NOREPLACE).unwrap();
+    let mut writer = File::create(at("writing")).unwrap();
+    writer.write_all(b"before").unwrap();
+    fs::rename(at("writing"), at("new")).unwrap();
+    writer.write_all(b" and after").unwrap();
+    writer.sync_all().unwrap();
+    drop(writer);
+    assert_eq!(read(&mounted.vfs, "/w/new").as_deref(), Some("before and after"));
     fs::create_dir_all(at("dir/sub")).unwrap();
     fs::write(at("dir/sub/f"), "deep").unwrap();
     fs::create_dir(at("empty")).unwrap();

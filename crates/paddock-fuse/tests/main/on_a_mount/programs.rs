@@ -40,14 +40,6 @@ fn sh(dir: &Path, script: &str) -> String {
     ran(&shell.output().unwrap())
 }
 
-fn is_there(program: &str) -> bool {
-    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output().unwrap().status.success();
-    if !found {
-        eprintln!("NOT RUN: {program} is not installed");
-    }
-    found
-}
-
 fn git_works(mounted: &Mounted) {
     let dir = mounted.at("/w");
     sh(&dir, "git init -q -b main repo && cd repo && git config user.name A && git config user.email a@b.c");
@@ -108,9 +100,6 @@ fn git_goes_on_in_an_overlay_over_a_repository() {
 
 #[test]
 fn sqlite_keeps_its_promises() {
-    if !is_there("sqlite3") {
-        return;
-    }
     for (others, journal) in [(Others::MayChange, "delete"), (Others::ChangeNothing, "wal")] {
         let mounted = mounted(others);
         let dir = mounted.at("/w");
@@ -136,9 +125,6 @@ fn sqlite_keeps_its_promises() {
 
 #[test]
 fn gcc_builds_what_then_runs() {
-    if !is_there("gcc") {
-        return;
-    }
     let mounted = mounted(Others::ChangeNothing);
     let dir = mounted.at("/w");
     fs::write(dir.join("part.c"), "int answer(void) { return 42; }\n").unwrap();
@@ -151,9 +137,6 @@ fn gcc_builds_what_then_runs() {
 
 #[test]
 fn python_has_its_environment_and_tar_its_archive() {
-    if !is_there("python3") {
-        return;
-    }
     let mounted = mounted(Others::ChangeNothing);
     let dir = mounted.at("/w");
     sh(&dir, "python3 -m venv --without-pip env");
@@ -173,9 +156,6 @@ fn python_has_its_environment_and_tar_its_archive() {
 
 #[test]
 fn cargo_builds_a_small_crate() {
-    if !is_there("cargo") {
-        return;
-    }
     let mounted = mounted(Others::ChangeNothing);
     let dir = mounted.at("/w");
     fs::create_dir_all(dir.join("tiny/src")).unwrap();

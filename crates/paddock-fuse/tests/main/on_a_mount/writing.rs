@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use paddock_core::{AccessScope, Operation, Quota};
-use paddock_fuse::How;
+use paddock_fuse::{How, Others};
 use paddock_stores::virtual_store::VirtualStore;
 use rustix::io::Errno;
 
@@ -193,19 +193,33 @@ fn modes_and_times_arrive_with_the_content() {
     assert_eq!(errno(std::os::unix::fs::chown(&at, Some(uid + 1), None)), Some(Errno::PERM.raw_os_error()));
 }
 
-#[test]
-fn a_quota_is_told_at_the_close_and_nothing_is_half_there() {
+fn a_quota_is_told(others: Others) {
     let quota = Quota { bytes: Some(100), files: None };
     let store = Arc::new(VirtualStore::in_memory());
-    let mounted = Mounted::writable(vfs(vec![workspace("/w", AccessScope::ReadWrite, store).with_quota(quota)]));
+    let vfs = vfs(vec![workspace("/w", AccessScope::ReadWrite, store).with_quota(quota)]);
+    let mounted = Mounted::new(vfs, How::Writable, |served| served.while_others(others));
     fs::write(mounted.at("/w/small"), [1; 60]).unwrap();
     let mut file = File::create(mounted.at("/w/more")).unwrap();
     file.write_all(&[1; 60]).unwrap();
     assert_eq!(errno(file.sync_all()), Some(Errno::DQUOT.raw_os_error()));
+    assert_eq!(names(&mounted.at("/w")), ["more", "small"], "who has it open still has it");
     drop(file);
     assert!(soon(|| names(&mounted.at("/w")) == ["small"]), "{:?}", names(&mounted.at("/w")));
+    assert!(soon(|| fs::metadata(mounted.at("/w/more")).is_err()), "it is not there");
     assert_eq!(read(&mounted.vfs, "/w/more"), None);
     fs::write(mounted.at("/w/less"), [1; 30]).unwrap();
+    fs::write(mounted.at("/w/more"), [1; 5]).unwrap();
+    assert_eq!(read(&mounted.vfs, "/w/more").map(|text| text.len()), Some(5));
+}
+
+#[test]
+fn a_quota_is_told_at_the_close_and_nothing_is_half_there() {
+    a_quota_is_told(Others::MayChange);
+}
+
+#[test]
+fn a_quota_is_told_where_the_kernel_remembers_too() {
+    a_quota_is_told(Others::ChangeNothing);
 }
 
 #[test]
