@@ -265,7 +265,7 @@ impl Vfs {
     /// The Workspaces below a path that no other Workspace below it encloses, in tree order.
     fn directly_below(&self, path: &LogicalPath) -> Vec<&Workspace> {
         let mut found: Vec<&Workspace> = Vec::new();
-        for workspace in self.workspaces_below(path) {
+        for workspace in self.workspaces_below(path).iter().filter(|workspace| !workspace.aside) {
             if found.last().is_none_or(|last| workspace.prefix.below(&last.prefix).is_none()) {
                 found.push(workspace);
             }

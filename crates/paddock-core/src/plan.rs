@@ -213,12 +213,19 @@ pub struct Plan {
     pub(crate) work: Work,
     pub(crate) effects: Vec<Effect>,
     pub(crate) lost: Vec<LogicalPath>,
+    /// Is it what a command did?
+    pub(crate) is_command: bool,
 }
 
 impl Plan {
     /// The kind of operation.
     pub fn kind(&self) -> OpKind {
         self.kind
+    }
+
+    /// What it is called where calls are listed.
+    pub fn verb(&self) -> &'static str {
+        if self.is_command { "command" } else { self.kind.verb() }
     }
 
     /// The path as it was asked for.

@@ -255,7 +255,8 @@ impl Vfs {
             }
             Operation::Commit { path, alterations } => {
                 let (work, effects) = self.plan_alterations(call, Author::Command, alterations)?;
-                return Ok(self.plan_of_change(call, kind, path, work, effects));
+                let plan = self.plan_of_change(call, kind, path, work, effects);
+                return Ok(Plan { is_command: true, ..plan });
             }
             other => other,
         };
@@ -335,7 +336,8 @@ impl Vfs {
 
     fn new_plan(&self, kind: OpKind, asked: LogicalPath, work: Work, effects: Vec<Effect>) -> Plan {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Plan { id: NEXT.fetch_add(1, Ordering::Relaxed), vfs: self.id, kind, asked, work, effects, lost: Vec::new() }
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Plan { id, vfs: self.id, kind, asked, work, effects, lost: Vec::new(), is_command: false }
     }
 
     /// Puts a plan before the Gate.

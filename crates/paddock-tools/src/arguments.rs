@@ -99,12 +99,22 @@ pub(crate) struct SearchFiles {
 pub(crate) struct ExecuteCommand {
     /// The command, as a shell takes it.
     pub(crate) command: String,
-    /// The read-write Workspace to run it in, or a directory inside of one, which is then all it sees of it. Default: the
-    /// first one.
+    /// The read-write Workspace to run it in, or a directory inside of one to be confined to. Default: the first one.
     pub(crate) workspace: Option<String>,
     /// The most seconds it may take; never more than a person allows.
     #[schemars(range(min = 1))]
     pub(crate) timeout: Option<u64>,
+}
+
+/// What `web_search` takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WebSearch {
+    /// What to search for.
+    pub(crate) query: String,
+    /// The most results to show. Default 10.
+    #[schemars(range(min = 1))]
+    pub(crate) limit: Option<u64>,
 }
 
 /// What `write_file` takes.

@@ -36,7 +36,7 @@ impl Journal for History {
     fn begin(&self, call: &Call<'_>, plan: &Plan) -> Result<()> {
         let now = self.now();
         if let Some(audit) = &self.audit {
-            audit.intent(call.id, call.agent, plan.kind().verb(), plan.path().as_str(), None, now)?;
+            audit.intent(call.id, call.agent, plan.verb(), plan.path().as_str(), None, now)?;
         }
         let undoes = self.undoing().get(&call.id).copied();
         let (home, row) = (self.home.clone(), self.call_values(call, plan, undoes, now));
@@ -140,7 +140,7 @@ impl History {
     }
 
     fn call_values(&self, call: &Call<'_>, plan: &Plan, undoes: Option<CallId>, now: SystemTime) -> Vec<Value> {
-        let op = if undoes.is_some() { "undo" } else { plan.kind().verb() };
+        let op = if undoes.is_some() { "undo" } else { plan.verb() };
         let left = call.deadline.saturating_duration_since(Instant::now());
         vec![
             self.home.as_str().into(),

@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn every_tool_names_an_operation() {
-        for tool in paddock_tools::catalogue::names().filter(|tool| *tool != "execute_command") {
+        for tool in paddock_tools::catalogue::names().filter(|tool| !["execute_command", "web_search"].contains(tool)) {
             assert!(operation(tool).is_ok(), "{tool}");
         }
         assert_eq!(operation("make_dir").unwrap(), OpKind::MakeDir);

@@ -439,3 +439,75 @@ mount = { virtual = "docs", shared = true }
         assert!(printed(&execute(&world, "git status --short; git log --oneline")).contains("first"));
     }
 }
+
+/// Over MCP: what is printed is told as it comes, and nothing survives whoever asked for it.
+mod over_mcp {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::client::{Raw, call};
+
+    /// Calls with a token for progress.
+    fn begin(raw: &mut Raw, command: &str) {
+        let mut request = call(7, "execute_command", &json!({ "command": command }));
+        request["params"]["_meta"] = json!({ "progressToken": "p" });
+        raw.send(&request);
+    }
+
+    /// Is a process of the host running that was given this word?
+    fn runs(word: &str) -> bool {
+        let given = |pid: &std::path::Path| {
+            std::fs::read(pid.join("cmdline"))
+                .is_ok_and(|line| line.split(|byte| *byte == 0).any(|argument| argument == word.as_bytes()))
+        };
+        std::fs::read_dir("/proc").unwrap().flatten().any(|entry| given(&entry.path()))
+    }
+
+    fn eventually(what: impl Fn() -> bool) -> bool {
+        let until = Instant::now() + Duration::from_secs(20);
+        while Instant::now() < until {
+            if what() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        false
+    }
+
+    #[test]
+    fn what_it_prints_is_told_while_it_runs() {
+        let world = World::seed();
+        let mut raw = Raw::greeted(&world, &["mcp"]);
+        begin(&mut raw, "echo first; sleep 1; echo second");
+        let told = raw.receive();
+        assert_eq!(told["method"], "notifications/progress", "{told}");
+        assert_eq!(told["params"]["message"], "first\n", "{told}");
+        let answer = std::iter::repeat_with(|| raw.receive()).find(|message| message["id"] == 7).unwrap();
+        assert_eq!(answer["result"]["content"][0]["text"], "first\nsecond\n", "{answer}");
+    }
+
+    #[test]
+    fn cancelling_it_kills_everything_it_started() {
+        let world = World::seed();
+        let mut raw = Raw::greeted(&world, &["mcp"]);
+        begin(&mut raw, "(setsid sleep 98761 &); sleep 98761; echo > made.txt");
+        assert!(eventually(|| runs("98761")));
+        raw.send(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}));
+        assert!(eventually(|| !runs("98761")));
+        raw.send(&call(8, "read_file", &json!({ "path": "workspace/made.txt" })));
+        let answer = std::iter::repeat_with(|| raw.receive()).find(|message| message["id"] == 8).unwrap();
+        assert_eq!(answer["result"]["isError"], true, "{answer}");
+    }
+
+    #[test]
+    fn a_server_that_is_killed_takes_its_commands_along() {
+        let world = World::seed();
+        let mut raw = Raw::greeted(&world, &["mcp"]);
+        begin(&mut raw, "(setsid sleep 98762 &); sleep 98762");
+        assert!(eventually(|| runs("98762")));
+        raw.kill();
+        assert!(eventually(|| !runs("98762")));
+        // What it had staged goes with the next command.
+        assert_eq!(execute(&world, "true")["verdict"], "done");
+    }
+}
