@@ -6,6 +6,7 @@
 pub(crate) mod ground;
 mod merging;
 mod telling;
+mod undoing;
 
 use std::sync::Arc;
 

@@ -1,0 +1,95 @@
+//! Applies that were undone below: what they carried counts as not applied, and nothing else changes.
+
+use paddock_core::CallId;
+use paddock_stores::fork::{self, Merge};
+use paddock_stores::virtual_store::VirtualStore;
+
+use super::ground::{Ground, SOURCE, at};
+use super::*;
+
+fn files(ground: &Ground) {
+    ground.write(&w("a.txt"), "1\n2\n3\n4\n5\n");
+    ground.write(&w("b.txt"), "b\n");
+    ground.write(&w("d/x"), "x\n");
+    ground.write(&w("d/y"), "y\n");
+}
+
+/// The calls that applied the fork, newest first.
+fn applies(ground: &Ground) -> Vec<CallId> {
+    with_call(|call| ground.fork.applies(call)).unwrap()
+}
+
+fn without(ground: &Ground, undone: &[CallId]) -> VirtualStore {
+    ground.fork.clone().without(undone.iter().copied())
+}
+
+fn paths(ground: &Ground, undone: &[CallId]) -> Vec<String> {
+    let found = with_call(|call| fork::differences(call, &without(ground, undone), &ground.view)).unwrap();
+    let sign = |conflict: bool| if conflict { "!" } else { "" };
+    found.iter().map(|one| format!("{}{}", one.path.as_str(), sign(one.conflict))).collect()
+}
+
+fn merge(ground: &Ground, undone: &[CallId]) -> Merge {
+    with_call(|call| fork::merge(call, &without(ground, undone), &ground.view, &at(SOURCE))).unwrap()
+}
+
+#[test]
+fn one_of_two_applies_is_undone() {
+    on_every_ground(&[], files, |ground, setting| {
+        ground.write(&f("a.txt"), "one\n2\n3\n4\n5\n");
+        ground.delete(&f("d"));
+        ground.apply();
+        ground.write(&f("b.txt"), "B\n");
+        ground.apply();
+        let [second, first] = applies(ground)[..] else { panic!("{}: two applies", setting.name) };
+        // What the first one had changed is as it was.
+        files(ground);
+        ground.write(&w("b.txt"), "B\n");
+        assert_eq!(paths(ground, &[]), [""; 0], "{}: nobody said so", setting.name);
+        assert_eq!(paths(ground, &[first]), ["a.txt", "d", "d/x", "d/y"], "{}", setting.name);
+        ground.write(&w("b.txt"), "b\n");
+        assert_eq!(paths(ground, &[second]), ["b.txt"], "{}", setting.name);
+        assert_eq!(paths(ground, &[first, second]).len(), 5, "{}", setting.name);
+    });
+}
+
+/// The ancestor before the apply is what is merged with: what was changed below stays.
+#[test]
+fn what_was_merged_and_undone_is_merged_again() {
+    on_every_ground(&[], files, |ground, setting| {
+        ground.write(&f("a.txt"), "one\n2\n3\n4\n5\n");
+        ground.write(&w("a.txt"), "1\n2\n3\n4\nfive\n");
+        ground.apply();
+        let undone = applies(ground);
+        ground.write(&w("a.txt"), "1\n2\n3\n4\nfive\n");
+        let again = merge(ground, &undone);
+        assert_eq!(again.conflicts, [], "{}", setting.name);
+        ground.alter(again.alterations.clone()).unwrap();
+        assert_eq!(ground.text(&w("a.txt")).as_deref(), Some("one\n2\n3\n4\nfive\n"), "{}", setting.name);
+        assert!(with_call(|call| again.applied(call, &without(ground, &undone))).unwrap());
+        assert_eq!(paths(ground, &[]), [""; 0], "{}", setting.name);
+        // The undone one is a part of the new one now.
+        let now = applies(ground);
+        assert!(now.len() == 1 && now != undone, "{}: {now:?}", setting.name);
+        ground.write(&w("a.txt"), "1\n2\n3\n4\nfive\n");
+        assert_eq!(paths(ground, &now), ["a.txt"], "{}", setting.name);
+    });
+}
+
+#[test]
+fn only_so_many_applies_are_remembered() {
+    on_every_ground(&[], files, |ground, setting| {
+        for n in 0..20 {
+            ground.write(&f("b.txt"), &format!("{n}\n"));
+            ground.apply();
+        }
+        let known = applies(ground);
+        assert_eq!(known.len(), 16, "{}", setting.name);
+        ground.write(&w("b.txt"), "18\n");
+        assert_eq!(paths(ground, &known[..1]), ["b.txt"], "{}", setting.name);
+        // All that is known of is undone: the oldest of them knows what was before it.
+        ground.write(&w("b.txt"), "3\n");
+        assert_eq!(paths(ground, &known), ["b.txt"], "{}", setting.name);
+        assert_eq!(merge(ground, &known).conflicts, [], "{}", setting.name);
+    });
+}
