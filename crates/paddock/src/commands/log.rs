@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use paddock_core::{LogicalPath, RelPath, visible};
-use paddock_ledger::history::{CallQuery, CallRow, CallState, ChangeRow, Page, Spot, What};
+use paddock_ledger::history::{CallQuery, CallRow, CallState, ChangeRow, History, Page, Planned, Spot, What};
 use serde_json::{Value, json};
 
 use crate::cli::{Global, Log};
@@ -23,6 +23,7 @@ pub(crate) fn run(global: &Global, options: &Log, printer: &Printer) -> anyhow::
     let Some(path) = &options.path else {
         let which = CallQuery { agent: global.agent.as_ref(), ..CallQuery::default() };
         let calls = history.calls(&which, Page::first(options.limit)).map_err(past::told)?;
+        let calls = calls.into_iter().map(|row| listed(history, row)).collect::<anyhow::Result<Vec<_>>>()?;
         return show(&calls, options, printer, call_json, call_line);
     };
     let past = Past::of(project.looking_as(global.agent())?)?;
@@ -31,8 +32,22 @@ pub(crate) fn run(global: &Global, options: &Log, printer: &Printer) -> anyhow::
     show(&changes, options, printer, change_json, change_line)
 }
 
+/// A call, and what it may have changed besides what is recorded.
+struct Listed {
+    row: CallRow,
+    planned: Vec<String>,
+}
+
+fn listed(history: &History, row: CallRow) -> anyhow::Result<Listed> {
+    let planned = match row.state {
+        CallState::Open => history.planned(row.call).map_err(past::told)?,
+        CallState::Completed | CallState::Failed => Vec::new(),
+    };
+    Ok(Listed { row, planned: planned.iter().map(Planned::path_then).collect() })
+}
+
 fn nothing(options: &Log, printer: &Printer) -> anyhow::Result<Ended> {
-    show::<CallRow>(&[], options, printer, call_json, call_line)
+    show::<Listed>(&[], options, printer, call_json, call_line)
 }
 
 fn show<T>(
@@ -98,12 +113,22 @@ fn change_json(row: &ChangeRow) -> Value {
     })
 }
 
-fn call_line(row: &CallRow, printer: &Printer) -> String {
+/// That a call has not ended, and what it may have changed.
+fn not_ended(planned: &[String]) -> String {
+    match planned {
+        [] => "  (not ended)".to_owned(),
+        [one] => format!("  (not ended; may have changed {})", visible(one)),
+        [one, more @ ..] => format!("  (not ended; may have changed {} and {} more)", visible(one), more.len()),
+    }
+}
+
+fn call_line(listed: &Listed, printer: &Printer) -> String {
+    let row = &listed.row;
     let time = printer.look(Look::Faint, moment::shown(row.began));
     let changes = if row.changes == 1 { "1 change".to_owned() } else { format!("{} changes", row.changes) };
     let mut notes = String::new();
     match row.state {
-        CallState::Open => notes.push_str("  (not ended)"),
+        CallState::Open => notes.push_str(&not_ended(&listed.planned)),
         CallState::Failed => notes.push_str("  (failed)"),
         CallState::Completed => {}
     }
@@ -117,7 +142,8 @@ fn call_line(row: &CallRow, printer: &Printer) -> String {
     format!("{time}  {}  {agent:<8}  {op:<8}  {changes:>10}  {path}{notes}", row.call)
 }
 
-fn call_json(row: &CallRow) -> Value {
+fn call_json(listed: &Listed) -> Value {
+    let row = &listed.row;
     let state = match row.state {
         CallState::Open => "open",
         CallState::Completed => "completed",
@@ -133,5 +159,19 @@ fn call_json(row: &CallRow) -> Value {
         "state": state,
         "undoes": row.undoes.map(|call| call.to_string()),
         "undone_by": row.undone_by.map(|call| call.to_string()),
+        "may_have_changed": listed.planned,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::not_ended;
+
+    #[test]
+    fn what_a_call_may_have_changed_is_named() {
+        let paths = |n: usize| (0..n).map(|n| format!("/w/{n}\u{202e}")).collect::<Vec<_>>();
+        assert_eq!(not_ended(&paths(0)), "  (not ended)");
+        assert_eq!(not_ended(&paths(1)), "  (not ended; may have changed /w/0\\u{202e})");
+        assert_eq!(not_ended(&paths(3)), "  (not ended; may have changed /w/0\\u{202e} and 2 more)");
+    }
 }
