@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use paddock_exec::Index;
 
 fn main() {
-    let number = |at: usize, default: usize| std::env::args().nth(at).and_then(|text| text.parse().ok()).unwrap_or(default);
+    let number =
+        |at: usize, default: usize| std::env::args().nth(at).and_then(|text| text.parse().ok()).unwrap_or(default);
     let (directories, files) = (number(1, 1000), number(2, 100));
     let top = std::env::temp_dir().join(format!("paddock-hidden-{}", std::process::id()));
     for directory in 0..directories {

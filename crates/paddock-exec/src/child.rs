@@ -74,10 +74,10 @@ impl Child<'_> {
         }
         self.wait_for_maps()?;
         self.stage = stage::SYSTEM;
-        let (new, scratch) = self.new_system()?;
-        self.each_step(&new, &scratch)?;
+        let (system, scratch) = self.new_system()?;
+        let (new, grounded) = self.each_step(system, &scratch)?;
         self.stage = stage::PIVOT;
-        enter(&new, self.plan.protections.read_only)?;
+        enter(&new, self.plan.protections.read_only && !grounded)?;
         self.stage = stage::NETWORK;
         self.network()?;
         self.stage = stage::CONFINE;
@@ -116,12 +116,47 @@ impl Child<'_> {
         Ok((new, scratch))
     }
 
-    fn each_step(&mut self, new: &OwnedFd, scratch: &OwnedFd) -> Answer<()> {
+    /// Every step; the answer is the new system, and whether that is a Workspace's own ground.
+    fn each_step(&mut self, mut new: OwnedFd, scratch: &OwnedFd) -> Answer<(OwnedFd, bool)> {
+        let mut grounded = false;
         for (number, step) in (stage::STEPS..).zip(system::steps().iter().chain(&self.plan.steps)) {
             self.stage = number;
-            self.step(step, new, scratch)?;
+            if let Step::Ground(layers) = step {
+                new = self.ground(layers, &new, scratch)?;
+                grounded = true;
+            } else {
+                self.step(step, &new, scratch)?;
+            }
         }
-        Ok(())
+        Ok((new, grounded))
+    }
+
+    /// Mounts a Workspace at `/` and puts the system, as it was built, on top of it.
+    fn ground(&self, layers: &Layers, system: &OwnedFd, scratch: &OwnedFd) -> Answer<OwnedFd> {
+        make_dir(scratch, &layers.veil_at, 0o755)?;
+        let veil = beneath(scratch, &layers.veil_at)?;
+        for name in system::TOP {
+            match beneath(system, name).and_then(rustix::fs::fstat) {
+                Ok(meta) if is_dir(&meta) => make_dir(&veil, name, 0o755)?,
+                Ok(_) => copy_link(system, &veil, name)?,
+                Err(Errno::NOENT) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        let ground = self.layered(layers, &veil)?;
+        attach(&ground, CWD, c"/")?;
+        for name in system::TOP {
+            let Ok(from) = beneath(system, name) else { continue };
+            if !is_dir(&rustix::fs::fstat(&from)?) {
+                continue;
+            }
+            show(&from, &ground, name, MountAttrFlags::empty())?;
+            if self.plan.protections.read_only && (*name == c"etc" || *name == c"dev") {
+                let shown = beneath(&ground, name)?;
+                sys::mount_setattr(shown.as_fd(), false, u64::from(MountAttrFlags::MOUNT_ATTR_RDONLY.bits()), 0)?;
+            }
+        }
+        Ok(ground)
     }
 
     fn step(&self, step: &Step, new: &OwnedFd, scratch: &OwnedFd) -> Answer<()> {
@@ -147,6 +182,8 @@ impl Child<'_> {
                 show(&open_seen(from)?, new, at, wanted)
             }
             Step::Overlay(layers) => self.overlay(layers, new, scratch),
+            // Handled by the caller: it changes what the new system is.
+            Step::Ground(_) => Err(Errno::INVAL),
             Step::Fuse { at } => self.fuse(new, at),
             Step::Pin { at } => show(&beneath(new, at)?, new, at, attributes(false)),
             Step::Guard { at } => show(&beneath(new, at)?, new, at, attributes(true)),
@@ -175,14 +212,19 @@ impl Child<'_> {
     fn overlay(&self, layers: &Layers, new: &OwnedFd, scratch: &OwnedFd) -> Answer<()> {
         make_dir(scratch, &layers.veil_at, 0o755)?;
         let veil = beneath(scratch, &layers.veil_at)?;
-        weave(&veil, &layers.veil)?;
+        place(&self.layered(layers, &veil)?, new, &layers.at)
+    }
+
+    /// Layers with their veil, mounted and not yet attached.
+    fn layered(&self, layers: &Layers, veil: &OwnedFd) -> Answer<OwnedFd> {
+        weave(veil, &layers.veil)?;
         let base = open_seen(&layers.base)?;
-        copy_attributes(&base, &veil)?;
+        copy_attributes(&base, veil)?;
         let fs = rustix::mount::fsopen(c"overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
-        self.layer(&fs, layers, &veil, &base)?;
+        self.layer(&fs, layers, veil, &base)?;
         rustix::mount::fsconfig_set_flag(fs.as_fd(), c"userxattr")?;
         let writable = layers.upper.is_some() || !self.plan.protections.read_only;
-        place(&mounted(&fs, attributes(!writable))?, new, &layers.at)
+        mounted(&fs, attributes(!writable))
     }
 
     /// Names the layers. Paths go through descriptors, so that no name of the host needs quoting or can be swapped.
@@ -418,8 +460,7 @@ fn show(from: &OwnedFd, new: &OwnedFd, at: &CStr, attributes: MountAttrFlags) ->
 fn cover(new: &OwnedFd, scratch: &OwnedFd, at: &CStr) -> Answer<()> {
     let covered = beneath(new, at)?;
     let meta = rustix::fs::fstat(&covered)?;
-    let is_dir = rustix::fs::FileType::from_raw_mode(meta.st_mode) == rustix::fs::FileType::Directory;
-    let with = beneath(scratch, if is_dir { c"empty" } else { c"nothing" })?;
+    let with = beneath(scratch, if is_dir(&meta) { c"empty" } else { c"nothing" })?;
     show(&with, new, at, attributes(true))
 }
 
@@ -438,6 +479,20 @@ fn beneath(directory: &OwnedFd, path: &CStr) -> Answer<OwnedFd> {
             answer => return answer,
         }
     }
+}
+
+fn is_dir(meta: &rustix::fs::Stat) -> bool {
+    rustix::fs::FileType::from_raw_mode(meta.st_mode) == rustix::fs::FileType::Directory
+}
+
+/// Makes the same link in another directory.
+fn copy_link(from: &OwnedFd, to: &OwnedFd, name: &CStr) -> Answer<()> {
+    let mut bytes = [MaybeUninit::uninit(); 256];
+    let (leads, _) = rustix::fs::readlinkat_raw(from, name, &mut bytes[..255])?;
+    let mut text = [0_u8; 256];
+    text.get_mut(..leads.len()).ok_or(Errno::NAMETOOLONG)?.copy_from_slice(leads);
+    let leads = CStr::from_bytes_until_nul(&text).map_err(|_| Errno::INVAL)?;
+    rustix::fs::symlinkat(leads, to, name)
 }
 
 /// Opens a directory of the host again, in this namespace, and makes sure that it is the one that was planned with.

@@ -14,7 +14,7 @@ use rustix::process::{Resource, Rlimit};
 use crate::error::Error;
 use crate::landlock;
 use crate::protections::Protections;
-use crate::sandbox::{Command, How, Network, Sandbox, Shown, What};
+use crate::sandbox::{Command, How, Network, Sandbox, Shown, Stage, What};
 use crate::seccomp;
 use crate::steps::{Layers, Seen, Served, Step};
 use crate::sys::Strings;
@@ -52,7 +52,7 @@ pub(crate) fn plan(sandbox: &mut Sandbox) -> Result<(Plan, Served), Error> {
     sandbox.shown.sort_by(|one, other| one.at.cmp(&other.at));
     let mut places = Places { protections, ..Places::default() };
     for at in 0..sandbox.shown.len() {
-        places.add(&sandbox.shown, at)?;
+        places.add(&sandbox.shown, at, &sandbox.command.tools)?;
     }
     for tool in &sandbox.command.tools {
         places.tool(tool, &sandbox.shown)?;
@@ -128,8 +128,11 @@ struct Places {
 }
 
 impl Places {
-    fn add(&mut self, all: &[Shown], index: usize) -> Result<(), Error> {
+    fn add(&mut self, all: &[Shown], index: usize, tools: &[PathBuf]) -> Result<(), Error> {
         let shown = &all[index];
+        if shown.at == Path::new("/") {
+            return self.ground(all, shown, tools);
+        }
         check_place(&shown.at)?;
         if all[..index].iter().any(|other| other.at == shown.at) {
             return Err(Error::Place { at: shown.at.clone(), why: "another Workspace is at the same place" });
@@ -148,11 +151,7 @@ impl Places {
             }
             How::ReadOnly => self.overlay(all, shown, from, None)?,
             How::Staged(stage) => {
-                if !is_empty(&stage.work)? {
-                    return Err(Error::Place { at: shown.at.clone(), why: "its stage was used by an earlier command" });
-                }
-                let upper = (seen(&stage.upper)?, seen(&stage.work)?);
-                self.overlay(all, shown, from, Some(upper))?;
+                self.overlay(all, shown, from, Some(fresh(stage, shown)?))?;
             }
             How::Direct => self.direct(shown, from, at)?,
             How::WriteOnly => self.write_only(all, shown, from, at)?,
@@ -160,19 +159,51 @@ impl Places {
         Ok(())
     }
 
+    /// A Workspace at `/`: the system and everything else lie on it, so it must be layered and have none of their names.
+    fn ground(&mut self, all: &[Shown], shown: &Shown, tools: &[PathBuf]) -> Result<(), Error> {
+        let refused = |why| Err(Error::Place { at: shown.at.clone(), why });
+        let (What::Host(from), How::ReadOnly | How::Staged(_)) = (&shown.what, &shown.how) else {
+            return refused("only a directory of the host that is read-only or staged can be there");
+        };
+        if system::RESERVED.iter().any(|name| is_there(&from.join(name))) {
+            return refused("one of its entries has a name that the system needs");
+        }
+        let upper = match &shown.how {
+            How::Staged(stage) => Some(fresh(stage, shown)?),
+            _ => None,
+        };
+        let places = tools.iter().filter(|tool| !is_system(tool));
+        let mut inner = nested(all, &shown.at);
+        inner.extend(places.filter_map(|tool| tool.strip_prefix("/").ok().map(Path::to_owned)));
+        let layers = self.layers(shown, from, upper, &inner)?;
+        self.steps.push(Step::Ground(Box::new(layers)));
+        Ok(())
+    }
+
     fn overlay(&mut self, all: &[Shown], shown: &Shown, from: &Path, upper: Option<(Seen, Seen)>) -> Result<(), Error> {
+        let layers = self.layers(shown, from, upper, &nested(all, &shown.at))?;
+        self.steps.push(Step::Overlay(Box::new(layers)));
+        Ok(())
+    }
+
+    /// The layers of a Workspace, with places for what is mounted in it.
+    fn layers(
+        &self,
+        shown: &Shown,
+        from: &Path,
+        upper: Option<(Seen, Seen)>,
+        inner: &[PathBuf],
+    ) -> Result<Layers, Error> {
         let held = match &shown.how {
             How::Staged(stage) => stage.held.iter().map(|held| seen(held)).collect::<Result<_, _>>()?,
             _ => Vec::new(),
         };
-        let nested: Vec<PathBuf> = nested(all, &shown.at);
         let masks: &[PathBuf] = if self.protections.masks { &shown.masks } else { &[] };
-        let veil = veil::entries(from, masks, &nested)?;
+        let veil = veil::entries(from, masks, inner)?;
         let veil_at = text(format!("veil{}", self.steps.len()), "a number")?;
         let base = seen(from)?;
         let at = relative(&shown.at)?;
-        self.steps.push(Step::Overlay(Box::new(Layers { at, base, held, upper, veil_at, veil })));
-        Ok(())
+        Ok(Layers { at, base, held, upper, veil_at, veil })
     }
 
     fn direct(&mut self, shown: &Shown, from: &Path, at: CString) -> Result<(), Error> {
@@ -211,15 +242,18 @@ impl Places {
     }
 
     fn tool(&mut self, tool: &Path, all: &[Shown]) -> Result<(), Error> {
-        let in_system = |name: &&str| tool.starts_with(Path::new("/").join(name));
-        if ["usr", "bin", "sbin", "lib", "lib64"].iter().any(in_system) {
+        if is_system(tool) {
             return Ok(());
         }
         check_place(tool)?;
-        if all.iter().any(|shown| shown.at.starts_with(tool) || tool.starts_with(&shown.at)) {
+        let ground = Path::new("/");
+        let clashes = |shown: &Shown| shown.at.starts_with(tool) || tool.starts_with(&shown.at);
+        if all.iter().any(|shown| shown.at != ground && clashes(shown)) {
             return Err(Error::Place { at: tool.to_owned(), why: "a Workspace is at the same place" });
         }
-        self.make(tool)?;
+        if !all.iter().any(|shown| shown.at == ground) {
+            self.make(tool)?;
+        }
         let (base, at) = (seen(tool)?, relative(tool)?);
         let veil_at = text(format!("veil{}", self.steps.len()), "a number")?;
         let layers = Layers { at, base, held: Vec::new(), upper: None, veil_at, veil: Vec::new() };
@@ -238,6 +272,19 @@ impl Places {
         }
         Ok(())
     }
+}
+
+/// The upper and the work directory of a stage that no command has used.
+fn fresh(stage: &Stage, shown: &Shown) -> Result<(Seen, Seen), Error> {
+    if !is_empty(&stage.work)? {
+        return Err(Error::Place { at: shown.at.clone(), why: "its stage was used by an earlier command" });
+    }
+    Ok((seen(&stage.upper)?, seen(&stage.work)?))
+}
+
+/// Whether a place is shown with the system anyway.
+fn is_system(place: &Path) -> bool {
+    ["/usr", "/bin", "/sbin", "/lib", "/lib64"].iter().any(|system| place.starts_with(system))
 }
 
 /// The innermost other Workspace that holds `at`.

@@ -117,7 +117,7 @@ pub(crate) fn filter(internet: bool) -> BpfProgram {
     if compiled.is_empty() {
         compiled
     } else {
-        prefix(&numbers, refused_always()).into_iter().chain(compiled).collect()
+        prefix(&numbers, &refused_always()).into_iter().chain(compiled).collect()
     }
 }
 
@@ -165,13 +165,13 @@ fn refused_always() -> Vec<u32> {
 /// `clone3` (its flags are in memory, out of a filter's sight) and the x32 numbers do not exist. Other calls are found
 /// by halving: the kernel runs the whole filter for every number there is when it is put on, so a list that is gone
 /// through from its beginning would cost more than everything else in this crate.
-fn prefix(decided_by_arguments: &[u32], refused: Vec<u32>) -> Vec<sock_filter> {
+fn prefix(decided_by_arguments: &[u32], refused: &[u32]) -> Vec<sock_filter> {
     const NUMBER: u32 = 0;
     const ARCHITECTURE: u32 = 4;
     const X32: u32 = 0x4000_0000;
     const NO_SUCH_CALL: u32 = 0x0005_0000 | libc::ENOSYS as u32;
     const NOT_PERMITTED: u32 = 0x0005_0000 | libc::EPERM as u32;
-    let mut rest = search(&refused);
+    let mut rest = search(refused);
     rest.push(line(RETURN, 0, 0, NOT_PERMITTED));
     let asked = decided_by_arguments.len();
     let mut lines = vec![

@@ -29,6 +29,8 @@ pub(crate) enum Step {
     Bind { from: Seen, at: CString, read_only: bool },
     /// Shows directories of the host as layers.
     Overlay(Box<Layers>),
+    /// Makes layers the ground on which the system and every other place are: a Workspace at `/`.
+    Ground(Box<Layers>),
     /// Mounts a file system that the launcher serves.
     Fuse { at: CString },
     /// Binds a directory onto itself, so that it cannot be renamed or removed.
@@ -49,7 +51,7 @@ impl Step {
             Step::Scratch { at, .. } => ("mounting", at),
             Step::Proc => return "mounting /proc".to_owned(),
             Step::Bind { at, .. } => ("showing", at),
-            Step::Overlay(layers) => ("mounting layers at", &layers.at),
+            Step::Overlay(layers) | Step::Ground(layers) => ("mounting layers at", &layers.at),
             Step::Fuse { at } => ("mounting a served file system at", at),
             Step::Pin { at } => ("pinning", at),
             Step::Guard { at } => ("guarding", at),
@@ -64,7 +66,7 @@ impl Step {
     pub(crate) fn part(&self) -> Part {
         match self {
             Step::Proc => Part::Processes,
-            Step::Overlay(_) => Part::Layers,
+            Step::Overlay(_) | Step::Ground(_) => Part::Layers,
             _ => Part::Mounts,
         }
     }

@@ -16,6 +16,10 @@ use crate::steps::Step;
 pub const RESERVED: &[&str] =
     &["bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "sys", "tmp", "usr"];
 
+/// The names at the top that a sandbox may have, for a Workspace that is the ground below them.
+pub(crate) const TOP: &[&std::ffi::CStr] =
+    &[c"bin", c"dev", c"etc", c"lib", c"lib32", c"lib64", c"libx32", c"proc", c"sbin", c"tmp", c"usr"];
+
 /// Where programs are, bound read-only or, where the host has a link, linked.
 const PROGRAMS: &[&str] = &["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 

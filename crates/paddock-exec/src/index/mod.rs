@@ -151,7 +151,7 @@ impl Index {
         if search.told(&mut state)? {
             return Ok(state.found.clone());
         }
-        let known = state.tree.inner.len() > 0 && state.tree.count() >= WATCHED;
+        let known = !state.tree.inner.is_empty() && state.tree.count() >= WATCHED;
         if known && search.begin_watch(&mut state)? {
             return Ok(state.found.clone());
         }
@@ -436,7 +436,7 @@ mod tests {
         for round in 0..50 {
             let name = format!("a/b/.env{round}");
             fs::write(top.path().join(&name), "").unwrap();
-            assert_eq!(paths(&index), [name.clone()]);
+            assert_eq!(paths(&index), std::slice::from_ref(&name));
             fs::remove_file(top.path().join(&name)).unwrap();
             assert!(paths(&index).is_empty());
         }

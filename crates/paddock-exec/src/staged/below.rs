@@ -66,7 +66,7 @@ impl Below {
                 // Something else below a directory: the directory has covered it.
                 Some(_) => break,
                 None => {
-                    found = Some(Entry { meta, layer: *layer, merged: if is_dir { vec![*layer] } else { Vec::new() } })
+                    found = Some(Entry { meta, layer: *layer, merged: if is_dir { vec![*layer] } else { Vec::new() } });
                 }
             }
             if !is_dir || self.is_opaque(*layer, &directory.join(name))? {

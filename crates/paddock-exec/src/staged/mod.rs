@@ -117,18 +117,18 @@ impl Drop for Changes {
 pub fn changes(stage: &Stage, base: &Path, most: usize) -> Result<Changes, Error> {
     let layers = stage.held.iter().map(PathBuf::as_path).chain([base]);
     let below = Below::new(layers.map(open_layer).collect::<Result<_, _>>()?);
-    read(&stage.upper, below, most)
+    read(&stage.upper, &below, most)
 }
 
 /// Reads what a command put into an empty drop box: everything in it is new.
 pub fn drop_box(directory: &Path, most: usize) -> Result<Changes, Error> {
-    read(directory, Below::new(Vec::new()), most)
+    read(directory, &Below::new(Vec::new()), most)
 }
 
-fn read(upper: &Path, below: Below, most: usize) -> Result<Changes, Error> {
+fn read(upper: &Path, below: &Below, most: usize) -> Result<Changes, Error> {
     let upper = open_layer(upper)?;
     let mut changes = Changes { found: Vec::new(), upper, opened: Vec::new() };
-    walk::walk(&mut changes, &below, most)?;
+    walk::walk(&mut changes, below, most)?;
     Ok(changes)
 }
 

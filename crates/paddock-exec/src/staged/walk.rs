@@ -193,7 +193,7 @@ fn mode(meta: &Stat) -> u32 {
 }
 
 fn modified(meta: &Stat) -> SystemTime {
-    let nanoseconds = Duration::from_nanos(meta.st_mtime_nsec as u64);
+    let nanoseconds = Duration::from_nanos(meta.st_mtime_nsec);
     match u64::try_from(meta.st_mtime) {
         Ok(seconds) => SystemTime::UNIX_EPOCH + Duration::from_secs(seconds) + nanoseconds,
         Err(_) => SystemTime::UNIX_EPOCH,

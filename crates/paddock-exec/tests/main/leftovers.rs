@@ -62,7 +62,7 @@ fn groups() -> BTreeSet<PathBuf> {
 fn one(yard: &Yard, number: usize) {
     let nested = Shown::host("/project/in", yard.path("in"), How::ReadOnly);
     let text = "cat .env in/a; sleep 60 & setsid sleep 60 & echo done";
-    if number % 3 == 0 {
+    if number.is_multiple_of(3) {
         let shown = Shown { masks: vec![".env".into()], ..yard.direct() };
         assert!(sh(vec![shown], text).well().out.contains("done"));
         return;
