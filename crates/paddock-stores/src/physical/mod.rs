@@ -250,7 +250,8 @@ impl Store for PhysicalStore {
 
     fn keeps_up_to(&self) -> Option<u64> {
         let place = self.history.as_ref()?;
-        let elsewhere = self.kept_elsewhere.get_or_init(|| history::device(&self.host) != history::device(place.host()));
+        let elsewhere =
+            self.kept_elsewhere.get_or_init(|| history::device(&self.host) != history::device(place.host()));
         elsewhere.then(|| place.copy_cap())
     }
 
