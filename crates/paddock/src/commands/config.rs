@@ -26,7 +26,7 @@ fn show(global: &Global, origin: bool, as_json: bool, printer: &Printer) -> anyh
     let project = Project::with_config(global)?;
     let file = project.config_file()?;
     if as_json && !origin {
-        printer.json(&serde_json::to_value(file.config())?)?;
+        printer.json(&masked(serde_json::to_value(file.config())?))?;
         return Ok(Ended::Done);
     }
     let keys = keys(&file);
@@ -34,13 +34,14 @@ fn show(global: &Global, origin: bool, as_json: bool, printer: &Printer) -> anyh
         let place = |line: u32| format!("{}:{line}", project.config_name());
         let list: Vec<Value> =
             keys.iter().map(|key| json!({ "key": key.path, "value": key.value, "origin": place(key.line) })).collect();
-        printer.json(&Value::Array(list))?;
+        printer.json(&masked(Value::Array(list)))?;
         return Ok(Ended::Done);
     }
     for key in &keys {
         let place = format!("  # {}:{}", project.config_name(), key.line);
         let place = if origin { printer.look(Look::Faint, place) } else { String::new() };
-        printer.line(format_args!("{} = {}{place}", key.path, key.value))?;
+        let value = without_password(&key.value);
+        printer.line(format_args!("{} = {value}{place}", key.path))?;
     }
     Ok(Ended::Done)
 }
@@ -48,10 +49,36 @@ fn show(global: &Global, origin: bool, as_json: bool, printer: &Printer) -> anyh
 fn get(global: &Global, key: &str, as_json: bool, printer: &Printer) -> anyhow::Result<Ended> {
     let project = Project::with_config(global)?;
     let found = paddock_config::get(&project.config_name(), &project.text()?, key).map_err(edit_problem)?;
-    match found {
+    match found.map(masked) {
         None => Err(Failure::failed(format!("\"{key}\" is not set"), "`paddock config show` shows every key that is")),
         Some(Value::String(text)) if !as_json => printer.text(&text).map(|()| Ended::Done),
         Some(value) => printer.json(&value).map(|()| Ended::Done),
+    }
+}
+
+/// A value as it is shown: terminals are logged and shared, so that no password is.
+fn masked(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(without_password(&text)),
+        Value::Array(list) => Value::Array(list.into_iter().map(masked).collect()),
+        Value::Object(map) => Value::Object(map.into_iter().map(|(key, value)| (key, masked(value))).collect()),
+        other => other,
+    }
+}
+
+/// The text of a url without the password in it; any other text as it is.
+fn without_password(text: &str) -> String {
+    let password = || {
+        let start = text.find("://")? + 3;
+        // What comes after the host's first slash may hold anything.
+        let end = start + text[start..].find(['/', '?']).unwrap_or(text.len() - start);
+        let at = start + text[start..end].rfind('@')?;
+        let colon = start + text[start..at].find(':')?;
+        Some(colon + 1..at)
+    };
+    match password() {
+        Some(range) if !range.is_empty() => format!("{}…{}", &text[..range.start], &text[range.end..]),
+        _ => text.to_owned(),
     }
 }
 
@@ -138,5 +165,27 @@ fn in_value(file: &ConfigFile, path: String, value: &Spanned<DeValue<'_>>, found
             let value = file.source().text().get(span).unwrap_or_default().to_owned();
             found.push(Key { path, value, line });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_left_out_and_nothing_else() {
+        let shown = [
+            ("postgres://me:secret@db:5432/p?a=b", "postgres://me:…@db:5432/p?a=b"),
+            ("postgres://me:se:c@ret@db/p", "postgres://me:…@db/p"),
+            ("\"postgres://me:secret@db/p\"", "\"postgres://me:…@db/p\""),
+            ("postgres://me@db/p", "postgres://me@db/p"),
+            ("http://localhost:8888/a@b:c", "http://localhost:8888/a@b:c"),
+            ("a: b@c", "a: b@c"),
+        ];
+        for (text, expected) in shown {
+            assert_eq!(without_password(text), expected);
+        }
+        let nested = masked(json!({ "state": { "url": ["postgres://me:secret@db/p", 1] } }));
+        assert_eq!(nested, json!({ "state": { "url": ["postgres://me:…@db/p", 1] } }));
     }
 }
