@@ -8,13 +8,20 @@ use std::sync::Arc;
 
 use paddock_config::{ConfigError, ConfigFile, Host, Installation, InstallationError, Ports, Reloader, Settings};
 use paddock_core::{AgentName, Audit, CommandRunner, Gate, NoAudit};
+use paddock_db::Postgres;
 use paddock_exec::Runner;
+use paddock_ledger::{audit, history};
 use paddock_state::{HomeSources, SystemRoot, WorkspaceHome};
+use paddock_stores::virtual_store::PostgresBase;
 use paddock_tools::{PolicySource, RecordingGate, Toolbox};
 
 use crate::cli::Global;
 use crate::failure::{Ended, Failure};
 use crate::host;
+
+/// The keys that may name a server.
+const VIRTUAL_URL: &str = "virtual.url";
+const STATE_URL: &str = "state.url";
 
 /// A project as the command line names it.
 #[derive(Debug)]
@@ -105,13 +112,20 @@ impl Project {
 
     /// What of the project's state is in PostgreSQL, by the key that says so.
     pub(crate) fn on_servers(&self) -> anyhow::Result<Vec<&'static str>> {
-        let file = self.config_file()?;
-        let config = file.config();
-        let is_server = |url: &str| !matches!(url, "sqlite" | "memory");
-        let of = |url: Option<&str>, key| url.filter(|url| is_server(url)).map(|_| key);
-        let virtual_ = config.virtual_.as_ref().and_then(|stores| stores.url.as_ref()).map(|url| url.0.as_str());
-        let state = config.state.as_ref().and_then(|state| state.url.as_ref()).map(|url| url.0.as_str());
-        Ok(of(virtual_, "virtual.url").into_iter().chain(of(state, "state.url")).collect())
+        Ok(server_urls(&self.config_file()?).into_iter().map(|(key, _)| key).collect())
+    }
+
+    /// The servers themselves, by the key that names each. Reaches for nothing.
+    pub(crate) fn servers(&self) -> anyhow::Result<Vec<(&'static str, Postgres)>> {
+        let open = |(key, url): (&'static str, String)| {
+            let schemas = match key {
+                VIRTUAL_URL => vec![PostgresBase::SCHEMA],
+                _ => vec![history::schema::POSTGRES, audit::POSTGRES_SCHEMA],
+            };
+            let opened = Postgres::new(&url, schemas).map_err(|error| installation_problem(error.into()))?;
+            Ok((key, opened))
+        };
+        server_urls(&self.config_file()?).into_iter().map(open).collect()
     }
 
     /// Was anything recorded yet? Asking an embedded database would make it.
@@ -119,7 +133,7 @@ impl Project {
         let Some(home) = installation.home() else { return Ok(false) };
         // A head without its database is what is left when somebody took the database away.
         let recorded = host::is_file(&home.state_db()) || host::is_file(home.audit_head());
-        Ok(recorded || self.on_servers()?.contains(&"state.url"))
+        Ok(recorded || self.on_servers()?.contains(&STATE_URL))
     }
 
     fn start(&self, agent: AgentName, take: Taking) -> anyhow::Result<(Reloader, Installation)> {
@@ -158,6 +172,17 @@ impl From<ConfigError> for Stopped {
     fn from(error: ConfigError) -> Self {
         Self::Config(error)
     }
+}
+
+/// The urls of servers, by the key that says each.
+fn server_urls(file: &ConfigFile) -> Vec<(&'static str, String)> {
+    let config = file.config();
+    let virtual_ = config.virtual_.as_ref().and_then(|stores| stores.url.as_ref()).map(|url| url.0.as_str());
+    let state = config.state.as_ref().and_then(|state| state.url.as_ref()).map(|url| url.0.as_str());
+    let named = [(VIRTUAL_URL, virtual_), (STATE_URL, state)].into_iter();
+    let named = named.filter_map(|(key, url)| Some((key, url?)));
+    let servers = named.filter(|(_, url)| !matches!(*url, "sqlite" | "memory"));
+    servers.map(|(key, url)| (key, url.to_owned())).collect()
 }
 
 /// The policy of the agent that the options name, for looking at it.

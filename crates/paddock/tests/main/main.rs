@@ -19,6 +19,7 @@ mod mount;
 mod own_policy;
 mod past;
 mod policy;
+mod postgres;
 mod quota;
 mod reload;
 mod seed_000;

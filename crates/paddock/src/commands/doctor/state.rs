@@ -1,4 +1,4 @@
-//! What is kept for the project: the databases, calls that never ended, the audit.
+//! What is kept for the project: the databases and servers, calls that never ended, the audit.
 //!
 //! Looks only, and makes nothing: a project for which nothing is kept yet has no row here.
 
@@ -6,11 +6,11 @@ use std::time::SystemTime;
 
 use paddock_config::Installation;
 use paddock_core::visible;
-use paddock_db::{DbError, Sqlite};
+use paddock_db::{DbError, Postgres, Sqlite};
 use paddock_ledger::audit::{AuditError, AuditLog};
 use paddock_ledger::history::{CallRow, History};
 
-use super::{Row, told};
+use super::{Row, Status, told};
 use crate::project::Project;
 use crate::{host, moment};
 
@@ -29,8 +29,12 @@ pub(super) fn examine(project: &Project) -> Vec<Row> {
     let there: Vec<(&str, &Sqlite)> =
         installation.databases().into_iter().filter(|(_, database)| host::is_file(database.path())).collect();
     let mut rows: Vec<Row> = there.iter().map(|(name, database)| database_row(name, database)).collect();
+    match project.servers() {
+        Ok(servers) => rows.extend(servers.iter().flat_map(|(key, server)| server_rows(key, server))),
+        Err(error) => rows.push(told("database", &error)),
+    }
     // What cannot be opened has nothing more to say.
-    let whole = rows.iter().all(|row| row.remedy.is_none());
+    let whole = rows.iter().all(|row| row.status != Status::Bad);
     if let Some(Err(error)) = installation.forks().map(|forks| forks.list()) {
         rows.push(Row::bad("forks", format!("no agent has any: {error}"), error.hint()));
     }
@@ -55,6 +59,20 @@ fn database_row(name: &str, database: &Sqlite) -> Row {
         }
         Err(error) => Row::bad(what, error.to_string(), error.hint()),
     }
+}
+
+/// What a server is, and what it should not be; or why it cannot be asked.
+fn server_rows(key: &str, server: &Postgres) -> Vec<Row> {
+    let what = format!("database {key}");
+    let looked = server.check().and_then(|found| Ok((found, server.about()?)));
+    let (found, about) = match looked {
+        Ok(looked) => looked,
+        Err(error) => return vec![Row::bad(what, error.to_string(), error.hint())],
+    };
+    let mut rows = vec![Row::good(what.clone(), about.into_iter().next().unwrap_or_default())];
+    let remedy = "turn it on in the server's settings, unless losing the last changes is all right";
+    rows.extend(found.into_iter().map(|found| Row::doubtful(what.clone(), found, remedy)));
+    rows
 }
 
 /// A database may be whole and still not be for this program: written by a newer one, or not to be written at all.
