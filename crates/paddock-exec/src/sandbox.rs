@@ -89,7 +89,8 @@ impl fmt::Debug for What {
 pub enum How {
     /// Nothing can be changed.
     ReadOnly,
-    /// Changes go to the place itself, at once.
+    /// Changes go to the place itself, at once, also through hard links that lead out of it. The kernel's table of mounts
+    /// tells the command where the place is on the host; layers tell nothing.
     Direct,
     /// Changes go to a layer above the place, which stays as it is.
     Staged(Stage),

@@ -358,4 +358,30 @@ as_each_user! {
         sh(vec![yard.direct()], ": > f").well();
         assert_eq!(yard.read("w/f"), "", "directly it would be gone");
     }
+
+    fn places_of_the_host_are_not_told_where_layers_are_shown() {
+        let yard = with_secrets();
+        let place = yard.dir.path().file_name().unwrap().to_str().unwrap().to_owned();
+        let text = "cat /proc/self/mountinfo /proc/self/mounts /proc/mounts /proc/self/cgroup; df -a; env; readlink /proc/self/cwd /proc/self/exe /proc/self/root";
+        for shown in [yard.read_only(), yard.staged()] {
+            let ran = sh(env_hidden(shown), text);
+            assert!(!ran.out.contains(&place), "{}", ran.out);
+        }
+    }
+
+    fn shared_memory_of_the_host_is_not_reached() {
+        let made = std::process::Command::new("ipcmk").args(["-M", "4096"]).output();
+        let number = made.ok().and_then(|made| String::from_utf8(made.stdout).ok()?.split_whitespace().last()?.parse::<u32>().ok());
+        let Some(number) = number else {
+            println!("could not run: no shared memory of the host can be made here");
+            return;
+        };
+        let yard = Yard::new();
+        let text = call(&format!("1 if lib.shmdt(ctypes.c_void_p(lib.shmat({number}, 0, 0))) == 0 else -1")).replace("ctypes.CDLL(None, use_errno=True)", "ctypes.CDLL(None, use_errno=True); lib.shmat.restype = ctypes.c_void_p");
+        let held = sh(vec![yard.direct()], &text);
+        let open = sh_without(vec![yard.direct()], &text, |on| on.ipc = false);
+        std::process::Command::new("ipcrm").args(["-m", &number.to_string()]).status().unwrap();
+        assert_ne!(held.out.trim(), "ok", "{held:?}");
+        assert_eq!(open.out.trim(), "ok", "{open:?}");
+    }
 }
