@@ -341,6 +341,118 @@ changes = "direct"
     assert!(!world.has("w/.git/hooks/pre-commit") && world.read("w/.git/config") == "[core]\n");
 }
 
+/// Every place by every operation: what a file tool may do a command may do, and nothing else.
+#[test]
+fn the_same_verdict_by_tool_and_by_command() {
+    let config = r#"
+[[workspace]]
+prefix = "/ro"
+scope = "READ_ONLY"
+mount = { physical = "ro" }
+[[workspace]]
+prefix = "/rw"
+scope = "READ_WRITE"
+mount = { physical = "rw" }
+hide = ["hidden*"]
+[[workspace]]
+prefix = "/wo"
+scope = "WRITE_ONLY"
+mount = { physical = "wo" }
+[commands]
+[approvals]
+above = "high"
+"#;
+    let places = [
+        ("/ro", "file"),
+        ("/rw", "file"),
+        ("/wo", "file"),
+        ("/rw", "hidden"),
+        ("/rw", ".envrc"),
+        ("/rw", ".vscode/tasks.json"),
+        ("/none", "file"),
+    ];
+    let tools = |dir: &str, name: &str| {
+        let path = format!("{dir}/{name}");
+        [
+            ("read", "read_file", json!({ "path": path })),
+            ("list", "list_dir", json!({ "path": dir })),
+            ("write", "write_file", json!({ "path": path, "content": "by an agent" })),
+            ("delete", "delete_file", json!({ "path": path })),
+            ("rename away", "move_file", json!({ "source": path, "destination": "/rw/arrived" })),
+            ("rename here", "move_file", json!({ "source": "/rw/other", "destination": format!("{path}.new") })),
+        ]
+    };
+    let commands = |dir: &str, name: &str| {
+        let path = format!("{dir}/{name}");
+        [
+            format!("cat {path} && test -s {path}"),
+            format!("ls {dir} && ls {dir}/* {dir}/.[a-z]* 2>/dev/null | grep -q ."),
+            format!("echo by an agent > {path}"),
+            format!("unlink {path}"),
+            format!("mv {path} /rw/arrived"),
+            format!("mv /rw/other {path}.new"),
+        ]
+    };
+    for (dir, name) in places {
+        for (n, (operation, tool, arguments)) in tools(dir, name).into_iter().enumerate() {
+            // What would be guarded under another name is not asked here; and into a write-only Workspace a program copies
+            // and then deletes what it cannot rename, both of which are allowed.
+            if operation == "rename here" && (name.starts_with('.') || dir == "/wo") {
+                continue;
+            }
+            let fresh = || {
+                let world = World::configured(config);
+                for place in
+                    ["ro/file", "rw/file", "rw/other", "wo/file", "rw/hidden", "rw/.envrc", "rw/.vscode/tasks.json"]
+                {
+                    world.write(place, "by a person");
+                }
+                world
+            };
+            let by_tool = fresh().paddock(&["tool", tool, &arguments.to_string()]).code == 0;
+            let answer = execute(&fresh(), &commands(dir, name)[n]);
+            let by_command = answer["verdict"] == "done";
+            assert_eq!(by_tool, by_command, "{operation} of {dir}/{name}: {answer:#}");
+        }
+    }
+}
+
+/// Programs as people use them, on a directory of the host and on a Virtual Workspace.
+#[test]
+fn real_work_is_done_inside() {
+    let world = World::configured(
+        r#"
+[[workspace]]
+prefix = "/disk"
+scope = "READ_WRITE"
+mount = { physical = "disk" }
+[[workspace]]
+prefix = "/notes"
+scope = "READ_WRITE"
+mount = { virtual = "notes" }
+[commands]
+time_limit = "120 s"
+"#,
+    );
+    let works = [
+        ("printf '#include <stdio.h>\\nint main(void) { puts(\"built\"); }' > a.c && gcc a.c -o a && ./a", "built\n"),
+        ("python3 -c 'from multiprocessing import Pool; print(sum(Pool(2).map(abs, [-1, -2, -3])))'", "6\n"),
+        ("sqlite3 t.db 'create table t(a); insert into t values (7); select a from t;'", "7\n"),
+        (
+            "git init -q r && cd r && git -c user.name=a -c user.email=b commit -q --allow-empty -m x && git log --format=%s",
+            "x\n",
+        ),
+        ("git clone -q --no-hardlinks r copy 2>/dev/null && ls -d copy/.git", "copy/.git\n"),
+        ("tar cf t.tar a.c && mkdir -p out && tar xf t.tar -C out && cmp a.c out/a.c && echo same", "same\n"),
+    ];
+    for workspace in ["/disk", "/notes"] {
+        for (command, expected) in works {
+            let answer = execute_with(&world, &json!({ "command": command, "workspace": workspace }));
+            assert_eq!(printed(&answer), expected, "{workspace}: {command}");
+        }
+    }
+}
+
 /// Commands on Workspaces that are no directory of the host: served, forked, and committed like the others.
 mod served {
     use super::*;
