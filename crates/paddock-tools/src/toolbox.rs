@@ -56,11 +56,12 @@ impl Toolbox {
 
     /// How long a call of this tool may take: as long as others, and a command the time it has on top.
     pub fn longest(&self, name: &str, others: Duration) -> Duration {
-        let commands = self.policy.current().commands.as_ref().map(|commands| commands.settings.limits.time);
-        match commands.filter(|_| catalogue::find(name).is_some_and(catalogue::Tool::runs_commands)) {
-            Some(command) => others + command,
-            None => others,
+        // The policy is asked for last: that looks at the configuration's file.
+        if !catalogue::find(name).is_some_and(catalogue::Tool::runs_commands) {
+            return others;
         }
+        let commands = self.policy.current().commands.as_ref().map(|commands| commands.settings.limits.time);
+        others + commands.unwrap_or_default()
     }
 
     /// Runs one call. Whatever happens becomes an answer.
