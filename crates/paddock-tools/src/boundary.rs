@@ -131,7 +131,8 @@ impl Context<'_> {
         self.call.cancel.cut_short()
     }
 
-    fn count(&self, bytes: usize) {
+    /// Counts content that came in or went out.
+    pub(crate) fn count(&self, bytes: usize) {
         self.bytes.set(self.bytes.get() + bytes as u64);
     }
 

@@ -25,10 +25,29 @@ pub(crate) enum Failure {
     NotRun(NotRun),
     /// A person would have to be asked, and there is nobody.
     NobodyToAsk { risk: Risk, why: &'static str },
+    /// The web was not searched.
+    NotSearched(NotSearched),
     /// It had an effect that could not be recorded.
     NotRecorded,
     /// A defect of Paddock or of a Store; nothing of it is for the agent.
     Defect,
+}
+
+/// Why the web was not searched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NotSearched {
+    /// Nobody answers at the service's address.
+    Unreachable,
+    /// The service took too long.
+    Slow,
+    /// It answered with this status.
+    Status(u16),
+    /// It answered with more than is read.
+    TooLarge,
+    /// It answered with something else than results.
+    NotResults,
+    /// The call was cancelled.
+    Cancelled,
 }
 
 impl Failure {
@@ -55,6 +74,7 @@ impl Failure {
             Self::NotRun(NotRun::Word(_)) => "word",
             Self::NotRun(NotRun::Cannot { .. }) => "sandbox",
             Self::NobodyToAsk { .. } => "nobody to ask",
+            Self::NotSearched(_) => "search",
             Self::NotRecorded => "not recorded",
             Self::Defect => "defect",
         }

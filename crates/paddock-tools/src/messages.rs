@@ -10,7 +10,7 @@ use paddock_core::{
 };
 
 use crate::answer::{Answer, Verdict};
-use crate::failure::Failure;
+use crate::failure::{Failure, NotSearched};
 
 /// How to begin where there is nothing yet.
 pub(crate) const HOW_TO_BEGIN: &str = "No Workspace is configured, so there is no access to any file. A person can begin with `paddock init` in the \
@@ -49,6 +49,7 @@ pub(crate) fn answer_to(failure: &Failure) -> Answer {
             "nobody_to_ask",
             format!("The risk of this command is {}, because {why}, and there is nobody to ask.", risk.name()),
         ),
+        Failure::NotSearched(why) => not_searched(*why),
         Failure::NotRecorded => error(
             Verdict::Failed,
             "not_recorded",
@@ -78,6 +79,47 @@ fn no_tool(given: &str, nearest: Option<&str>) -> String {
 fn not_provided(tool: &str, any_workspace: bool) -> Answer {
     let why = if any_workspace { "No Workspace of yours allows what it does." } else { HOW_TO_BEGIN };
     error(Verdict::Denied, "not_provided", format!("The tool \"{tool}\" is not provided. {why}"))
+}
+
+fn not_searched(why: NotSearched) -> Answer {
+    let failed = |code, text: String| error(Verdict::Failed, code, text);
+    match why {
+        NotSearched::Cancelled => failed("cancelled", "The call was cancelled.".to_owned()),
+        NotSearched::Unreachable => failed(
+            "unreachable",
+            "The search service cannot be reached. Try again later, or ask a person to look at url under [web_search] in \
+             paddock.toml."
+                .to_owned(),
+        ),
+        NotSearched::Slow => failed(
+            "timed_out",
+            "The search service took too long. Try again later, or search for something simpler.".to_owned(),
+        ),
+        NotSearched::Status(status) => failed("service", refused_search(status)),
+        NotSearched::TooLarge => failed(
+            "too_large",
+            "The search service answered with more than is read. Search for something narrower.".to_owned(),
+        ),
+        NotSearched::NotResults => failed(
+            "service",
+            "The search service answered with something else than results. A person has to look whether url under \
+             [web_search] in paddock.toml names a SearXNG-compatible service."
+                .to_owned(),
+        ),
+    }
+}
+
+fn refused_search(status: u16) -> String {
+    let way_out = match status {
+        300..=399 => {
+            "it sends elsewhere, and that is not followed. A person has to write its own address under [web_search] in \
+             paddock.toml."
+        }
+        403 => "it refuses. A person has to allow \"json\" among the formats of its search.",
+        429 => "there were too many searches. Wait a while before the next one.",
+        _ => "it failed. Try again later, or ask a person to look at the service.",
+    };
+    format!("The search service answered {status}: {way_out}")
 }
 
 fn bad_path(bad: &PathError) -> String {

@@ -8,6 +8,7 @@ pub(crate) mod lines;
 pub(crate) mod media;
 pub(crate) mod read;
 pub(crate) mod search;
+pub(crate) mod web_search;
 
 use paddock_core::{LogicalPath, list_some};
 
