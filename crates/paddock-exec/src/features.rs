@@ -10,12 +10,10 @@ use rustix::fs::{Access, access};
 
 use crate::cgroup;
 use crate::error::{Error, Part};
+use crate::landlock;
 use crate::run::run;
 use crate::sandbox::{Command, How, Limits, Sandbox, Shown, Stage, Tier};
 use crate::sys;
-
-/// The first version of Landlock that can refuse truncation, without which write-only does not hold.
-const LANDLOCK: u32 = 3;
 
 /// Something that a kernel may have or lack.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,9 +80,9 @@ pub fn features() -> Vec<Feature> {
         needed(
             "Landlock",
             "WRITE_ONLY Workspaces, and a second wall behind the mounts",
-            version >= LANDLOCK && !lacks(&plain, Part::Landlock),
+            version >= landlock::NEEDED && !lacks(&plain, Part::Landlock),
             if version == 0 { String::new() } else { format!("version {version}") },
-            "Linux 6.2 or newer with `landlock` among the `lsm=` of the kernel's command line is needed",
+            landlock::REMEDY,
         ),
         needed(
             "filter of system calls",

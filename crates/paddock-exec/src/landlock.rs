@@ -25,6 +25,13 @@ const IOCTL_DEV: u64 = 1 << 15;
 const READ: u64 = EXECUTE | READ_FILE | READ_DIR;
 const WRITE_ONLY: u64 = WRITE_FILE | MAKE_REG | MAKE_DIR | TRUNCATE;
 
+/// The first version that can refuse truncation, without which write-only does not hold.
+pub(crate) const NEEDED: u32 = 3;
+
+/// How to get it.
+pub(crate) const REMEDY: &str =
+    "Linux 6.2 or newer with `landlock` among the `lsm=` of the kernel's command line is needed";
+
 /// A ruleset, ready to be made.
 #[derive(Debug)]
 pub(crate) struct Rules {

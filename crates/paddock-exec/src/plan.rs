@@ -17,7 +17,7 @@ use crate::protections::Protections;
 use crate::sandbox::{Command, How, Network, Sandbox, Shown, Stage, What};
 use crate::seccomp;
 use crate::steps::{Layers, Seen, Served, Step};
-use crate::sys::Strings;
+use crate::sys::{self, Strings};
 use crate::system;
 use crate::veil;
 
@@ -49,6 +49,9 @@ pub(crate) struct Plan {
 /// Plans a run. What is served from outside is taken out of the description.
 pub(crate) fn plan(sandbox: &mut Sandbox) -> Result<(Plan, Served), Error> {
     let protections = sandbox.protections;
+    if protections.landlock && sys::landlock_version() < landlock::NEEDED {
+        return Err(Error::Missing { missing: "Landlock".to_owned(), remedy: landlock::REMEDY.to_owned() });
+    }
     sandbox.shown.sort_by(|one, other| one.at.cmp(&other.at));
     let mut places = Places { protections, ..Places::default() };
     for at in 0..sandbox.shown.len() {

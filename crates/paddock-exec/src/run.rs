@@ -348,7 +348,8 @@ impl Running {
 fn hint(part: Part, errno: i32) -> &'static str {
     match (part, Errno::from_raw_os_error(errno)) {
         (Part::Layers, Errno::INVAL) => {
-            "a Workspace that has other file systems mounted in it cannot be layered; show those as Workspaces of their own"
+            "a Workspace with other file systems mounted in it cannot be layered, and changes cannot be staged on an overlay, \
+             NFS or FUSE; run `paddock doctor`"
         }
         (Part::Layers | Part::Mounts, Errno::NOENT) => {
             "a place for a nested Workspace must be there when the outer one is written directly"

@@ -45,15 +45,8 @@ const COPIED: &[&str] = &[
 ];
 
 /// Files and directories of `/etc` that are shown as they are.
-const BOUND: &[&str] = &[
-    "alternatives",
-    "ca-certificates",
-    "ld.so.cache",
-    "mime.types",
-    "pki/ca-trust/extracted",
-    "pki/tls/certs",
-    "ssl/certs",
-];
+const BOUND: &[&str] =
+    &["alternatives", "ld.so.cache", "mime.types", "pki/ca-trust/extracted", "pki/tls/certs", "ssl/certs"];
 
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom"];
 
