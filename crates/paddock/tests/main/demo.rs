@@ -18,8 +18,11 @@ fn every_call_ends_as_it_must_and_nothing_is_left() {
         "\"Escribe en package.json\"",
         "\"Modifica src/App.tsx y agrega un comentario\"",
         "con contenido 'Hola Mundo'\"",
-        "Not shown: these come with commands",
-        "13 of 13 calls ended as they must.",
+        "\"Ejecuta ls en workspace/\"",
+        "Test 4: \"Ejecuta rm -rf workspace/\"",
+        "Dangerous command \"rm\" is not allowed.",
+        "Test 5: \"Ejecuta ls -la\"",
+        "18 of 18 calls ended as they must.",
     ] {
         assert!(ran.stdout.contains(words), "{words}: {ran}");
     }

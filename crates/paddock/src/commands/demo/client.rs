@@ -28,7 +28,6 @@ impl Client {
     /// Starts `paddock mcp` on the sample project and greets it.
     pub(crate) async fn connect(sample: &Sample) -> anyhow::Result<Self> {
         let (home, config) = (sample.home(), sample.config());
-        // The sample has keys without effect yet, of which the demo speaks itself.
         let options = ["--log", "error", "mcp"].map(Path::new);
         let arguments = [&[Path::new("--home"), &home, Path::new("--config"), &config][..], &options].concat();
         let mut server = host::start_ourselves(&arguments, &sample.project())?;
