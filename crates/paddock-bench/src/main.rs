@@ -18,6 +18,7 @@ mod large;
 mod layers;
 mod machine;
 mod memory;
+mod mounted;
 mod options;
 mod page;
 mod report;
@@ -75,6 +76,9 @@ fn virtual_stores(report: &mut Report, options: &Options, project: &Project) -> 
     }
     if options.wants("writers") {
         writers::run(report, options, project)?;
+    }
+    if options.wants("mounted") {
+        mounted::run(report, options, project)?;
     }
     Ok(())
 }

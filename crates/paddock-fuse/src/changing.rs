@@ -141,9 +141,6 @@ impl Tree {
             self.keep_for_readers(dest, content, to);
         }
         self.change(from, self.steps(from, to, source, there)?)?;
-        if let Some((_, content)) = moving.and_then(|node| contents.iter_mut().find(|(ino, _)| *ino == node.ino)) {
-            self.arrived(to, content);
-        }
         drop(contents);
         if let Some(dest) = dest {
             lock(&self.being_made).remove(&dest.ino);
@@ -152,15 +149,6 @@ impl Tree {
         self.touch_parent(from);
         self.touch_parent(to);
         Ok(())
-    }
-
-    /// What is written next goes on from what is at the new name, which a copy made another version of.
-    fn arrived(&self, to: &LogicalPath, content: &mut Option<Held>) {
-        if let Some(held) = content
-            && let (State::Kept, Based::On(_), Ok(meta)) = (held.state, held.based, self.acting.facts(to))
-        {
-            held.based = Based::On(meta.version);
-        }
     }
 
     /// The changes that a rename comes to. Where a Store cannot make several as one, a file that is replaced is never

@@ -132,10 +132,10 @@ impl fuser::Filesystem for Filesystem {
         let found = self.answer(|tree| tree.lookup(parent, name));
         let path = self.0.child(parent, name).ok();
         match found {
-            Err(e) if is(e, Errno::ENOENT) && !self.0.trust(path.as_ref()).is_zero() => {
+            Err(e) if is(e, Errno::ENOENT) && !self.0.name_trust(path.as_ref()).is_zero() => {
                 // That nothing is there is remembered too.
                 let nothing = FileAttr { ino: INodeNo(0), ..nothing() };
-                reply.entry(&self.0.trust(path.as_ref()), &nothing, GENERATION);
+                reply.entry(&self.0.name_trust(path.as_ref()), &nothing, GENERATION);
             }
             found => self.entry(path.as_ref(), found.map(|(_, attributes)| attributes), reply),
         }
@@ -240,7 +240,7 @@ impl fuser::Filesystem for Filesystem {
         let created = self.answer(|tree| tree.create(path.as_ref().map_err(|e| *e)?, mode, opening(flags, true)));
         match created {
             Ok((attributes, fh, flags)) => {
-                reply.created(&self.0.trust(path.as_ref().ok()), &attributes, GENERATION, fh, flags);
+                reply.created(&self.0.name_trust(path.as_ref().ok()), &attributes, GENERATION, fh, flags);
             }
             Err(e) => reply.error(e),
         }
@@ -355,7 +355,7 @@ impl fuser::Filesystem for Filesystem {
             let handle = tree.handles.get(fh)?;
             let Handle::Dir(cursor) = &*handle else { return Err(Errno::ENOTDIR) };
             lock(cursor).list(tree, offset, |entry| {
-                let trust = tree.trust(entry.path.as_ref());
+                let trust = tree.name_trust(entry.path.as_ref());
                 let Some(path) = &entry.path else {
                     let dot = FileAttr { ino: entry.ino, kind: entry.kind, ..nothing() };
                     return Ok(reply.add(entry.ino, entry.next, &entry.name, &Duration::ZERO, &dot, GENERATION));

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, SystemTime};
 
 use fuser::{Errno, FileAttr, FileType, INodeNo};
-use paddock_core::{AccessScope, Kind, LogicalPath, Meta, OpKind};
+use paddock_core::{Kind, LogicalPath, Meta, OpKind};
 
 use crate::acting::Acting;
 use crate::errno::{self, Result};
@@ -20,6 +20,8 @@ use crate::served::{How, Others};
 
 /// How long the kernel may believe what nobody else changes.
 const FOR_GOOD: Duration = Duration::from_secs(365 * 24 * 3600);
+/// How long it may believe what others may change, once it asked by name.
+const AT_ONCE: Duration = Duration::from_millis(1);
 /// The block size that is told.
 pub(crate) const BLOCK: u32 = 4096;
 
@@ -151,20 +153,23 @@ impl Tree {
         }
     }
 
-    /// How long the kernel may believe what it was told of a path.
+    /// How long the kernel may believe facts about a path. Where others change things, as long as one open, read and
+    /// close takes: whoever goes by the name asks anew, and gets new facts with the answer.
     pub(crate) fn trust(&self, path: Option<&LogicalPath>) -> Duration {
-        let write_only = |path: &LogicalPath| {
-            self.acting.workspace_of(path).is_some_and(|workspace| workspace.scope() == AccessScope::WriteOnly)
-        };
         match self.others {
-            Others::ChangeNothing if !path.is_some_and(write_only) => FOR_GOOD,
-            _ => Duration::ZERO,
+            _ if path.is_some_and(|path| self.is_write_only(path)) => Duration::ZERO,
+            Others::ChangeNothing => FOR_GOOD,
+            Others::MayChange => AT_ONCE,
         }
     }
 
     /// How long the kernel may believe what a name stands for. The way to a Workspace stays while it is served.
     pub(crate) fn name_trust(&self, path: Option<&LogicalPath>) -> Duration {
-        if path.is_some_and(|path| self.acting.is_a_way(path)) { FOR_GOOD } else { self.trust(path) }
+        match self.others {
+            _ if path.is_some_and(|path| self.acting.is_a_way(path)) => FOR_GOOD,
+            Others::ChangeNothing => self.trust(path),
+            Others::MayChange => Duration::ZERO,
+        }
     }
 
     /// Bytes of a file.
