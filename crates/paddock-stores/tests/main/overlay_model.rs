@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use paddock_core::{Before, Kept, Operation, Store, Versioned};
+use paddock_db::postgres_testing::Database;
 use paddock_db::{Durability, Sqlite};
 use paddock_stores::PhysicalStore;
 use paddock_stores::virtual_store::base::{BaseStore, Commit, Namespace};
-use paddock_stores::virtual_store::{MemoryBase, SqliteBase, VirtualStore};
+use paddock_stores::virtual_store::{MemoryBase, PostgresBase, SqliteBase, VirtualStore};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use tempfile::TempDir;
@@ -378,6 +379,13 @@ fn on_sqlite() -> Run {
     Run::new(Arc::new(base), dir, false)
 }
 
+/// The server that the databases are on lives as long as the run.
+fn on_postgres() -> (Run, Database) {
+    let database = Database::fresh();
+    let base = PostgresBase::new(database.open(&[PostgresBase::SCHEMA]));
+    (Run::new(Arc::new(base), TempDir::new().unwrap(), false), database)
+}
+
 proptest! {
     #![proptest_config(cases(150))]
 
@@ -402,6 +410,16 @@ proptest! {
     #[test]
     fn forks_on_sqlite_do_what_the_model_says(steps in steps()) {
         hold(on_sqlite(), &steps);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(6))]
+
+    #[test]
+    fn forks_on_postgres_do_what_the_model_says(steps in steps()) {
+        let (run, _database) = on_postgres();
+        hold(run, &steps);
     }
 }
 
