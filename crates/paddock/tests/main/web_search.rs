@@ -47,6 +47,8 @@ fn results_are_title_address_and_snippet_in_plain_text() {
     assert_eq!(answer["structured"]["results"][1], json!({ "title": "Standard", "url": "https://doc.example/std" }));
     // It is a call like any other, and what was asked for is not in the audit.
     let rows = world.paddock(&["audit", "query", "--json"]);
+    let row = rows.json().as_array().unwrap().iter().find(|row| row["tool"] == "web_search").cloned().unwrap();
+    assert_eq!((&row["outcome"], &row["risk"]), (&json!("done"), &json!("low")), "{row}");
     assert!(rows.stdout.contains("web_search") && !rows.stdout.contains("ownership"), "{rows}");
 }
 

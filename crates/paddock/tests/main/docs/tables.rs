@@ -90,7 +90,9 @@ fn agent(scope: AccessScope) -> (Toolbox, Arc<RecordingGate>) {
             Arc::new(paddock_core::NoAudit),
         ));
         let commands = Commands { settings: Arc::default(), runner };
-        Toolbox::fixed(AgentPolicy::new(AgentName::main(), prefix, vfs).with_commands(Some(commands)))
+        let service = paddock_core::WebSearch { url: "http://127.0.0.1:9".to_owned() };
+        let policy = AgentPolicy::new(AgentName::main(), prefix, vfs).with_commands(Some(commands));
+        Toolbox::fixed(policy.with_web_search(Some(service)))
     };
     call(&toolbox(AccessScope::ReadWrite, &Arc::default()), "write_file", &json!({"path": "f", "content": "x"}));
     (toolbox(scope, &gate), gate)
@@ -137,8 +139,8 @@ fn the_risk_of_each_tool_is_the_one_recorded() {
         ("move_file", json!({"source": "f", "destination": "g"})),
         ("delete_file", json!({"path": "f"})),
     ];
-    // What a command does is known when it has ended: the tests of commands look at its risk.
-    let mut others = catalogue::names().filter(|name| *name != "execute_command");
+    // What a command does is known when it has ended, and a search touches no Workspace: their own tests look at the risk.
+    let mut others = catalogue::names().filter(|name| !["execute_command", "web_search"].contains(name));
     assert!(others.all(|name| calls.iter().any(|(tool, _)| *tool == name)));
     for (tool, arguments) in calls {
         let said = said(tool);
