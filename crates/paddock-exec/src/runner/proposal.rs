@@ -111,7 +111,7 @@ impl Proposal {
                 // In a write-only Workspace directories come only as parents of files.
                 Now::Dir { .. } if in_box => {}
                 Now::Link { .. } if in_box => self.left_out += 1,
-                _ => self.add(path, expect, found, changes, homes)?,
+                _ => self.add(&path, expect, found, changes, homes)?,
             }
         }
         Ok(())
@@ -119,7 +119,7 @@ impl Proposal {
 
     fn add(
         &mut self,
-        path: LogicalPath,
+        path: &LogicalPath,
         expect: Expect,
         found: &Found,
         changes: &Changes,
