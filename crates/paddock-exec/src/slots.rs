@@ -7,12 +7,13 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::cgroup::Group;
 use crate::error::Error;
+use crate::sys;
 
 /// So many slots are made, rather than waiting for one whose last sandbox is still going.
 const SPARE: usize = 4;
@@ -100,9 +101,10 @@ fn gone() -> Error {
     Error::launcher("reaching the thread that starts commands")(std::io::Error::other("it has ended"))
 }
 
-/// Ends the free slots and removes their control groups; for a program that is about to end.
+/// Ends the free slots and removes their control groups, now.
 ///
-/// Without it they go three seconds after their last run, and what a killed program leaves is removed by the next one.
+/// They also go three seconds after their last run, and when the program ends by itself. What a killed program leaves is
+/// removed by the next one.
 pub fn tidy_up() {
     let idle = std::mem::take(&mut *free());
     for Idle { jobs, thread, .. } in idle {
@@ -111,7 +113,13 @@ pub fn tidy_up() {
     }
 }
 
+extern "C" fn tidy_at_exit() {
+    tidy_up();
+}
+
 fn start() -> Result<Idle, Error> {
+    static AT_EXIT: Once = Once::new();
+    AT_EXIT.call_once(|| sys::at_exit(tidy_at_exit));
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let (jobs, receiver) = channel();

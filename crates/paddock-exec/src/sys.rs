@@ -89,6 +89,13 @@ pub(crate) fn end(status: i32) -> ! {
     unsafe { libc::_exit(status) }
 }
 
+/// Has a function run when this program ends by itself, that is not by a signal.
+pub(crate) fn at_exit(run: extern "C" fn()) {
+    // SAFETY: the function takes nothing and is there as long as the program is. What it may do is up to the caller:
+    // other threads are still running then.
+    let _ = unsafe { libc::atexit(run) };
+}
+
 /// A stack for [`start_on`], taken before the clone.
 #[derive(Debug)]
 pub(crate) struct Stack(Vec<u128>);

@@ -55,6 +55,13 @@ pub struct Yard {
     pub dir: tempfile::TempDir,
 }
 
+/// The kernel leaves a directory that is closed even to its owner, which a temporary directory does not remove.
+impl Drop for Yard {
+    fn drop(&mut self) {
+        let _ = paddock_exec::staged::remove_tree(self.dir.path());
+    }
+}
+
 impl Yard {
     pub fn new() -> Yard {
         let dir = tempfile::Builder::new().prefix("paddock-exec-").tempdir().unwrap();

@@ -42,7 +42,11 @@ fn holdings(yard: &Yard) -> Holdings {
 
 /// Control groups that this process has made.
 fn groups() -> BTreeSet<PathBuf> {
-    let mine = format!("paddock-{}-", std::process::id());
+    groups_of(std::process::id())
+}
+
+fn groups_of(process: u32) -> BTreeSet<PathBuf> {
+    let mine = format!("paddock-{process}-");
     let mut found = BTreeSet::new();
     let mut left = vec![PathBuf::from("/sys/fs/cgroup")];
     while let Some(directory) = left.pop() {
@@ -99,6 +103,31 @@ as_each_user! {
             paddock_exec::tidy_up();
             assert_eq!(holdings(&yard), before);
         });
+    }
+
+    fn a_program_that_ends_takes_its_groups_along() {
+        const VICTIM: &str = "PADDOCK_EXEC_TEST_ENDS";
+        if std::env::var_os(VICTIM).is_some() {
+            let yard = Yard::new();
+            sh(vec![yard.direct()], "true").well();
+            println!("it had {} groups", groups().len());
+            return;
+        }
+        let child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "main::leftovers::a_program_that_ends_takes_its_groups_along", "--nocapture"])
+            .env(VICTIM, "")
+            .env("PADDOCK_EXEC_TEST_AS", "this")
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let number = child.id();
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(text.contains("1 passed"), "{text}");
+        if text.contains("it had 0 groups") {
+            println!("could not run: no control group can be written here");
+        }
+        assert!(groups_of(number).is_empty(), "{:?}", groups_of(number));
     }
 
     fn a_run_that_fails_leaves_nothing_behind() {

@@ -188,12 +188,14 @@ as_each_user! {
     }
 
     fn nothing_survives_the_launcher() {
+        let yard = Yard::new();
         for death in [true, false] {
             let mark = format!("62{}{}.25", std::process::id(), u8::from(death));
             let mut launcher = Process::new(std::env::current_exe().unwrap())
                 .args(["--exact", "main::limited::a_launcher_to_be_killed", "--nocapture"])
                 .env("PADDOCK_EXEC_TEST_VICTIM", &mark)
                 .env("PADDOCK_EXEC_TEST_DEATH", death.to_string())
+                .env("PADDOCK_EXEC_TEST_PLACE", yard.path("w"))
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .spawn()
@@ -219,8 +221,9 @@ as_each_user! {
 fn a_launcher_to_be_killed() {
     let Ok(mark) = std::env::var("PADDOCK_EXEC_TEST_VICTIM") else { return };
     let death = std::env::var("PADDOCK_EXEC_TEST_DEATH").as_deref() != Ok("false");
-    let yard = Yard::new();
+    let place = std::env::var_os("PADDOCK_EXEC_TEST_PLACE").unwrap();
+    let shown = paddock_exec::Shown::host("/project", place, paddock_exec::How::Direct);
     let text = format!("setsid sleep {mark} & sleep {mark} & wait");
     let protections = Protections { death, ..Protections::ALL };
-    let _ = ran(Sandbox::new(vec![yard.direct()], Command::shell("/project", text)).with_protections(protections));
+    let _ = ran(Sandbox::new(vec![shown], Command::shell("/project", text)).with_protections(protections));
 }
