@@ -11,6 +11,7 @@ mod agentfs;
 mod bare_sqlite;
 mod calls;
 mod client;
+mod commands;
 mod guarded;
 mod helpers;
 mod in_process;
@@ -79,6 +80,9 @@ fn virtual_stores(report: &mut Report, options: &Options, project: &Project) -> 
     }
     if options.wants("mounted") {
         mounted::run(report, options, project)?;
+    }
+    if options.wants("commands") {
+        commands::run(report, options, project)?;
     }
     Ok(())
 }

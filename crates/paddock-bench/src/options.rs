@@ -7,8 +7,19 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 
 /// The parts that can be measured alone.
-pub(crate) const PARTS: [&str; 10] =
-    ["in-process", "virtual", "layers", "large", "writers", "mounted", "calls", "search", "start", "memory"];
+pub(crate) const PARTS: [&str; 11] = [
+    "in-process",
+    "virtual",
+    "layers",
+    "large",
+    "writers",
+    "mounted",
+    "commands",
+    "calls",
+    "search",
+    "start",
+    "memory",
+];
 
 /// The command line.
 #[derive(Debug, Default, Clone)]
