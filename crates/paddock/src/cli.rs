@@ -455,12 +455,14 @@ pub(crate) struct Discard {
 
 /// `paddock mount`
 #[derive(Debug, Args)]
-#[command(after_help = "Read-only it shows exactly what the agent sees. With --write it is yours: every scope counts as
+#[command(
+    after_help = "Read-only it shows exactly what the agent sees. With --write it is yours: every scope counts as
 read-write, hidden and guarded names still hold, and each file that is closed is one call that
 `paddock log` shows and `paddock undo` takes back.
 
 Example:
-  mkdir /tmp/view && paddock mount /tmp/view")]
+  mkdir /tmp/view && paddock mount /tmp/view"
+)]
 pub(crate) struct Mount {
     /// An empty directory outside of the project
     #[arg(value_hint = ValueHint::DirPath)]
