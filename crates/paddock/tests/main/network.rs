@@ -55,6 +55,7 @@ fn connections(world: &World) -> Vec<(String, String)> {
 }
 
 /// A program of the host that a test needs; without it the test says so.
+#[expect(clippy::print_stdout, reason = "a test that cannot run says so")]
 fn has(program: &str) -> bool {
     let there = Path::new(program).exists();
     if !there {
