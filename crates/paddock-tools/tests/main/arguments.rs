@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use paddock_stores::doubles::Recording;
-use paddock_tools::{Verdict, catalogue};
+use paddock_tools::Verdict;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
