@@ -584,9 +584,25 @@ fn enter(new: &OwnedFd, read_only: bool) -> Answer<()> {
     }
     rustix::process::fchdir(new)?;
     rustix::process::pivot_root(c".", c".")?;
-    // Both systems are at the same place now, the old one on top.
-    rustix::mount::unmount(c".", UnmountFlags::DETACH)?;
-    rustix::process::chdir(c"/")
+    // Whatever the new system was put on lies on top of it now, with the old system among it. None of it may stay: a path
+    // that goes up through ".." would come out in what is left.
+    for _ in 0..MOST_COVERS {
+        if is_uncovered(new)? {
+            return rustix::process::chdir(c"/");
+        }
+        rustix::mount::unmount(c".", UnmountFlags::DETACH)?;
+    }
+    Err(Errno::BUSY)
+}
+
+/// More than the scratch space, the system below a Workspace's ground, and the old system.
+const MOST_COVERS: usize = 8;
+
+/// Does the way up from the top of the new system end in itself?
+fn is_uncovered(new: &OwnedFd) -> Answer<bool> {
+    let up = rustix::fs::statat(CWD, c"..", rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
+    let here = rustix::fs::fstat(new)?;
+    Ok((up.st_dev, up.st_ino) == (here.st_dev, here.st_ino))
 }
 
 /// Bounds the process numbers of this namespace, through a `/proc` that is never attached anywhere.

@@ -46,6 +46,21 @@ fn write_only(yard: &Yard) -> Vec<Shown> {
 }
 
 as_each_user! {
+    fn the_way_up_ends_in_the_new_system() {
+        let yard = with_secrets();
+        yard.write("ground/project/file", "");
+        let key = yard.path("elsewhere/key");
+        let ways = [vec![yard.direct()], vec![yard.read_only()], vec![yard.staged()], vec![Shown::host("/", yard.path("ground"), How::ReadOnly)]];
+        for shown in ways {
+            let up = "stat -c '%d %i' / /.. /etc/.. /usr/../.. | sort -u | wc -l";
+            let text = format!("{up}; cat /etc/..{0} /..{0} /usr/../..{0}; cd /etc/.. && pwd -P && ls", key.display());
+            // Landlock would hide it: the mounts have to hold by themselves.
+            let ran = sh_without(shown, &text, |protections| protections.landlock = false);
+            assert!(ran.out.starts_with("1\n/\n"), "{ran:?}");
+            assert!(!ran.out.contains("SECRET") && !ran.out.contains("root\n"), "{ran:?}");
+        }
+    }
+
     fn places_of_the_host_are_not_there() {
         let yard = with_secrets();
         let key = yard.path("elsewhere/key");

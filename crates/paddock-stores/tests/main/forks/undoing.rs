@@ -80,7 +80,7 @@ fn what_was_merged_and_undone_is_merged_again() {
 fn only_so_many_applies_are_remembered() {
     on_every_ground(&[], files, |ground, setting| {
         for n in 0..20 {
-            ground.write(&f("b.txt"), &format!("{n}\n"));
+            ground.write(&f("b.txt"), format!("{n}\n"));
             ground.apply();
         }
         let known = applies(ground);
