@@ -59,6 +59,9 @@ pub struct NotBuilt {
 
 impl fmt::Display for NotBuilt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.feature == Feature::Approvals {
+            return write!(f, "\"{}\" counts for commands only: nobody is asked yet", self.key);
+        }
         write!(f, "\"{}\" has no effect yet: {} are not built", self.key, self.feature)
     }
 }

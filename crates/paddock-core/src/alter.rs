@@ -166,7 +166,10 @@ impl Vfs {
         if matches!((author, &how), (Author::Command, Alter::Take(_))) && self.is_write_only(&asked) {
             return self.plan_drop(call, &asked, how, effects);
         }
-        let unguarded = author == Author::Command && self.is_harmless_for_git(call, &asked, &how);
+        let unguarded = match author {
+            Author::Command => self.is_harmless_for_git(call, &asked, &how),
+            Author::Person => self.is_gits_own(call, &asked, &how),
+        };
         let guards = if unguarded { Guards::Lifted } else { Guards::Hold };
         let settled = if left.covers(&asked) {
             self.settle_unseen(how.op(), &asked)?

@@ -79,6 +79,23 @@ impl Vfs {
         }
     }
 
+    /// May a person take this back? What a command was let do, an undo takes away or puts back; what it puts back was there
+    /// before any agent could change it.
+    pub(crate) fn is_gits_own(&self, call: &Call<'_>, path: &LogicalPath, how: &Alter) -> bool {
+        let Some((index, rel)) = self.route(path) else { return false };
+        let names: Vec<&str> = rel.names().collect();
+        let Some(at) = names.iter().rposition(|name| *name == REPOSITORY) else { return false };
+        match (&names[at + 1..], how) {
+            (["hooks" | "config"] | ["hooks", _], Alter::Delete | Alter::Restore(_) | Alter::Truncate(_)) => true,
+            // A directory of this name is no file that leads git elsewhere.
+            ([], Alter::Delete | Alter::Truncate(_)) => {
+                let looked = self.workspaces[index].mount.store.stat(call, &self.place(index, rel));
+                looked.is_ok_and(|meta| meta.kind == Kind::Dir)
+            }
+            _ => false,
+        }
+    }
+
     /// Is the repository, so many names above the path, not there yet?
     fn is_new(&self, call: &Call<'_>, path: &LogicalPath, up: usize) -> bool {
         let repository = std::iter::successors(Some(path.clone()), LogicalPath::parent).nth(up);

@@ -21,6 +21,8 @@ pub(crate) enum Failure {
     Parked(String),
     /// The file changed every time it was read.
     Restless(LogicalPath),
+    /// No command may run there.
+    NoPlace { asked: LogicalPath, places: Vec<LogicalPath> },
     /// The command was not run.
     NotRun(NotRun),
     /// A person would have to be asked, and there is nobody.
@@ -71,6 +73,7 @@ impl Failure {
             Self::Refused(Refused::Gate(_)) => "gate",
             Self::Parked(_) => "parked",
             Self::Restless(_) => "changing",
+            Self::NoPlace { .. } => "scope",
             Self::NotRun(NotRun::Word(_)) => "word",
             Self::NotRun(NotRun::Cannot { .. }) => "sandbox",
             Self::NobodyToAsk { .. } => "nobody to ask",

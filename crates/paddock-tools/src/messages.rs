@@ -37,6 +37,11 @@ pub(crate) fn answer_to(failure: &Failure) -> Answer {
             "stale",
             format!("\"{path}\" keeps changing while it is read. Read it again when whoever writes it is done."),
         ),
+        Failure::NoPlace { asked, places } => {
+            let places = list_some(places).unwrap_or_default();
+            let text = format!("Commands run only in read-write Workspaces: {places}. Attempted: {asked}");
+            error(Verdict::Denied, "denied", text)
+        }
         Failure::NotRun(NotRun::Word(word)) => {
             error(Verdict::Denied, "word", format!("Dangerous command \"{word}\" is not allowed."))
         }
@@ -47,7 +52,11 @@ pub(crate) fn answer_to(failure: &Failure) -> Answer {
         Failure::NobodyToAsk { risk, why } => error(
             Verdict::Denied,
             "nobody_to_ask",
-            format!("The risk of this command is {}, because {why}, and there is nobody to ask.", risk.name()),
+            format!(
+                "The risk of this command is {}, because {why}, and there is nobody to ask. A person can let it through \
+                 with [approvals] above in paddock.toml.",
+                risk.name()
+            ),
         ),
         Failure::NotSearched(why) => not_searched(*why),
         Failure::NotRecorded => error(

@@ -69,7 +69,7 @@ fn what_has_no_effect_yet_is_listed_in_order() {
         ]
     );
     let first = &file.not_built()[0];
-    assert_eq!(first.to_string(), "\"approvals\" has no effect yet: approvals are not built");
+    assert_eq!(first.to_string(), "\"approvals\" counts for commands only: nobody is asked yet");
     assert!(FULL.lines().nth(first.at.line as usize - 1).unwrap().starts_with("[approvals]"));
     let built = "name = \"x\"\nbase = \"/\"\n[[workspace]]\nprefix = \"/a\"\nscope = \"RW\"\nmount = { physical = \".\" }\n\
                  hide = [\"x\"]\nunguard = [\".envrc\"]\nhard_links = \"deny\"\ndurability = \"disk\"\n[agents.b]\nbase = \"/\"\n";

@@ -21,7 +21,7 @@ use crate::courtesy;
 use crate::error::{Error, ErrorKind};
 use crate::features;
 use crate::proxy::Proxy;
-use crate::sandbox::{self, Command, Sandbox};
+use crate::sandbox::{self, Command, Ended, Limit, Sandbox};
 use hidden::Names;
 use scene::Scene;
 use stage::{Stage, Stages};
@@ -65,8 +65,10 @@ impl Runner {
                 stopped.set(true);
             }
         })?;
-        let ended_by = ended.limit.map(|limit| limit.name()).or(ended.stopped.then_some("stopped"));
+        let ended_by = ended_by(&ended);
         let mut notes = scene.notes.clone();
+        let others = ended.reached.iter().map(|limit| limit.name()).filter(|name| ended_by != Some(*name));
+        notes.extend(others.map(|name| format!("It ran into the limit of {name}.")));
         notes.extend(ended.appeared.iter().map(|path| {
             format!("\"{}\" is guarded and was made by the command; a person should look at it.", path.display())
         }));
@@ -86,6 +88,18 @@ impl Runner {
         let hosts = &spec.settings.network;
         (!hosts.is_empty()).then(|| Proxy::new(hosts.clone(), Arc::clone(&self.audit), call))
     }
+}
+
+/// What ended a run before it was done. A shell shows a signal that ended its last program as its own code.
+fn ended_by(ended: &Ended) -> Option<&'static str> {
+    const CPU: i32 = 128 + libc::SIGXCPU;
+    const FILE_SIZE: i32 = 128 + libc::SIGXFSZ;
+    let by_signal = match ended.exit.code() {
+        CPU => Some(Limit::Cpu.name()),
+        FILE_SIZE => Some(Limit::FileSize.name()),
+        _ => None,
+    };
+    ended.limit.map(Limit::name).or(ended.stopped.then_some("stopped")).or(by_signal)
 }
 
 fn command(spec: &CommandSpec<'_>, proxy: Option<&Proxy>) -> Command {

@@ -9,6 +9,8 @@ use std::time::SystemTime;
 
 use paddock_core::{AccessScope, Call, CommandSpec, LogicalPath, RelPath, Workspace};
 
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+
 use super::hidden::{Names, Wanted};
 use super::served::ServedPlaces;
 use super::stage::Stage;
@@ -47,10 +49,13 @@ impl Scene {
         let began = std::fs::metadata(&mark).and_then(|meta| meta.modified());
         let began = began.map_err(|source| Error::Host { path: mark, source })?;
         let mut scene = Self { shown: Vec::new(), served: None, layers: Vec::new(), began, notes: Vec::new() };
-        if spec.vfs.workspaces().iter().any(|workspace| workspace.host_directory().is_none()) {
+        // Where outputs are read by pages is nothing for commands.
+        let is_shown = |workspace: &&Workspace| !workspace.is_aside();
+        let mut shown = spec.vfs.workspaces().iter().filter(is_shown);
+        if shown.any(|workspace| workspace.host_directory().is_none()) {
             scene.served = Some(ServedPlaces::of(call, spec.vfs, spec.settings.limits.memory)?);
         }
-        for (n, workspace) in spec.vfs.workspaces().iter().enumerate() {
+        for (n, workspace) in spec.vfs.workspaces().iter().filter(is_shown).enumerate() {
             let around = Around { spec, stage, names };
             match workspace.host_directory() {
                 Some(host) => scene.show(&around, n, workspace, host)?,
@@ -89,7 +94,7 @@ impl Scene {
         let spec = around.spec;
         let inside = spec.directory.below(workspace.prefix()).filter(|rel| spec.confined && !rel.is_here());
         if let Some(rel) = inside.filter(|_| is_routed_to(spec, workspace)) {
-            return self.confine(around, n, workspace, &host.join(rel.as_str()), rel);
+            return self.confine(around, n, workspace, host, rel);
         }
         let place = Place::of(around, workspace, workspace.prefix().clone(), host.to_owned(), RelPath::HERE);
         self.place(around, n, place)
@@ -105,14 +110,15 @@ impl Scene {
         rel: RelPath<'_>,
     ) -> Result<(), Error> {
         let prefix = around.spec.directory.clone();
-        if !host.is_dir() {
+        // A link would lead to a place that was never judged.
+        if !is_plain_directory(host, rel) {
             let at = PathBuf::from(prefix.as_str());
             return Err(Error::Place { at, why: "there is no such directory to be confined to" });
         }
         let nothing = around.stage.directory(&format!("around-{n}"))?;
         around.stage.directory(&format!("around-{n}/{}", rel.as_str()))?;
         self.shown.push(Shown::host(workspace.prefix().as_str(), nothing, How::ReadOnly));
-        self.place(around, n, Place::of(around, workspace, prefix, host.to_owned(), rel))
+        self.place(around, n, Place::of(around, workspace, prefix, host.join(rel.as_str()), rel))
     }
 
     fn place(&mut self, around: &Around<'_>, n: usize, place: Place) -> Result<(), Error> {
@@ -170,6 +176,14 @@ impl Place {
         let guarded = if direct { find(Wanted::Guarded) } else { Vec::new() };
         Self { prefix, scope: workspace.scope(), host, masks, guarded }
     }
+}
+
+/// Is there a directory below another, with no link on the way?
+fn is_plain_directory(top: &Path, rel: RelPath<'_>) -> bool {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let top = rustix::fs::openat2(CWD, top, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
+    top.and_then(|top| rustix::fs::openat2(top, rel.as_str(), flags, Mode::empty(), resolve)).is_ok()
 }
 
 /// Does the directory that the command is confined to belong to this Workspace?

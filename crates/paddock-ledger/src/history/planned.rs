@@ -5,7 +5,7 @@
 //! looked for when somebody wants it back, and what cannot be said is told and not guessed.
 
 use paddock_core::{
-    Act, Before, Call, CallId, Change, EffectKind, Kept, LogicalPath, Operation, Part, Refused, Version, Vfs,
+    Act, Before, Call, CallId, Change, EffectKind, Kept, Kind, LogicalPath, Part, Refused, Version, Vfs,
 };
 use paddock_db::DbError;
 use serde::{Deserialize, Serialize};
@@ -227,7 +227,7 @@ fn kept_of(vfs: &Vfs, call: &Call<'_>, path: &LogicalPath, of: CallId) -> Result
 
 /// Asked of something that is there: only then a directory can be made that is no other.
 fn is_directory(vfs: &Vfs, call: &Call<'_>, path: &LogicalPath) -> bool {
-    vfs.plan(call, Operation::MakeDir { path: path.clone() }).is_ok()
+    vfs.facts(call, path).is_ok_and(|meta| meta.kind == Kind::Dir)
 }
 
 fn is_below(place: &Place, above: &Place) -> bool {

@@ -6,8 +6,8 @@
 use std::collections::{HashMap, HashSet};
 
 use paddock_core::{
-    Alter, Alteration, Call, CallId, EffectKind, ErrorKind, Expect, Kept, LogicalPath, Operation, Refused, Version,
-    Vfs, Workspace,
+    Alter, Alteration, Call, CallId, EffectKind, ErrorKind, Expect, Kept, Kind, LogicalPath, Operation, Refused,
+    Version, Vfs, Workspace,
 };
 
 use super::inside::{Listing, Moved, Taken};
@@ -247,7 +247,7 @@ impl Today<'_> {
 
     /// Is a directory there? Asked of something that is there: only then a directory can be made that is no other.
     fn is_directory(&self, path: &LogicalPath) -> bool {
-        self.vfs.plan(self.call, Operation::MakeDir { path: path.clone() }).is_ok()
+        self.vfs.facts(self.call, path).is_ok_and(|meta| meta.kind == Kind::Dir)
     }
 
     /// Was a directory above moved since, and stays so? Then the path means something else today.

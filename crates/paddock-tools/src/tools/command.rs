@@ -57,14 +57,15 @@ impl Place {
         let is_workspace =
             vfs.workspaces().iter().any(|w| *w.prefix() == directory && w.scope() == AccessScope::ReadWrite);
         if !is_workspace && !decision.allowed() {
-            return Err(Refused::Denied(Box::new(decision.denial(&directory))).into());
+            let places = vfs.allowed_in(OpKind::Delete).to_vec();
+            return Err(Failure::NoPlace { asked: directory, places });
         }
         Ok(Self { directory, confined: !is_workspace })
     }
 }
 
 /// The read-write Workspace that a person wrote first.
-fn first(workspaces: &[Workspace]) -> Option<&Workspace> {
+pub(crate) fn first(workspaces: &[Workspace]) -> Option<&Workspace> {
     let written = |workspace: &&Workspace| (workspace.origin().line() == 0, workspace.origin().line());
     workspaces.iter().filter(|workspace| workspace.scope() == AccessScope::ReadWrite).min_by_key(written)
 }
@@ -168,19 +169,20 @@ fn commit(cx: &Context<'_>, settings: &CommandSettings, place: &Place, proposed:
 }
 
 /// How risky is what it did? Nothing: low. New and changed files: medium. Gone what the agent did not make itself, or very
-/// many files: high. What a `.gitignore` names does not count.
+/// many files: high. What a `.gitignore` names does not count, unless it goes and the agent did not make it: an agent can
+/// write such a file itself.
 fn weigh(cx: &Context<'_>, effects: &[Effect], ignored: &HashSet<LogicalPath>) -> Risk {
     let counted: Vec<&Effect> = effects.iter().filter(|effect| !ignored.contains(&effect.path)).collect();
-    let is_gone = |effect: &&&Effect| effect.what == EffectKind::Delete;
-    let gone: BTreeSet<&str> = counted.iter().filter(is_gone).map(|effect| effect.path.as_str()).collect();
+    let is_gone = |effect: &&Effect| effect.what == EffectKind::Delete;
+    let gone: BTreeSet<&str> = effects.iter().filter(is_gone).map(|effect| effect.path.as_str()).collect();
     // A directory that went with what was in it counts as that.
     let held_more = |path: &str| {
         let inside = format!("{path}/");
         gone.range(inside.as_str()..).next().is_some_and(|next| next.starts_with(&inside))
     };
-    let foreign = |effect: &&&Effect| !held_more(effect.path.as_str()) && !cx.was_made_by_agent(&effect.path);
-    let foreign = counted.iter().filter(is_gone).any(|effect| foreign(&effect));
-    if counted.is_empty() {
+    let foreign = |effect: &Effect| !held_more(effect.path.as_str()) && !cx.was_made_by_agent(&effect.path);
+    let foreign = effects.iter().filter(is_gone).any(foreign);
+    if counted.is_empty() && !foreign {
         Risk::Low
     } else if foreign || counted.len() > VERY_MANY {
         Risk::High
@@ -222,6 +224,12 @@ impl Done {
         if let Some(path) = &self.evicted {
             answer = answer.with("output_path", path.as_str());
         }
+        if let Changes::Dropped(reasons) = &self.changes {
+            answer = answer.with("error", "dropped").with("reasons", reasons.clone());
+        }
+        if let Changes::Held(risk, _) = &self.changes {
+            answer = answer.with("error", "nobody_to_ask").with("risk", risk.name());
+        }
         if let Changes::Made(effects) = &self.changes {
             let listed = effects.iter().take(MOST_LISTED);
             let changed = listed.map(|effect| json!({ "path": effect.path.as_str(), "change": word(effect.what) }));
@@ -232,7 +240,7 @@ impl Done {
 
     fn verdict(&self) -> Verdict {
         match self.changes {
-            Changes::Made(_) if self.ran.exit == 0 => Verdict::Done,
+            Changes::Made(_) if self.ran.exit == 0 && self.ran.ended_by.is_none() => Verdict::Done,
             Changes::Made(_) => Verdict::Failed,
             Changes::Dropped(_) | Changes::Held(..) => Verdict::Denied,
         }
@@ -265,7 +273,8 @@ impl Done {
             }
             Changes::Held(risk, effects) => {
                 lines.push(format!(
-                    "❌ ERROR: Nothing it changed was kept: the risk of it is {}, and there is nobody to ask.",
+                    "❌ ERROR: Nothing it changed was kept: the risk of it is {}, and there is nobody to ask. A person can let \
+                     it through with [approvals] above in paddock.toml.",
                     risk.name()
                 ));
                 lines.push(listed("It would have changed", effects));

@@ -20,6 +20,8 @@ use crate::project;
 const PATIENCE: Duration = Duration::from_secs(300);
 /// What `exec` answers when Paddock refused the command, or could not start it.
 const REFUSED: u8 = 125;
+/// What it answers when a limit ended a command that says nothing of it itself.
+const ENDED: i64 = 124;
 
 pub(crate) fn run(global: &Global, options: &Exec, printer: &Printer) -> anyhow::Result<Ended> {
     check(options)?;
@@ -98,6 +100,8 @@ fn text(answer: &Answer, n: usize) -> String {
 
 fn exit_code(answer: &Answer) -> u8 {
     let code = answer.structured.get("exit_code").and_then(Value::as_i64);
+    // A command that a limit ended is not done, whatever its shell made of it.
+    let code = code.map(|code| if code == 0 && answer.structured.contains_key("ended_by") { ENDED } else { code });
     match (&answer.verdict, code) {
         (Verdict::Parked(_), _) => 3,
         (Verdict::Done | Verdict::Failed, Some(code)) => u8::try_from(code & 0xff).unwrap_or(REFUSED),

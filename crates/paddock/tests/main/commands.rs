@@ -192,11 +192,10 @@ fn taking_away_what_a_person_made_needs_a_person() {
     let answer = execute(&world, "find d -delete");
     printed(&answer);
     assert!(!world.has("work/d"));
-    // And what is ignored does not count.
-    world.write("work/.gitignore", "build/\n");
-    world.write("work/build/out.o", "made by a person's build");
-    printed(&execute(&world, "find build -delete"));
-    assert!(!world.has("work/build"));
+    // A list of what is ignored helps nobody who could write it.
+    printed(&execute(&world, "echo '*' > .gitignore"));
+    let answer = execute(&world, "find . -name mine.txt -delete");
+    assert!(answer["verdict"] == "denied" && world.has("work/mine.txt"), "{answer:#}");
 }
 
 #[test]
@@ -228,6 +227,14 @@ fn a_command_can_be_confined_to_one_directory() {
     printed(&confined("echo new > new.txt"));
     assert_eq!(world.read("workspace/app/new.txt"), "new\n");
     assert!(!world.has("workspace/planted"));
+    // A link is no way to another place.
+    std::os::unix::fs::symlink(world.path(), world.project().join("workspace/out")).unwrap();
+    std::os::unix::fs::symlink("other", world.project().join("workspace/beside")).unwrap();
+    for link in ["workspace/out", "workspace/out/home", "workspace/beside"] {
+        let answer = execute_with(&world, &json!({ "command": "ls; cat secret.txt", "workspace": link }));
+        assert_eq!(answer["verdict"], "failed", "{link}: {answer:#}");
+        assert!(text(&answer).contains("no such directory"), "{link}: {answer:#}");
+    }
     let nowhere = execute_with(&world, &json!({ "command": "true", "workspace": "workspace/none" }));
     assert_eq!(nowhere["verdict"], "failed", "{nowhere:#}");
     let protected = execute_with(&world, &json!({ "command": "true", "workspace": "/project/src" }));
@@ -289,6 +296,22 @@ fn limits_end_a_command_and_the_answer_says_which() {
     let answer = execute(&world, "echo begun; echo x > half.txt; sleep 60");
     assert_eq!(answer["structured"]["ended_by"], "time", "{answer:#}");
     assert!(text(&answer).contains("begun") && !world.has("w/half.txt"), "{answer:#}");
+    assert_eq!(answer["verdict"], "failed", "{answer:#}");
+    let world = World::configured(
+        "[[workspace]]\nprefix = \"/w\"\nscope = \"READ_WRITE\"\nmount = { physical = \"w\" }\n[commands]\n",
+    );
+    let ran = world.paddock(&["exec", "ulimit -S -t 1; echo x > half.txt; while true; do true; done"]);
+    assert!(ran.code == 152 && ran.stderr.contains("the limit of cpu") && !world.has("w/half.txt"), "{ran}");
+}
+
+#[test]
+fn a_repository_that_a_command_made_can_be_undone() {
+    let world = open_project();
+    printed(&execute(&world, "git init -q r && git -C r config user.name A"));
+    let undone = world.paddock(&["undo"]);
+    assert!(undone.code == 0 && !world.has("work/r"), "{undone}");
+    let again = world.paddock(&["undo"]);
+    assert!(again.code == 0 || !again.stderr.contains("guarded"), "{again}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ fn map_shows_what_the_agent_is_told() {
     - /project: read-only (read, list, find, search)
     - /project/workspace: read-write (read, list, find, search, write, append, edit, make, move, delete)
     A path belongs to the Workspace with the longest prefix of it. Relative paths start at /project.
+    Commands (execute_command) see the same Workspaces and start in /project/workspace.
     [exit 0]
     ");
     insta::assert_snapshot!(world.paddock(&["map", "--json"]), @r#"
@@ -26,7 +27,8 @@ fn map_shows_what_the_agent_is_told() {
         "edit_file",
         "make_dir",
         "move_file",
-        "delete_file"
+        "delete_file",
+        "execute_command"
       ],
       "workspaces": [
         {
