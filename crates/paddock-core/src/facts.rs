@@ -4,15 +4,34 @@
 //! link as the last name is told and not followed. What leads to a Workspace is a directory whatever the Store around
 //! it holds, and of a write-only Workspace nothing is told but that it is there.
 
+use std::ops::ControlFlow;
+
 use crate::call::Call;
 use crate::decision::Rule;
 use crate::error::{ErrorKind, StoreError};
 use crate::path::{LogicalPath, RelPath};
+use crate::place::Place;
 use crate::scope::OpKind;
-use crate::store::{Kind, LastName, Meta, Version};
+use crate::store::{Kind, LastName, Meta, Version, Walk};
 use crate::vfs::{MAX_HOPS, Refused, Vfs, refusal, store_refusal};
+use crate::workspace::Workspace;
 
 impl Vfs {
+    /// A directory and everything below it, hidden names included, in tree order: what would go with it. Only compared with
+    /// what a call made; none of it is judged or told.
+    pub fn all_at(&self, call: &Call<'_>, path: &LogicalPath) -> Result<Vec<LogicalPath>, Refused> {
+        let Some((index, rel)) = self.route(path) else {
+            return Err(Refused::Misuse { path: path.clone(), why: "no Workspace covers it" });
+        };
+        let Workspace { prefix, mount, .. } = &self.workspaces[index];
+        let mut all = vec![path.clone()];
+        let walked = mount.store.walk(call, &Place::bare(rel), &Walk::default(), &mut |entry| {
+            all.push(prefix.join(RelPath(entry.path)));
+            ControlFlow::Continue(())
+        });
+        walked.map(|()| all).map_err(|e| refusal(path, e))
+    }
+
     /// Facts about what is at a path.
     pub fn facts(&self, call: &Call<'_>, asked: &LogicalPath) -> Result<Meta, Refused> {
         if self.is_a_way(asked) {

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-use paddock_core::{Before, Call, Kind, LogicalPath, Meta, Operation, Refused, RelPath, RelPathBuf, Vfs, View, Walk};
+use paddock_core::{Before, Call, Kind, LogicalPath, Meta, Refused, RelPath, RelPathBuf, Vfs, View, Walk};
 
 use super::place::{Place, logical};
 use super::row::millis;
@@ -87,10 +87,9 @@ impl Listing {
 
     fn list(&mut self, vfs: &Vfs, call: &Call<'_>, step: &Step) {
         let Some((top, _)) = logical(vfs, &step.place, &step.row.spot.territory) else { return };
-        let everything = Operation::Delete { path: top.clone(), recursive: true };
-        let Ok(plan) = vfs.plan(call, everything) else { return };
-        for effect in plan.effects() {
-            let Some(rest) = effect.path.below(&top) else { continue };
+        let Ok(all) = vfs.all_at(call, &top) else { return };
+        for path in all {
+            let Some(rest) = path.below(&top) else { continue };
             let place = step.place.join(rest.as_str());
             if place != step.place
                 && let Some(parent) = place.parent()
