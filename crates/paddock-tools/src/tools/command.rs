@@ -84,6 +84,8 @@ enum Changes {
     Made(Vec<Effect>),
     /// Nothing of it was made.
     Dropped(Vec<String>),
+    /// It stopped half-way: what was made before that stays, and is recorded.
+    Partly(String),
     /// It waits for a person, who cannot be asked yet.
     Held(Risk, Vec<Effect>),
 }
@@ -163,6 +165,8 @@ fn commit(cx: &Context<'_>, settings: &CommandSettings, place: &Place, proposed:
         (Ok(Outcome::Changed { .. } | Outcome::Accepted), _) => Ok(Changes::Made(made)),
         (Ok(_), _) => Err(Failure::Defect),
         (Err(_), Some(risk)) => Ok(Changes::Held(risk, made)),
+        // Planned, let through, and then something was in the way.
+        (Err(Failure::Refused(refused)), None) if !made.is_empty() => Ok(Changes::Partly(messages::reason(&refused))),
         (Err(Failure::Refused(refused)), None) => Ok(Changes::Dropped(reasons(cx, place, &refused, &alterations))),
         (Err(failure), None) => Err(failure),
     }
@@ -227,6 +231,9 @@ impl Done {
         if let Changes::Dropped(reasons) = &self.changes {
             answer = answer.with("error", "dropped").with("reasons", reasons.clone());
         }
+        if let Changes::Partly(reason) = &self.changes {
+            answer = answer.with("error", "partly").with("reasons", vec![reason.clone()]);
+        }
         if let Changes::Held(risk, _) = &self.changes {
             answer = answer.with("error", "nobody_to_ask").with("risk", risk.name());
         }
@@ -243,6 +250,7 @@ impl Done {
             Changes::Made(_) if self.ran.exit == 0 && self.ran.ended_by.is_none() => Verdict::Done,
             Changes::Made(_) => Verdict::Failed,
             Changes::Dropped(_) | Changes::Held(..) => Verdict::Denied,
+            Changes::Partly(_) => Verdict::Failed,
         }
     }
 
@@ -270,6 +278,12 @@ impl Done {
             Changes::Dropped(reasons) => {
                 lines.push("❌ ERROR: Nothing it changed was kept, because:".to_owned());
                 lines.extend(reasons.iter().map(|reason| format!("- {reason}")));
+            }
+            Changes::Partly(reason) => {
+                lines.push(format!(
+                    "❌ ERROR: Perhaps only a part of what it changed was kept: {reason} A person can see and take back what \
+                     was made with `paddock log` and `paddock undo`."
+                ));
             }
             Changes::Held(risk, effects) => {
                 lines.push(format!(
