@@ -189,8 +189,40 @@ impl Built<'_> {
         }
     }
 
+    /// A link on the way to a Mount, inside a directory that agents write, may be an agent's own: it would then choose what
+    /// the Workspace shows.
+    fn refuse_planted_link(&self, table: &WorkspaceTable) -> Result<(), Fault> {
+        let MountSpec::Physical { physical: written } = &table.mount.value else { return Ok(()) };
+        let Ok(way) = std::path::absolute(self.host.path_of(written)) else { return Ok(()) };
+        let is_link = |step: &&Path| fs::symlink_metadata(step).is_ok_and(|found| found.is_symlink());
+        let links: Vec<&Path> = way.ancestors().filter(is_link).collect();
+        if links.is_empty() {
+            return Ok(());
+        }
+        let all = self.file.agents().into_iter().flat_map(|agent| self.file.workspaces_of(&agent).to_vec());
+        let writable =
+            all.filter(|other| other.scope.value.0 != ReadOnly).filter_map(|other| match &other.mount.value {
+                MountSpec::Physical { physical } => fs::canonicalize(self.host.path_of(physical)).ok(),
+                _ => None,
+            });
+        let writable: Vec<_> = writable.collect();
+        let planted = links.into_iter().find(|link| {
+            let home = link.parent().and_then(|home| fs::canonicalize(home).ok());
+            home.is_some_and(|home| writable.iter().any(|mount| home.starts_with(mount)))
+        });
+        match planted {
+            Some(link) => Err(Fault::LinkThatAgentsWrite {
+                path: written.value.clone(),
+                link: link.display().to_string(),
+                prefix: table.prefix.value.0.to_string(),
+            }),
+            None => Ok(()),
+        }
+    }
+
     fn physical(&self, table: &WorkspaceTable) -> Result<Workspace, Fault> {
         let mut store = open(table, self.host)?;
+        self.refuse_planted_link(table)?;
         let own = self.host.own_below(store.host());
         let territory = store.territory();
         if let Some(kept) = &self.ports.kept {

@@ -131,6 +131,14 @@ pub enum Fault {
     /// A Workspace would be inside the System Root.
     #[error("the mount \"{}\" lies in the System Root \"{}\"", visible(path), visible(home))]
     InSystemRoot { path: String, home: String },
+    /// An agent may have put a link on the way to a Mount.
+    #[error(
+        "the mount \"{}\" of \"{}\" leads through the link \"{}\", in a directory that agents write",
+        visible(path),
+        visible(prefix),
+        visible(link)
+    )]
+    LinkThatAgentsWrite { path: String, link: String, prefix: String },
     /// Commands would read the System Root.
     #[error("\"{}\" under tools reaches the System Root", visible(.0))]
     ToolInSystemRoot(String),
@@ -217,6 +225,7 @@ impl Fault {
             Self::HoldsSystemRoot { .. } => {
                 "mount a smaller directory, or keep the System Root elsewhere with --home or PADDOCK_HOME".into()
             }
+            Self::LinkThatAgentsWrite { .. } => "name the directory that it leads to, if that is meant, or remove the link".into(),
             Self::ToolInSystemRoot(_) => {
                 "name a smaller directory: what is in the System Root is for no command".into()
             }

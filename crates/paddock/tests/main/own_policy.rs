@@ -114,3 +114,26 @@ fn not_by_a_mount_that_holds_the_system_root() {
     assert!(ran.stderr.contains("contains the System Root"), "{ran}");
     assert_eq!(world.paddock(&["tool", "list_dir", r#"{"path": "/home"}"#]).code, 2);
 }
+
+/// A Mount inside another one, which is not there yet: the agent puts a link in its place.
+#[test]
+fn not_by_a_link_on_the_way_to_another_mount() {
+    let world = World::configured(
+        "[[workspace]]\nprefix = \"/rw\"\nscope = \"RW\"\nmount = { physical = \"rw\" }\n\
+         [[workspace]]\nprefix = \"/other\"\nscope = \"RW\"\nmount = { physical = \"rw/absent/deep\" }\n",
+    );
+    world.write("rw/file", "");
+    world.write("outside/deep/secret.txt", "private");
+    let honest = world.paddock(&["tool", "write_file", r#"{"path": "/other/a.txt", "content": "a"}"#]);
+    assert!(honest.code == 0 && world.read("rw/absent/deep/a.txt") == "a", "{honest}");
+    std::fs::remove_dir_all(world.project().join("rw/absent")).unwrap();
+    std::os::unix::fs::symlink("../outside", world.project().join("rw/absent")).unwrap();
+    for call in [
+        ["tool", "read_file", r#"{"path": "/other/secret.txt"}"#],
+        ["tool", "write_file", r#"{"path": "/other/planted", "content": "x"}"#],
+    ] {
+        let ran = world.paddock(&call);
+        assert!(ran.code == 2 && ran.stderr.contains("in a directory that agents write"), "{ran}");
+    }
+    assert!(!world.has("outside/deep/planted"));
+}
