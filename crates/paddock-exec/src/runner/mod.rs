@@ -46,6 +46,7 @@ impl Runner {
     /// Keeps what commands change in this directory, which is made when it is first needed. No Workspace may reach it.
     /// Whom a command reaches is told to the audit.
     pub fn new(staged: PathBuf, audit: Arc<dyn Audit>) -> Self {
+        open_as_many_as_allowed();
         Self { stages: Stages::new(staged), names: Names::default(), audit }
     }
 
@@ -75,8 +76,10 @@ impl Runner {
         notes.extend(proxy.iter().flat_map(Proxy::notes));
         drop(proxy);
         // What was cut off half-way is nobody's intention.
-        let proposed =
-            if ended_by.is_some() { Proposed::default() } else { proposal::of(call, &scene, stage, &mut notes)? };
+        let proposed = match ended_by {
+            Some(_) => Proposed::default(),
+            None => proposal::of(call, &scene, stage, &mut notes).unwrap_or_else(|error| unreadable(&error)),
+        };
         if ended_by.is_some() && !spec.settings.direct {
             notes.push("What it had changed by then was dropped.".to_owned());
         }
@@ -88,6 +91,23 @@ impl Runner {
         let hosts = &spec.settings.network;
         (!hosts.is_empty()).then(|| Proxy::new(hosts.clone(), Arc::clone(&self.audit), call))
     }
+}
+
+/// The command ran, and what it changed cannot be made: too much of it, or too deep.
+fn unreadable(error: &Error) -> Proposed {
+    tracing::warn!(%error, "what a command changed cannot be read");
+    let why = match error {
+        Error::Layer { why, .. } => format!("what it changed cannot be read: {why}."),
+        _ => "what it changed cannot be read; Paddock's log says why.".to_owned(),
+    };
+    Proposed { obstacles: vec![why], ..Proposed::default() }
+}
+
+/// Every changed file is open until it is taken, and there may be very many.
+fn open_as_many_as_allowed() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let allowed = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: allowed.maximum, maximum: allowed.maximum });
 }
 
 /// What ended a run before it was done. A shell shows a signal that ended its last program as its own code.
