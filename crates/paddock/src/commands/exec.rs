@@ -105,8 +105,7 @@ fn exit_code(answer: &Answer) -> u8 {
     match (&answer.verdict, code) {
         (Verdict::Parked(_), _) => 3,
         (Verdict::Done | Verdict::Failed, Some(code)) => u8::try_from(code & 0xff).unwrap_or(REFUSED),
-        // What it changed waits for somebody who cannot be asked.
-        (Verdict::Denied, Some(_)) => REFUSED,
+        // Refused, not started, or what it changed was dropped.
         _ => REFUSED,
     }
 }
