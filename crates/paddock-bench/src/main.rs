@@ -46,6 +46,8 @@ fn main() -> Result<()> {
     }
     let options = Options::parse(args)?;
     usage::allow_open_files()?;
+    // As in the product: what one part leaves in memory must not slow down the starts of another.
+    paddock_exec::keep_no_large_memory();
     let project = Project::new(&machine::place_of_files())?;
     let machine = Machine::here(&options, &project.path());
     let mut report = Report::default();

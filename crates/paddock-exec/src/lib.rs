@@ -48,5 +48,5 @@ pub use runner::Runner;
 pub use sandbox::{
     Command, Ended, Exit, How, Limit, Limits, Network, Output, Sandbox, Serve, Shown, Stage, Tier, Tiers, Usage, What,
 };
-pub use slots::tidy_up;
+pub use slots::{keep_no_large_memory, tidy_up};
 pub use system::RESERVED;

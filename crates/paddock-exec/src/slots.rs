@@ -113,13 +113,23 @@ pub fn tidy_up() {
     }
 }
 
+/// Has this process give large pieces of memory back as soon as they are free: what it keeps makes each start slower.
+///
+/// The first command does this too; whoever serves file systems before that asks for it earlier.
+pub fn keep_no_large_memory() {
+    sys::keep_no_large_memory();
+}
+
 extern "C" fn tidy_at_exit() {
     tidy_up();
 }
 
 fn start() -> Result<Idle, Error> {
-    static AT_EXIT: Once = Once::new();
-    AT_EXIT.call_once(|| sys::at_exit(tidy_at_exit));
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        sys::at_exit(tidy_at_exit);
+        keep_no_large_memory();
+    });
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let (jobs, receiver) = channel();
