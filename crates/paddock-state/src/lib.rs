@@ -12,6 +12,7 @@
 mod error;
 mod forks;
 mod origin;
+mod secrets;
 mod system_root;
 mod workspace_home;
 mod workspace_id;
@@ -19,6 +20,10 @@ mod workspace_id;
 pub use error::{HomeError, StateError};
 pub use forks::{ForkRecord, Forks};
 pub use origin::Origin;
+pub use secrets::{
+    BadSecretName, BadSecretValue, NewKey, Passphrases, Protection, RedactedStream, Redactor, SecretEntry, SecretName,
+    SecretValue, Secrets, SecretsError, Vault,
+};
 pub use system_root::{HomeSources, SystemRoot};
 pub use workspace_home::WorkspaceHome;
 pub use workspace_id::WorkspaceId;
