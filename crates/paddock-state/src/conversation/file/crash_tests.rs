@@ -1,0 +1,316 @@
+//! A crash at every step of every operation: what is loaded afterwards is the conversation before the operation or after it.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::Paths;
+use super::faulty::{Fault, FaultyFiles};
+use super::read::snapshot;
+use super::write::FileConversation;
+use crate::TurnId;
+use crate::conversation::{Conversation, ConversationError, Message, MessageEvent, MessageSource, apply};
+
+/// What is done to a conversation.
+#[derive(Debug, Clone)]
+enum Act {
+    Event(u8, MessageEvent),
+    Fold(u8),
+    Base(u8, Vec<Message>),
+}
+
+fn message(id: &str, text: &str) -> Message {
+    let at = crate::Timestamp::parse("2026-11-15T12:00:00.000Z").unwrap();
+    Message::new(id, "user", &Value::from(text), MessageSource::User).made_at(at)
+}
+
+fn append(id: &str) -> MessageEvent {
+    MessageEvent::Append {
+        message: message(id, &format!("what {id} says, long enough to fill more than one block of the disk")),
+    }
+}
+
+fn turn(number: u8) -> TurnId {
+    TurnId::new(format!("turn-{number}")).unwrap()
+}
+
+fn paths() -> Paths {
+    Paths::of(Path::new("/instance"))
+}
+
+fn fresh() -> FaultyFiles {
+    let paths = paths();
+    FaultyFiles::with(&[&paths.base, &paths.events])
+}
+
+fn loaded(files: &FaultyFiles) -> Result<Vec<Message>, ConversationError> {
+    let mut messages = Vec::new();
+    snapshot(files, &paths())?.messages(&mut |message| messages.push(message))?;
+    Ok(messages)
+}
+
+fn open(files: &FaultyFiles) -> FileConversation<FaultyFiles> {
+    FileConversation::open(files.clone(), paths(), true, ()).unwrap()
+}
+
+fn perform(conversation: &mut FileConversation<FaultyFiles>, act: &Act) -> Result<(), ConversationError> {
+    match act {
+        Act::Event(number, event) => conversation.append_event(&turn(*number), event).map(drop),
+        Act::Fold(number) => conversation.fold(&turn(*number)).map(drop),
+        Act::Base(number, messages) => conversation.write_base(&turn(*number), messages).map(drop),
+    }
+}
+
+/// The conversation as it should be after each act, the state before the first one included.
+fn expected(acts: &[Act]) -> Vec<Vec<Message>> {
+    let mut states = vec![Vec::new()];
+    for act in acts {
+        let before = states.last().unwrap().clone();
+        states.push(match act {
+            Act::Event(_, event) => apply(before, std::slice::from_ref(event)).0,
+            Act::Fold(_) => before,
+            Act::Base(_, messages) => messages.clone(),
+        });
+    }
+    states
+}
+
+/// Acts until one fails; says which.
+fn run(files: &FaultyFiles, acts: &[Act]) -> Option<usize> {
+    let mut conversation = open(files);
+    acts.iter().position(|act| perform(&mut conversation, act).is_err())
+}
+
+/// What may be loaded when the act with that number was cut off. Messages are added to a base one by one.
+fn legal(acts: &[Act], states: &[Vec<Message>], at: usize) -> Vec<Vec<Message>> {
+    let (before, after) = (&states[at], &states[at + 1]);
+    match &acts[at] {
+        Act::Base(..) if after.starts_with(before) => {
+            (before.len()..=after.len()).map(|len| after[..len].to_vec()).collect()
+        }
+        _ => vec![before.clone(), after.clone()],
+    }
+}
+
+/// After a crash: one of the legal states, the same whether it is only read or opened for writing, and everything that is left can
+/// be done from there with the right end.
+fn check_after_crash(files: &FaultyFiles, acts: &[Act], states: &[Vec<Message>], at: usize, how: &str) {
+    let found = loaded(files).unwrap_or_else(|error| panic!("{how}, act {at}: {error}"));
+    let legal = legal(acts, states, at);
+    assert!(legal.contains(&found), "{how}, act {at} {:?}: neither before nor after it: {found:#?}", acts[at]);
+    let mut conversation = open(files);
+    assert_eq!(loaded(files).unwrap(), found, "{how}, act {at}: opening changed what is there");
+    if let Some(open) = conversation.open_turn().map(|open| open.turn.clone()) {
+        conversation.fold(&open).unwrap();
+    }
+    assert_eq!(loaded(files).unwrap(), found, "{how}, act {at}: folding what was left changed it");
+    let next = MessageEvent::Append { message: message("next", "after the crash") };
+    conversation.append_event(&turn(200), &next).unwrap();
+    conversation.fold(&turn(200)).unwrap();
+    let mut wanted = found;
+    wanted.push(message("next", "after the crash"));
+    assert_eq!(loaded(files).unwrap(), wanted, "{how}, act {at}: the next turn");
+}
+
+/// A random but repeatable decision.
+fn decisions(seed: u64) -> impl FnMut() -> bool {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state & 1 == 0
+    }
+}
+
+/// Stops at every step, in several ways.
+fn crash_everywhere(acts: &[Act], losses: u64) -> u64 {
+    let states = expected(acts);
+    let whole = fresh();
+    whole.fault(u64::MAX, Fault::Stop { done: 0 });
+    assert_eq!(run(&whole, acts), None, "without a fault every act succeeds");
+    assert_eq!(&loaded(&whole).unwrap(), states.last().unwrap());
+    let steps = whole.steps();
+    for step in 1..=steps {
+        for done in [0, 50, 99, 100] {
+            let files = fresh();
+            files.fault(step, Fault::Stop { done });
+            let Some(at) = run(&files, acts) else { continue };
+            check_after_crash(&files.after_kill(), acts, &states, at, &format!("killed at step {step} ({done} %)"));
+            for seed in 1..=losses {
+                let after = files.after_power_loss(&mut decisions(seed + step * 1000));
+                check_after_crash(&after, acts, &states, at, &format!("power lost at step {step} ({done} %), {seed}"));
+            }
+        }
+    }
+    steps
+}
+
+fn a_turn_of_appends() -> Vec<Act> {
+    let mut acts: Vec<Act> = ["a", "b", "c", "d"].map(|id| Act::Event(1, append(id))).to_vec();
+    acts.push(Act::Fold(1));
+    acts
+}
+
+#[test]
+fn a_crash_at_any_step_of_append_and_fold_leaves_one_of_two_states() {
+    let mut acts = a_turn_of_appends();
+    acts.extend(["e", "f"].map(|id| Act::Event(2, append(id))));
+    acts.push(Act::Fold(2));
+    let steps = crash_everywhere(&acts, 12);
+    // Six events are written and synced, two bases added to and synced, and twice the events are cleared and that is synced.
+    assert_eq!(steps, 6 * 2 + 2 * 2 + 2 * 2);
+}
+
+#[test]
+fn a_crash_at_any_step_of_a_rewriting_fold_leaves_one_of_two_states() {
+    let mut acts = a_turn_of_appends();
+    acts.push(Act::Event(2, MessageEvent::Replace { target_id: "b".into(), message: message("b2", "another") }));
+    acts.push(Act::Event(2, MessageEvent::Remove { target_id: "a".into() }));
+    acts.push(Act::Event(2, append("e")));
+    acts.push(Act::Event(2, MessageEvent::Remove { target_id: "nobody".into() }));
+    acts.push(Act::Fold(2));
+    acts.push(Act::Event(3, append("f")));
+    acts.push(Act::Fold(3));
+    crash_everywhere(&acts, 12);
+}
+
+#[test]
+fn a_crash_at_any_step_of_emptying_leaves_one_of_two_states() {
+    let mut acts = a_turn_of_appends();
+    acts.extend([Act::Event(2, append("x")), Act::Event(2, MessageEvent::Truncate), Act::Fold(2)]);
+    acts.extend([Act::Event(3, append("y")), Act::Fold(3)]);
+    crash_everywhere(&acts, 12);
+}
+
+#[test]
+fn a_crash_at_any_step_of_writing_a_base_leaves_a_legal_state() {
+    let mut acts = a_turn_of_appends();
+    let longer = ["a", "b", "c", "d", "g", "h"].map(|id| match append(id) {
+        MessageEvent::Append { message } => message,
+        _ => unreachable!(),
+    });
+    acts.push(Act::Base(2, longer.to_vec()));
+    acts.push(Act::Base(3, vec![message("z", "all anew"), message("y", "and more")]));
+    acts.push(Act::Base(4, Vec::new()));
+    crash_everywhere(&acts, 12);
+}
+
+#[test]
+fn a_step_that_fails_is_told_and_leaves_one_of_two_states() {
+    let mut acts = a_turn_of_appends();
+    acts.extend([
+        Act::Event(2, MessageEvent::Remove { target_id: "a".into() }),
+        Act::Event(2, append("e")),
+        Act::Fold(2),
+    ]);
+    let states = expected(&acts);
+    for step in 1.. {
+        for done in [0, 50, 100] {
+            let files = fresh();
+            files.fault(step, Fault::FailOnce { done });
+            let mut conversation = open(&files);
+            let mut failed = None;
+            for (at, act) in acts.iter().enumerate() {
+                match perform(&mut conversation, act) {
+                    Ok(()) => {}
+                    Err(ConversationError::Unsure(_)) => panic!("step {step}: told as unsure before anything failed"),
+                    Err(_) => {
+                        failed = Some(at);
+                        break;
+                    }
+                }
+            }
+            if !files.was_reached() {
+                return;
+            }
+            let at = failed.unwrap_or_else(|| panic!("step {step} failed and nobody was told"));
+            // Either it can be tried again at once, with the right end, or this writer says that it cannot.
+            match perform(&mut conversation, &acts[at]) {
+                Ok(()) => {
+                    let rest = acts[at + 1..].iter();
+                    rest.for_each(|act| perform(&mut conversation, act).unwrap());
+                    assert_eq!(&loaded(&files).unwrap(), states.last().unwrap(), "step {step} ({done} %), act {at}");
+                }
+                Err(ConversationError::Unsure(_)) => {
+                    drop(conversation);
+                    check_after_crash(&files, &acts, &states, at, &format!("failed at step {step} ({done} %)"));
+                }
+                Err(error) => panic!("step {step}, act {at}: {error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_turn_is_not_folded_twice_when_its_events_could_not_be_cleared() {
+    let files = fresh();
+    assert_eq!(run(&files, &a_turn_of_appends()), None);
+    let acts = [Act::Event(2, append("e")), Act::Fold(2)];
+    files.fault(u64::MAX, Fault::Stop { done: 0 });
+    let mut conversation = open(&files);
+    perform(&mut conversation, &acts[0]).unwrap();
+    // The base is written and synced; clearing the events is the third step.
+    files.fault(3, Fault::FailOnce { done: 0 });
+    assert!(perform(&mut conversation, &acts[1]).is_err());
+    assert!(matches!(perform(&mut conversation, &acts[1]), Err(ConversationError::Unsure(_))));
+    assert_eq!(loaded(&files).unwrap().len(), 5);
+    let mut again = open(&files);
+    assert_eq!(again.open_turn().map(|open| open.events), Some(1));
+    again.fold(&turn(2)).unwrap();
+    assert_eq!(loaded(&files).unwrap().len(), 5);
+}
+
+fn any_event() -> impl Strategy<Value = MessageEvent> {
+    // Few ids, so that they are met, missed and doubled often.
+    let id = || prop::sample::select(vec!["a", "b", "c", "d"]);
+    prop_oneof![
+        4 => (id(), 0..1000u32).prop_map(|(id, n)| MessageEvent::Append { message: message(id, &n.to_string()) }),
+        2 => (id(), id(), 0..1000u32).prop_map(|(target, id, n)| MessageEvent::Replace { target_id: target.into(), message: message(id, &n.to_string()) }),
+        2 => id().prop_map(|id| MessageEvent::Remove { target_id: id.into() }),
+        1 => Just(MessageEvent::Truncate),
+    ]
+}
+
+fn any_acts() -> impl Strategy<Value = Vec<Act>> {
+    let turn = prop::collection::vec(any_event(), 0..6);
+    prop::collection::vec(turn, 1..6).prop_map(|turns| {
+        let numbered = turns.into_iter().zip(1u8..);
+        numbered
+            .flat_map(|(events, number)| {
+                let events = events.into_iter().map(move |event| Act::Event(number, event));
+                events.chain(std::iter::once(Act::Fold(number)))
+            })
+            .collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_sequence_of_events_comes_to_what_the_plain_model_says(acts in any_acts()) {
+        let files = fresh();
+        let states = expected(&acts);
+        let mut conversation = open(&files);
+        for (act, state) in acts.iter().zip(&states[1..]) {
+            perform(&mut conversation, act).unwrap();
+            prop_assert_eq!(&loaded(&files).unwrap(), state);
+        }
+        drop(conversation);
+        open(&files);
+        prop_assert_eq!(&loaded(&files).unwrap(), states.last().unwrap());
+    }
+
+    #[test]
+    fn any_sequence_survives_a_crash_anywhere(acts in any_acts(), step in 1..60u64, done in 0..=100usize, seed in any::<u64>()) {
+        let files = fresh();
+        let states = expected(&acts);
+        files.fault(step, Fault::Stop { done });
+        if let Some(at) = run(&files, &acts) {
+            check_after_crash(&files.after_kill(), &acts, &states, at, "killed");
+            check_after_crash(&files.after_power_loss(&mut decisions(seed)), &acts, &states, at, "power lost");
+        }
+    }
+}

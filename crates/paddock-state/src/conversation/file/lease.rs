@@ -1,0 +1,76 @@
+//! The lease of an instance: a lock that ends with the process that has it, and a note that says which one that is.
+//!
+//! The lock is the host's, so a dead holder has none: nothing has to time out, and nobody can be taken for dead who is not.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
+
+use crate::conversation::{ConversationError, Result};
+use crate::{InstanceKey, Timestamp};
+
+/// Held until dropped.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    _file: File,
+}
+
+/// Who has a lease.
+#[derive(Debug, Serialize, Deserialize)]
+struct Note {
+    pid: u32,
+    program: String,
+    since: Timestamp,
+}
+
+impl Lease {
+    /// Takes the lease of the instance in `directory`, or says who has it.
+    pub(crate) fn take(directory: &Path, key: &InstanceKey) -> Result<Self> {
+        let path = directory.join("lease");
+        let told = |error| ConversationError::io(&path, error);
+        let opened = File::options().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let mut file = opened.map_err(told)?;
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                let holder = holder(&mut file);
+                return Err(ConversationError::Held { key: key.clone(), holder });
+            }
+            Err(error) => return Err(told(error.into())),
+        }
+        sign(&mut file).map_err(told)?;
+        Ok(Self { _file: file })
+    }
+}
+
+/// Whether somebody writes the instance in `directory` now, and who.
+pub(crate) fn held_by(directory: &Path) -> Option<String> {
+    let mut file = File::open(directory.join("lease")).ok()?;
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
+        Err(rustix::io::Errno::WOULDBLOCK) => Some(holder(&mut file)),
+        _ => None,
+    }
+}
+
+fn sign(file: &mut File) -> io::Result<()> {
+    let program = std::env::args().next().unwrap_or_default();
+    let program = Path::new(&program).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let note = Note { pid: std::process::id(), program, since: Timestamp::now() };
+    file.set_len(0)?;
+    file.rewind()?;
+    file.write_all(serde_json::to_string(&note)?.as_bytes())
+}
+
+/// The holder in words; it may not have signed yet.
+fn holder(file: &mut File) -> String {
+    let mut text = String::new();
+    let read = file.rewind().and_then(|()| file.read_to_string(&mut text));
+    match read.ok().and_then(|_| serde_json::from_str::<Note>(&text).ok()) {
+        Some(Note { pid, program, since }) => format!("process {pid} ({program}), since {since}"),
+        None => "another process".to_owned(),
+    }
+}

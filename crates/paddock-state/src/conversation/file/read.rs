@@ -1,0 +1,297 @@
+//! Reading a conversation that somebody else may be writing.
+//!
+//! Under the lock only the events are read and the base is opened: both short, however long the history. What is confirmed stays as
+//! it is behind an open descriptor, so the long part of the reading needs no lock and no more memory than a line.
+
+use std::path::{Path, PathBuf};
+
+use super::layer::{Files, Lock, OneFile};
+use super::lines::{Backwards, Flaw, Lines, Read};
+use super::{Paths, is_folded_mark};
+use crate::TurnId;
+use crate::conversation::fold::{Fate, Folding};
+use crate::conversation::line::Frame;
+use crate::conversation::{ConversationError, Message, MessageEvent, MissingMessage, Notice, OpenTurn};
+
+type Result<T> = std::result::Result<T, ConversationError>;
+
+/// The events of a turn that is not over.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub(super) turn: TurnId,
+    pub(super) first_seq: u64,
+    pub(super) last_seq: u64,
+    pub(super) events: Vec<MessageEvent>,
+}
+
+/// What the events' file holds.
+#[derive(Debug)]
+pub(super) struct Events {
+    pub(super) pending: Option<Pending>,
+    /// How long the good part is.
+    pub(super) len: u64,
+    /// What stands behind it.
+    pub(super) torn: Option<Flaw>,
+}
+
+/// How the base ends, seen from the events.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// The base holds the events already: a new one was put in place, and the events were not cleared yet.
+    Folded,
+    /// What is confirmed ends here, after that many lines and events. What follows was being added.
+    Ends { at: u64, lines: u64, seq: u64 },
+}
+
+/// A conversation as it was at one moment.
+pub(crate) struct Snapshot<F> {
+    base: F,
+    base_path: PathBuf,
+    /// How much of the base counts.
+    base_len: u64,
+    pending: Option<Pending>,
+    notices: Vec<Notice>,
+}
+
+/// Takes the moment.
+pub(crate) fn snapshot<S: Files>(files: &S, paths: &Paths) -> Result<Snapshot<S::File>> {
+    let told = |path: &Path| {
+        let path = path.to_owned();
+        move |error| ConversationError::io(path, error)
+    };
+    let events_file = files.open(&paths.events).map_err(told(&paths.events))?;
+    events_file.lock(Lock::Shared).map_err(told(&paths.events))?;
+    let read = events(&events_file, &paths.events);
+    let base = files.open(&paths.base).map_err(told(&paths.base));
+    let standing = match (&read, &base) {
+        (Ok(read), Ok(base)) => Some(standing(base, &paths.base, read.pending.as_ref())),
+        _ => None,
+    };
+    events_file.unlock().map_err(told(&paths.events))?;
+    let (read, base) = (read?, base?);
+    let notices =
+        read.torn.iter().map(|flaw| Notice::TornTail { line: flaw.line, file: paths.events.clone() }).collect();
+    let (base_len, pending) = match standing.transpose()? {
+        Some(Standing::Ends { at, .. }) => (at, read.pending),
+        Some(Standing::Folded) | None => (base.len().map_err(told(&paths.base))?, None),
+    };
+    Ok(Snapshot { base, base_path: paths.base.clone(), base_len, pending, notices })
+}
+
+/// What is confirmed, as far as `base_len`, and events after it that may be in no file yet.
+pub(super) fn snapshot_of<S: Files>(
+    files: &S,
+    paths: &Paths,
+    base_len: u64,
+    pending: Pending,
+) -> Result<Snapshot<S::File>> {
+    let base = files.open(&paths.base).map_err(|error| ConversationError::io(&paths.base, error))?;
+    let base_path = paths.base.clone();
+    Ok(Snapshot { base, base_path, base_len, pending: Some(pending), notices: Vec::new() })
+}
+
+/// All events of the file.
+pub(super) fn events<F: OneFile>(file: &F, path: &Path) -> Result<Events> {
+    let told = |error| ConversationError::io(path, error);
+    let mut lines = Lines::new(file, file.len().map_err(told)?);
+    let mut found = Events { pending: None, len: 0, torn: None };
+    loop {
+        let end = lines.given();
+        let (text, frame) = match lines.read().map_err(told)? {
+            Read::Line(text, frame) => (text, frame),
+            Read::Flaw(flaw) if flaw.is_last => {
+                found.torn = Some(flaw);
+                found.len = end;
+                return Ok(found);
+            }
+            Read::Flaw(flaw) => return Err(damaged(path, flaw.line, flaw.reason)),
+            Read::End => {
+                found.len = end;
+                return Ok(found);
+            }
+        };
+        let event = serde_json::from_str(text).map_err(|error| damaged(path, frame.line, error.to_string()))?;
+        match &mut found.pending {
+            None => {
+                let (first_seq, last_seq) = (frame.seq, frame.seq);
+                found.pending = Some(Pending { turn: frame.turn, first_seq, last_seq, events: vec![event] });
+            }
+            Some(pending) if pending.turn != frame.turn => {
+                let reason =
+                    format!("it belongs to turn \"{}\" in the middle of turn \"{}\"", frame.turn, pending.turn);
+                return Err(damaged(path, frame.line, reason));
+            }
+            Some(pending) if pending.last_seq + 1 != frame.seq => {
+                let reason = format!("it holds event {} after event {}", frame.seq, pending.last_seq);
+                return Err(damaged(path, frame.line, reason));
+            }
+            Some(pending) => {
+                pending.last_seq = frame.seq;
+                pending.events.push(event);
+            }
+        }
+    }
+}
+
+/// Where what is confirmed ends, given the events after it. Reads from the end, no further than the turn that was being added.
+pub(super) fn standing<F: OneFile>(base: &F, path: &Path, pending: Option<&Pending>) -> Result<Standing> {
+    let told = |error| ConversationError::io(path, error);
+    let mut lines = Backwards::new(base).map_err(told)?;
+    let Some(last) = lines.read().map_err(told)? else {
+        return match pending {
+            Some(pending) if pending.first_seq > 1 => Err(lost(path, 0, pending)),
+            _ => Ok(Standing::Ends { at: 0, lines: 0, seq: 0 }),
+        };
+    };
+    let Some(pending) = pending else {
+        // Nothing is being added, so the last line must be whole. Which one it is, is told by reading all.
+        return match last.opened() {
+            Some((_, frame)) => Ok(Standing::Ends { at: last.ends, lines: frame.line, seq: frame.seq }),
+            None => Err(first_flaw(base, path)),
+        };
+    };
+    if let Some((text, frame)) = last.opened()
+        && is_folded_mark(text)
+        && frame.seq >= pending.last_seq
+    {
+        return Ok(Standing::Folded);
+    }
+    let mut line = Some(last);
+    while let Some(found) = line {
+        if let Some((_, frame)) = found.opened()
+            && frame.seq < pending.first_seq
+        {
+            let fits = frame.seq + 1 == pending.first_seq;
+            let ends = Standing::Ends { at: found.ends, lines: frame.line, seq: frame.seq };
+            return if fits { Ok(ends) } else { Err(lost(path, frame.line, pending)) };
+        }
+        line = lines.read().map_err(told)?;
+    }
+    if pending.first_seq > 1 { Err(lost(path, 0, pending)) } else { Ok(Standing::Ends { at: 0, lines: 0, seq: 0 }) }
+}
+
+/// What was confirmed before the turn is no longer all there: it ends after `lines` lines.
+fn lost(path: &Path, lines: u64, pending: &Pending) -> ConversationError {
+    let reason = format!("event {}, which comes before turn \"{}\", is not there", pending.first_seq - 1, pending.turn);
+    damaged(path, lines + 1, reason)
+}
+
+/// The first line of a base that is not what was written.
+fn first_flaw<F: OneFile>(base: &F, path: &Path) -> ConversationError {
+    let found = base.len().and_then(|len| {
+        let mut lines = Lines::new(base, len);
+        loop {
+            match lines.read()? {
+                Read::Line(..) => {}
+                Read::Flaw(flaw) => return Ok((flaw.line, flaw.reason)),
+                Read::End => return Ok((0, "its end changed while it was read".to_owned())),
+            }
+        }
+    });
+    match found {
+        Ok((line, reason)) => damaged(path, line, reason),
+        Err(error) => ConversationError::io(path, error),
+    }
+}
+
+pub(super) fn damaged(path: &Path, line: u64, reason: String) -> ConversationError {
+    ConversationError::Damaged { path: path.to_owned(), line, reason }
+}
+
+/// A message of the conversation as it is after the events.
+pub(super) enum Folded<'a> {
+    /// Confirmed, as its line says.
+    Kept(&'a str),
+    /// From an event.
+    New(&'a Message),
+}
+
+impl<F: OneFile> Snapshot<F> {
+    /// The turn that is not over.
+    pub(crate) fn open_turn(&self) -> Option<OpenTurn> {
+        let pending = self.pending.as_ref()?;
+        Some(OpenTurn { turn: pending.turn.clone(), events: pending.events.len() as u64, last_seq: pending.last_seq })
+    }
+
+    /// Gives out every message in order, and then what was noticed.
+    pub(crate) fn messages(mut self, each: &mut dyn FnMut(Message)) -> Result<Vec<Notice>> {
+        let mut notices = std::mem::take(&mut self.notices);
+        let missing = self.fold(&mut |folded, frame| {
+            each(match folded {
+                Folded::New(message) => message.clone(),
+                Folded::Kept(text) => self.parsed(text, frame.line)?,
+            });
+            Ok(())
+        })?;
+        notices.extend(missing.into_iter().map(Notice::MissingMessage));
+        Ok(notices)
+    }
+
+    /// Folds the events over what is confirmed. A message that replaces another keeps that one's frame.
+    pub(super) fn fold(&self, each: &mut dyn FnMut(Folded<'_>, Frame) -> Result<()>) -> Result<Vec<MissingMessage>> {
+        let pending = self.pending.as_ref();
+        let events = pending.map_or(&[][..], |pending| &pending.events);
+        let mut folding = Folding::of(self.wanted(events)?, events);
+        let mut lines = 0;
+        if !folding.is_emptied() {
+            self.confirmed(&mut |text, frame| {
+                lines = frame.line;
+                match folding.fate(frame.line) {
+                    Fate::Removed => Ok(()),
+                    Fate::Replaced(message) => each(Folded::New(&message), frame),
+                    Fate::Kept => each(Folded::Kept(text), frame),
+                }
+            })?;
+        }
+        let (new, missing) = folding.rest();
+        if let Some(pending) = pending {
+            for (index, message) in new {
+                lines += 1;
+                let frame = Frame { seq: pending.first_seq + index as u64, turn: pending.turn.clone(), line: lines };
+                each(Folded::New(&message), frame)?;
+            }
+        }
+        Ok(missing)
+    }
+
+    /// The confirmed messages that events look for, by the lines they are on.
+    fn wanted(&self, events: &[MessageEvent]) -> Result<Vec<(u64, String)>> {
+        let wanted = Folding::wanted(events);
+        let mut found = Vec::new();
+        if !wanted.is_empty() {
+            self.confirmed(&mut |text, frame| {
+                let WithId { id } = self.parsed(text, frame.line)?;
+                if wanted.contains(id.as_ref()) {
+                    found.push((frame.line, id.into_owned()));
+                }
+                Ok(())
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// Every confirmed line that holds a message.
+    fn confirmed(&self, each: &mut dyn FnMut(&str, Frame) -> Result<()>) -> Result<()> {
+        let told = |error| ConversationError::io(&self.base_path, error);
+        let mut lines = Lines::new(&self.base, self.base_len);
+        loop {
+            match lines.read().map_err(told)? {
+                Read::End => return Ok(()),
+                Read::Flaw(flaw) => return Err(damaged(&self.base_path, flaw.line, flaw.reason)),
+                Read::Line(text, _) if is_folded_mark(text) => {}
+                Read::Line(text, frame) => each(text, frame)?,
+            }
+        }
+    }
+
+    fn parsed<'t, T: serde::Deserialize<'t>>(&self, text: &'t str, line: u64) -> Result<T> {
+        serde_json::from_str(text).map_err(|error| damaged(&self.base_path, line, error.to_string()))
+    }
+}
+
+/// As much of a message as it takes to recognise it.
+#[derive(serde::Deserialize)]
+struct WithId<'a> {
+    #[serde(borrow)]
+    id: std::borrow::Cow<'a, str>,
+}

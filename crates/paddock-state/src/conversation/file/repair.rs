@@ -1,0 +1,171 @@
+//! Repair: what can be kept of a conversation with damaged lines, and putting it in place of the damaged files.
+//!
+//! Looking changes nothing. Repairing first copies both files aside, so that nothing is lost whatever it decides; then it writes all
+//! lines that are as they were written, in their order. It must never invent or complete a message.
+
+use std::path::{Path, PathBuf};
+
+use super::layer::{Files, OneFile};
+use super::lines::{Lines, Read};
+use super::write::NewBase;
+use super::{FOLDED, Paths, is_folded_mark};
+use crate::Timestamp;
+use crate::conversation::line::{self, Frame};
+use crate::conversation::{ConversationError, Message, MessageEvent, Result};
+
+/// What repairing keeps and what not.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Repaired {
+    /// How many confirmed messages are kept.
+    pub messages: u64,
+    /// How many events of the open turn are kept.
+    pub events: u64,
+    /// Each line that cannot be kept.
+    pub lost: Vec<LostLine>,
+    /// Where the files as they were found are kept; nothing when nothing was changed.
+    pub kept_aside: Option<PathBuf>,
+}
+
+/// A line that is not what was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LostLine {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, from 1.
+    pub line: u64,
+    /// What is wrong with it.
+    pub reason: String,
+    /// The id of the message, where it can still be read. Its text may be damaged.
+    pub id: Option<String>,
+}
+
+/// The good lines of a file.
+struct Sound<T> {
+    lines: Vec<(T, Frame)>,
+}
+
+/// Looks at both files; puts what is sound in their place where `apply`. The caller holds the lease.
+pub(crate) fn repair<S: Files>(files: &S, paths: &Paths, apply: bool) -> Result<Repaired> {
+    let mut told = Repaired::default();
+    let events = sound_events(files, &paths.events, &mut told)?;
+    let base = sound_base(files, &paths.base, &events, &mut told)?;
+    told.messages = base.lines.iter().filter(|(text, _)| !is_folded_mark(text)).count() as u64;
+    let holds_events = base.lines.last().is_some_and(|(text, frame)| holds(text, frame, &events));
+    told.events = if holds_events { 0 } else { events.lines.len() as u64 };
+    if apply && !told.lost.is_empty() {
+        told.kept_aside = Some(keep_aside(paths)?);
+        let seq = write_base(files, paths, base, &events)?;
+        let kept = if holds_events { Vec::new() } else { events.lines };
+        write_events(files, paths, kept, seq)?;
+    }
+    Ok(told)
+}
+
+/// Whether a base that ends with this line holds the events.
+fn holds(text: &str, frame: &Frame, events: &Sound<String>) -> bool {
+    is_folded_mark(text) && events.lines.last().is_some_and(|(_, last)| frame.seq >= last.seq)
+}
+
+/// What is wrong with a line that is as it was written, given the one before it.
+type Judge<'j> = &'j mut dyn FnMut(&str, &Frame, Option<&Frame>) -> std::result::Result<(), String>;
+
+/// Reads every line; `judge` says what else can be wrong with one that is as it was written.
+fn sound_lines<S: Files>(files: &S, path: &Path, told: &mut Repaired, judge: Judge<'_>) -> Result<Sound<String>> {
+    let io = |error| ConversationError::io(path, error);
+    let file = files.open(path).map_err(io)?;
+    let len = file.len().map_err(io)?;
+    let mut lines = Lines::new(&file, len);
+    lines.tolerant = true;
+    let (mut sound, mut at) = (Sound { lines: Vec::<(String, Frame)>::new() }, 0);
+    loop {
+        at += 1;
+        let (reason, text) = match lines.read().map_err(io)? {
+            Read::End => return Ok(sound),
+            Read::Flaw(flaw) => (flaw.reason, String::new()),
+            Read::Line(text, frame) => match judge(text, &frame, sound.lines.last().map(|(_, frame)| frame)) {
+                Ok(()) => {
+                    sound.lines.push((text.to_owned(), frame));
+                    continue;
+                }
+                Err(reason) => (reason, text.to_owned()),
+            },
+        };
+        let id = serde_json::from_str::<Message>(&text).ok().map(|message| message.id().to_owned());
+        told.lost.push(LostLine { file: path.to_owned(), line: at, reason, id });
+    }
+}
+
+fn sound_events<S: Files>(files: &S, path: &Path, told: &mut Repaired) -> Result<Sound<String>> {
+    sound_lines(files, path, told, &mut |text, frame, before| {
+        serde_json::from_str::<MessageEvent>(text).map_err(|error| error.to_string())?;
+        match before {
+            Some(before) if before.turn != frame.turn => Err(format!("it belongs to turn \"{}\"", frame.turn)),
+            Some(before) if before.seq >= frame.seq => Err(format!("it holds event {} again", frame.seq)),
+            _ => Ok(()),
+        }
+    })
+}
+
+fn sound_base<S: Files>(files: &S, path: &Path, events: &Sound<String>, told: &mut Repaired) -> Result<Sound<String>> {
+    let mut base = sound_lines(files, path, told, &mut |text, frame, before| {
+        if !is_folded_mark(text) {
+            serde_json::from_str::<Message>(text).map_err(|error| error.to_string())?;
+        }
+        match before {
+            Some(before) if before.seq >= frame.seq => Err(format!("it holds event {} again", frame.seq)),
+            _ => Ok(()),
+        }
+    })?;
+    // What was being added when the events were still there is in the events.
+    if let Some((_, first)) = events.lines.first()
+        && !base.lines.last().is_some_and(|(text, frame)| holds(text, frame, events))
+    {
+        base.lines.retain(|(_, frame)| frame.seq < first.seq);
+    }
+    Ok(base)
+}
+
+/// Copies the files as they are.
+fn keep_aside(paths: &Paths) -> Result<PathBuf> {
+    let aside = paths.directory.join(format!("damaged-{}", Timestamp::now()).replace(':', "-"));
+    let io = |error| ConversationError::io(&aside, error);
+    std::fs::create_dir(&aside).map_err(io)?;
+    for file in [&paths.base, &paths.events] {
+        std::fs::copy(file, aside.join(file.file_name().unwrap_or_default())).map_err(io)?;
+    }
+    Ok(aside)
+}
+
+/// Writes the base anew and gives the number of its last event.
+fn write_base<S: Files>(files: &S, paths: &Paths, base: Sound<String>, events: &Sound<String>) -> Result<u64> {
+    let mut new = NewBase::create(files, &paths.new_base)?;
+    let mut last = (0, None);
+    for (text, frame) in base.lines {
+        last = (frame.seq, Some(frame.turn.clone()));
+        new.add(&line::unsealed(&text), frame.seq, frame.turn)?;
+    }
+    // Where the last lines are lost, the numbers go on from where the turn began.
+    if let Some((_, first)) = events.lines.first()
+        && last.0 + 1 < first.seq
+    {
+        new.add(FOLDED, first.seq - 1, last.1.unwrap_or_else(|| first.turn.clone()))?;
+        last.0 = first.seq - 1;
+    }
+    new.finish(true)?;
+    files.rename(&paths.new_base, &paths.base).map_err(|error| ConversationError::io(&paths.base, error))?;
+    files.sync_directory(&paths.directory).map_err(|error| ConversationError::io(&paths.directory, error))?;
+    Ok(last.0)
+}
+
+/// Writes the events anew, numbered without gaps.
+fn write_events<S: Files>(files: &S, paths: &Paths, events: Vec<(String, Frame)>, after: u64) -> Result<()> {
+    let io = |error| ConversationError::io(&paths.events, error);
+    let mut text = String::new();
+    for ((object, frame), line) in events.into_iter().zip(1..) {
+        text.push_str(&line::seal(&line::unsealed(&object), &Frame { seq: after + line, turn: frame.turn, line }));
+    }
+    let file = files.open(&paths.events).map_err(io)?;
+    file.truncate(0).map_err(io)?;
+    file.write_at(text.as_bytes(), 0).map_err(io)?;
+    file.sync().map_err(io)
+}

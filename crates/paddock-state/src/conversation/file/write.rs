@@ -1,0 +1,363 @@
+//! Writing a conversation: one event, the end of a turn, a whole new base.
+//!
+//! The order of the steps is the whole safety; the module's own page says why. A step that fails is taken back where that is certain;
+//! where it is not, this writer writes nothing more, and whoever opens the conversation next looks at what is really there.
+
+use std::path::Path;
+
+use super::layer::{Files, Lock, OneFile};
+use super::read::{self, Events, Folded as Item, Pending, Standing};
+use super::{FOLDED, Paths};
+use crate::TurnId;
+use crate::conversation::line::{self, Frame};
+use crate::conversation::{
+    Conversation, ConversationError, Folded, Message, MessageEvent, MissingMessage, Notice, OpenTurn, Result, Written,
+};
+
+/// How much of a new base is gathered before it is written.
+const BLOCK: usize = 256 * 1024;
+
+/// The writer of a conversation's files. `H` is whatever gives the right to write, held as long.
+pub(crate) struct FileConversation<S: Files, H = ()> {
+    files: S,
+    paths: Paths,
+    /// Whether the loss of power is survived too.
+    synced: bool,
+    base: S::File,
+    events: S::File,
+    /// How much of each file counts, and how many lines that is.
+    base_len: u64,
+    base_lines: u64,
+    events_len: u64,
+    open: Option<OpenTurn>,
+    /// The last event there was.
+    last_seq: u64,
+    /// A write failed and could not be taken back.
+    unsure: bool,
+    notices: Vec<Notice>,
+    _held: H,
+}
+
+impl<S: Files, H: Send> FileConversation<S, H> {
+    /// Opens the conversation, and brings its files to where the last operation that was acknowledged left them.
+    pub(crate) fn open(files: S, paths: Paths, synced: bool, held: H) -> Result<Self> {
+        let told = |path: &Path| {
+            let path = path.to_owned();
+            move |error| ConversationError::io(path, error)
+        };
+        let events = files.create(&paths.events, false).map_err(told(&paths.events))?;
+        let base = files.create(&paths.base, false).map_err(told(&paths.base))?;
+        let mut opened = Self {
+            files,
+            synced,
+            base,
+            events,
+            base_len: 0,
+            base_lines: 0,
+            events_len: 0,
+            open: None,
+            last_seq: 0,
+            unsure: false,
+            notices: Vec::new(),
+            paths,
+            _held: held,
+        };
+        opened.locked(Self::recover)?;
+        Ok(opened)
+    }
+
+    /// Finishes what a crash cut off.
+    fn recover(&mut self) -> Result<()> {
+        let Events { mut pending, len, torn } = read::events(&self.events, &self.paths.events)?;
+        if let Some(flaw) = torn {
+            self.keep_dropped(len)?;
+            self.events_changed(|events| events.truncate(len))?;
+            self.notices.push(Notice::TornTail { file: self.paths.events.clone(), line: flaw.line });
+        }
+        self.events_len = len;
+        match read::standing(&self.base, &self.paths.base, pending.as_ref())? {
+            Standing::Folded => {
+                self.clear()?;
+                pending = None;
+                self.stand()?;
+            }
+            Standing::Ends { at, lines, seq } => {
+                (self.base_len, self.base_lines, self.last_seq) = (at, lines, seq);
+                if self.base.len().map_err(|error| self.base_error(error))? > at {
+                    self.base_changed(|base| base.truncate(at))?;
+                }
+            }
+        }
+        if let Some(pending) = pending {
+            self.last_seq = pending.last_seq;
+            let events = pending.events.len() as u64;
+            self.open = Some(OpenTurn { turn: pending.turn, events, last_seq: pending.last_seq });
+        }
+        Ok(())
+    }
+
+    /// Where the base ends when no turn is open.
+    fn stand(&mut self) -> Result<()> {
+        if let Standing::Ends { at, lines, seq } = read::standing(&self.base, &self.paths.base, None)? {
+            (self.base_len, self.base_lines, self.last_seq) = (at, lines, seq);
+        }
+        Ok(())
+    }
+
+    /// Keeps aside what is dropped from the end of the events: it may be more than a crash left.
+    fn keep_dropped(&mut self, from: u64) -> Result<()> {
+        let told = |error| ConversationError::io(&self.paths.dropped, error);
+        let len = self.events.len().map_err(|error| self.events_error(error))?;
+        let mut bytes = vec![0; usize::try_from(len - from).unwrap_or(usize::MAX)];
+        self.events.read_at(&mut bytes, from).map_err(|error| self.events_error(error))?;
+        bytes.push(b'\n');
+        let kept = self.files.create(&self.paths.dropped, false).map_err(told)?;
+        kept.write_at(&bytes, kept.len().map_err(told)?).map_err(told)?;
+        if self.synced { kept.sync().map_err(told) } else { Ok(()) }
+    }
+
+    /// Does something while no reader looks.
+    fn locked<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.events.lock(Lock::Exclusive).map_err(|error| self.events_error(error))?;
+        let done = work(self);
+        self.events.unlock().map_err(|error| self.events_error(error))?;
+        done
+    }
+
+    fn events_error(&self, error: std::io::Error) -> ConversationError {
+        ConversationError::io(&self.paths.events, error)
+    }
+
+    fn base_error(&self, error: std::io::Error) -> ConversationError {
+        ConversationError::io(&self.paths.base, error)
+    }
+
+    /// Changes the events' file, lastingly.
+    fn events_changed(&mut self, change: impl FnOnce(&S::File) -> std::io::Result<()>) -> Result<()> {
+        let changed = change(&self.events).and_then(|()| if self.synced { self.events.sync() } else { Ok(()) });
+        changed.map_err(|error| self.events_error(error))
+    }
+
+    fn base_changed(&mut self, change: impl FnOnce(&S::File) -> std::io::Result<()>) -> Result<()> {
+        let changed = change(&self.base).and_then(|()| if self.synced { self.base.sync() } else { Ok(()) });
+        changed.map_err(|error| self.base_error(error))
+    }
+
+    /// Only for what comes after the base lasts.
+    fn clear(&mut self) -> Result<()> {
+        // Until the events are gone this writer would fold them a second time; whoever opens anew sees that they are folded.
+        self.unsure = true;
+        self.events_changed(|events| events.truncate(0))?;
+        self.unsure = false;
+        self.events_len = 0;
+        self.open = None;
+        Ok(())
+    }
+
+    fn is_usable(&self, turn: &TurnId) -> Result<()> {
+        if self.unsure {
+            return Err(ConversationError::Unsure(self.paths.directory.clone()));
+        }
+        match &self.open {
+            Some(open) if open.turn != *turn => {
+                Err(ConversationError::TurnOpen { open: open.turn.clone(), asked: turn.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn write_event(&mut self, turn: &TurnId, object: &str) -> Result<u64> {
+        let (seq, at) = (self.last_seq + 1, self.events_len);
+        let line = self.open.as_ref().map_or(0, |open| open.events) + 1;
+        let text = line::seal(object, &Frame { seq, turn: turn.clone(), line });
+        let written = self.events_changed(|events| events.write_at(text.as_bytes(), at));
+        if let Err(error) = written {
+            // Half a line would be met by the next one; a line that may or may not last must not be there at all.
+            self.unsure = self.events_changed(|events| events.truncate(at)).is_err();
+            return Err(error);
+        }
+        self.events_len = at + text.len() as u64;
+        self.last_seq = seq;
+        self.open = Some(OpenTurn { turn: turn.clone(), events: line, last_seq: seq });
+        Ok(seq)
+    }
+
+    fn pending(&self) -> Result<Option<Pending>> {
+        Ok(read::events(&self.events, &self.paths.events)?.pending)
+    }
+
+    /// Adds the turn's messages behind what is confirmed.
+    fn add(&mut self, pending: &Pending) -> Result<()> {
+        let (mut text, mut line) = (String::new(), self.base_lines);
+        for (index, event) in pending.events.iter().enumerate() {
+            let MessageEvent::Append { message } = event else { continue };
+            line += 1;
+            let frame = Frame { seq: pending.first_seq + index as u64, turn: pending.turn.clone(), line };
+            text.push_str(&line::seal(&written(message)?, &frame));
+        }
+        let at = self.base_len;
+        if let Err(error) = self.base_changed(|base| base.write_at(text.as_bytes(), at)) {
+            self.unsure = self.base_changed(|base| base.truncate(at)).is_err();
+            return Err(error);
+        }
+        (self.base_len, self.base_lines) = (at + text.len() as u64, line);
+        Ok(())
+    }
+
+    /// Writes the base anew with the turn in it, and puts it in the place of the old one.
+    fn rewrite(&mut self, pending: Pending) -> Result<Vec<MissingMessage>> {
+        let (turn, last_seq) = (pending.turn.clone(), pending.last_seq);
+        let snapshot = read::snapshot_of(&self.files, &self.paths, self.base_len, pending)?;
+        let mut new = NewBase::create(&self.files, &self.paths.new_base)?;
+        let missing = snapshot.fold(&mut |item, frame| match item {
+            Item::Kept(text) => new.add(&line::unsealed(text), frame.seq, frame.turn),
+            Item::New(message) => new.add(&written(message)?, frame.seq, frame.turn),
+        })?;
+        new.add(FOLDED, last_seq + 1, turn)?;
+        let (base, len, lines) = new.finish(self.synced)?;
+        self.locked(|own| {
+            own.put_in_place()?;
+            (own.base, own.base_len, own.base_lines) = (base, len, lines);
+            own.last_seq = last_seq + 1;
+            own.clear()
+        })?;
+        Ok(missing)
+    }
+
+    fn put_in_place(&mut self) -> Result<()> {
+        // Until all of it is done it is not known which of the two bases is there, or would be after a loss of power.
+        self.unsure = true;
+        let renamed = self.files.rename(&self.paths.new_base, &self.paths.base);
+        renamed.map_err(|error| self.base_error(error))?;
+        if self.synced {
+            let lasts = self.files.sync_directory(&self.paths.directory);
+            lasts.map_err(|error| self.base_error(error))?;
+        }
+        self.unsure = false;
+        Ok(())
+    }
+}
+
+impl<S: Files, H: Send> Conversation for FileConversation<S, H> {
+    fn open_turn(&self) -> Option<&OpenTurn> {
+        self.open.as_ref()
+    }
+
+    fn append_event(&mut self, turn: &TurnId, event: &MessageEvent) -> Result<u64> {
+        self.is_usable(turn)?;
+        let object = written(event)?;
+        self.locked(|own| own.write_event(turn, &object))
+    }
+
+    fn fold(&mut self, turn: &TurnId) -> Result<Folded> {
+        self.is_usable(turn)?;
+        let Some(pending) = self.pending()? else {
+            return Ok(Folded { written: Written::Nothing, missing: Vec::new() });
+        };
+        if pending.events.iter().all(MessageEvent::is_append) {
+            self.locked(|own| {
+                own.add(&pending)?;
+                own.clear()
+            })?;
+            return Ok(Folded { written: Written::Appended, missing: Vec::new() });
+        }
+        let missing = self.rewrite(pending)?;
+        Ok(Folded { written: Written::Rewritten, missing })
+    }
+
+    fn write_base(&mut self, turn: &TurnId, messages: &[Message]) -> Result<Folded> {
+        self.is_usable(turn)?;
+        if let Some(open) = &self.open {
+            return Err(ConversationError::TurnOpen { open: open.turn.clone(), asked: turn.clone() });
+        }
+        let append = |message: &Message| MessageEvent::Append { message: message.clone() };
+        if let Some(new) = self.added_by(messages)? {
+            for message in new {
+                self.append_event(turn, &append(message))?;
+            }
+            return self.fold(turn);
+        }
+        let events: Vec<_> = std::iter::once(MessageEvent::Truncate).chain(messages.iter().map(append)).collect();
+        let first_seq = self.last_seq + 1;
+        let last_seq = self.last_seq + events.len() as u64;
+        let missing = self.rewrite(Pending { turn: turn.clone(), first_seq, last_seq, events })?;
+        Ok(Folded { written: Written::Rewritten, missing })
+    }
+
+    fn notices(&self) -> &[Notice] {
+        &self.notices
+    }
+}
+
+impl<S: Files, H: Send> FileConversation<S, H> {
+    /// What `messages` add to what is confirmed, if they begin with exactly that.
+    fn added_by<'m>(&self, messages: &'m [Message]) -> Result<Option<&'m [Message]>> {
+        let mut rest = Some(messages);
+        read::snapshot(&self.files, &self.paths)?.messages(&mut |confirmed| {
+            let same = rest.and_then(<[Message]>::split_first).filter(|(first, _)| **first == confirmed);
+            rest = same.map(|(_, rest)| rest);
+        })?;
+        Ok(rest)
+    }
+}
+
+/// A base that is being written beside the old one.
+pub(super) struct NewBase<F> {
+    file: F,
+    path: std::path::PathBuf,
+    text: String,
+    len: u64,
+    lines: u64,
+}
+
+impl<F: OneFile> NewBase<F> {
+    pub(super) fn create<S: Files<File = F>>(files: &S, path: &Path) -> Result<Self> {
+        let file = files.create(path, true).map_err(|error| ConversationError::io(path, error))?;
+        Ok(Self { file, path: path.to_owned(), text: String::new(), len: 0, lines: 0 })
+    }
+
+    pub(super) fn add(&mut self, object: &str, seq: u64, turn: TurnId) -> Result<()> {
+        self.lines += 1;
+        self.text.push_str(&line::seal(object, &Frame { seq, turn, line: self.lines }));
+        if self.text.len() >= BLOCK { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let written = self.file.write_at(self.text.as_bytes(), self.len);
+        written.map_err(|error| ConversationError::io(&self.path, error))?;
+        self.len += self.text.len() as u64;
+        self.text.clear();
+        Ok(())
+    }
+
+    /// All of it is in the file now, and lasts if that is wanted.
+    pub(super) fn finish(mut self, synced: bool) -> Result<(F, u64, u64)> {
+        self.flush()?;
+        if synced {
+            self.file.sync().map_err(|error| ConversationError::io(&self.path, error))?;
+        }
+        Ok((self.file, self.len, self.lines))
+    }
+}
+
+/// Writes the base of a conversation that did not exist: one turn of these messages.
+pub(crate) fn write_first_base<S: Files>(
+    files: &S,
+    paths: &Paths,
+    turn: &TurnId,
+    messages: &mut dyn Iterator<Item = Result<Message>>,
+) -> Result<u64> {
+    let mut new = NewBase::create(files, &paths.base)?;
+    let mut seq = 0;
+    for message in messages {
+        seq += 1;
+        new.add(&written(&message?)?, seq, turn.clone())?;
+    }
+    new.finish(true)?;
+    Ok(seq)
+}
+
+/// As JSON.
+fn written<T: serde::Serialize>(value: &T) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| ConversationError::io("", error.into()))
+}

@@ -1,0 +1,322 @@
+//! Instances in directories: `instances/<instanceKey>/` with `metadata.json`, `messages/` and `extensions/`.
+//!
+//! A directory appears whole and goes whole, by a rename each: a name that begins with a dot, which no key does, is one that is
+//! being made or removed. It must never follow a link out of its place.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use paddock_db::Durability;
+use serde_json::{Map, Value};
+
+use super::{Imported, Instance, Instances, Listing, Saved, Seen, Status, extension};
+use crate::conversation::file::{
+    FileConversation, HostFiles, Lease, Paths, held_by, repair, snapshot, write_first_base,
+};
+use crate::conversation::{Conversation, ConversationError, Message, Repaired, Result};
+use crate::{ExtensionName, InstanceKey, TurnId, WorkspaceHome};
+
+const METADATA: &str = "metadata.json";
+/// The turn that an imported conversation came in, and the one whose events came with it.
+const IMPORTED: &str = "import";
+const IMPORTED_OPEN: &str = "import-open";
+
+/// The instances in one directory.
+#[derive(Debug, Clone)]
+pub struct FileInstances {
+    place: PathBuf,
+    durability: Durability,
+}
+
+impl FileInstances {
+    /// Those of a project.
+    #[must_use]
+    pub fn of(home: &WorkspaceHome, durability: Durability) -> Self {
+        Self::at(home.instances_dir(), durability)
+    }
+
+    /// Those in a directory, which is made when the first instance is.
+    #[must_use]
+    pub fn at(place: PathBuf, durability: Durability) -> Self {
+        Self { place, durability }
+    }
+
+    fn directory(&self, key: &InstanceKey) -> PathBuf {
+        self.place.join(key)
+    }
+
+    fn synced(&self) -> bool {
+        self.durability == Durability::Disk
+    }
+
+    /// The directory of an instance that is there.
+    fn found(&self, key: &InstanceKey) -> Result<PathBuf> {
+        let directory = self.directory(key);
+        match fs::symlink_metadata(&directory) {
+            Ok(metadata) if metadata.is_dir() => Ok(directory),
+            Ok(_) => Err(damaged(&directory, "it is not a directory")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(ConversationError::NoInstance(key.clone())),
+            Err(error) => Err(ConversationError::io(directory, error)),
+        }
+    }
+
+    fn metadata(directory: &Path) -> Result<Instance> {
+        let path = directory.join(METADATA);
+        let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => damaged(&path, "it is missing"),
+            _ => ConversationError::io(&path, error),
+        })?;
+        let instance: Instance = serde_json::from_str(&text).map_err(|error| damaged(&path, &error.to_string()))?;
+        match directory.file_name().and_then(|name| name.to_str()) {
+            Some(name) if name == instance.instance_key.as_str() => Ok(instance),
+            _ => Err(damaged(&path, &format!("it is of instance \"{}\"", instance.instance_key))),
+        }
+    }
+
+    /// Builds an instance beside its place, and puts it there in one step. False when somebody was faster.
+    fn build(&self, instance: &Instance, over: Place, fill: impl FnOnce(&Path) -> Result<()>) -> Result<bool> {
+        let new = self.aside("new");
+        let made = prepare(&self.place, &new).map_err(|error| ConversationError::io(&new, error));
+        let built = made.and_then(|()| {
+            let written = |text: String| replace(&new.join(METADATA), text.as_bytes(), self.synced());
+            let metadata = instance.to_json().map_err(io::Error::from).and_then(written);
+            metadata.map_err(|error| ConversationError::io(new.join(METADATA), error))?;
+            fill(&new)?;
+            let place = self.directory(&instance.instance_key);
+            match over.take(&new, &place) {
+                Ok(()) => self.sync_place().map(|()| true),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+                Err(error) => Err(ConversationError::io(place, error)),
+            }
+        });
+        // What was in the place, or what did not get there: under no key.
+        let _ = fs::remove_dir_all(&new);
+        built
+    }
+
+    fn sync_place(&self) -> Result<()> {
+        let synced =
+            if self.synced() { fs::File::open(&self.place).and_then(|place| place.sync_all()) } else { Ok(()) };
+        synced.map_err(|error| ConversationError::io(&self.place, error))
+    }
+
+    fn aside(&self, why: &str) -> PathBuf {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
+        self.place.join(format!(".{why}-{}-{since}-{count}", std::process::id()))
+    }
+
+    fn change(&self, key: &InstanceKey, change: impl FnOnce(&mut Instance)) -> Result<()> {
+        let directory = self.found(key)?;
+        let mut instance = Self::metadata(&directory)?;
+        change(&mut instance);
+        instance.updated_at = crate::Timestamp::now().max(instance.updated_at);
+        let path = directory.join(METADATA);
+        let text = instance.to_json().map_err(|error| ConversationError::io(&path, error.into()))?;
+        replace(&path, text.as_bytes(), self.synced()).map_err(|error| ConversationError::io(path, error))
+    }
+
+    fn state_file(directory: &Path, extension: &ExtensionName) -> PathBuf {
+        directory.join("extensions").join(format!("{extension}.json"))
+    }
+
+    fn stored_state(path: &Path) -> Result<Option<String>> {
+        match fs::read_to_string(path) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(ConversationError::io(path, error)),
+        }
+    }
+}
+
+impl Instances for FileInstances {
+    fn create(&self, key: &InstanceKey, agent: &str) -> Result<Instance> {
+        loop {
+            if let Some(instance) = self.show(key)? {
+                return Ok(instance);
+            }
+            let instance = Instance::new(key, agent);
+            if self.build(&instance, Place::Free, |_| Ok(()))? {
+                return Ok(instance);
+            }
+        }
+    }
+
+    fn show(&self, key: &InstanceKey) -> Result<Option<Instance>> {
+        match self.found(key) {
+            Ok(directory) => Self::metadata(&directory).map(Some),
+            Err(ConversationError::NoInstance(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn list(&self) -> Result<Listing> {
+        let entries = match fs::read_dir(&self.place) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Listing::default()),
+            Err(error) => return Err(ConversationError::io(&self.place, error)),
+        };
+        let mut listing = Listing::default();
+        for entry in entries {
+            let entry = entry.map_err(|error| ConversationError::io(&self.place, error))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            // What is being made or removed.
+            if name.starts_with('.') {
+                continue;
+            }
+            match Self::metadata(&entry.path()) {
+                Ok(instance) => listing.instances.push(instance),
+                Err(error) => listing.unreadable.push((name, error.to_string())),
+            }
+        }
+        listing.instances.sort_by(|a, b| (b.updated_at, &a.instance_key).cmp(&(a.updated_at, &b.instance_key)));
+        listing.unreadable.sort();
+        Ok(listing)
+    }
+
+    fn set_status(&self, key: &InstanceKey, status: Status) -> Result<()> {
+        self.change(key, |instance| instance.status = status)
+    }
+
+    fn delete(&self, key: &InstanceKey) -> Result<bool> {
+        let directory = match self.found(key) {
+            Ok(directory) => directory,
+            Err(ConversationError::NoInstance(_)) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        let _lease = Lease::take(&directory, key)?;
+        let gone = self.aside("gone");
+        fs::rename(&directory, &gone).map_err(|error| ConversationError::io(&directory, error))?;
+        self.sync_place()?;
+        fs::remove_dir_all(&gone).map_err(|error| ConversationError::io(gone, error))?;
+        Ok(true)
+    }
+
+    fn clear(&self, key: &InstanceKey) -> Result<()> {
+        let directory = self.found(key)?;
+        let old = Self::metadata(&directory)?;
+        let _lease = Lease::take(&directory, key)?;
+        let fresh = Instance { created_at: old.created_at, ..Instance::new(key, &old.agent_name) };
+        self.build(&fresh, Place::Another, |_| Ok(())).map(drop)
+    }
+
+    fn conversation(&self, key: &InstanceKey) -> Result<Box<dyn Conversation>> {
+        let directory = self.found(key)?;
+        let lease = Lease::take(&directory, key)?;
+        let opened = FileConversation::open(HostFiles, Paths::of(&directory), self.synced(), lease)?;
+        Ok(Box::new(opened))
+    }
+
+    fn read(&self, key: &InstanceKey, each: &mut dyn FnMut(Message)) -> Result<Seen> {
+        let directory = self.found(key)?;
+        let snapshot = snapshot(&HostFiles, &Paths::of(&directory))?;
+        let open_turn = snapshot.open_turn();
+        Ok(Seen { open_turn, notices: snapshot.messages(each)? })
+    }
+
+    fn get_state(&self, key: &InstanceKey, extension: &ExtensionName) -> Result<Option<Map<String, Value>>> {
+        let path = Self::state_file(&self.found(key)?, extension);
+        let Some(text) = Self::stored_state(&path)? else { return Ok(None) };
+        extension::read(&text).map(Some).map_err(|reason| damaged(&path, &reason))
+    }
+
+    fn set_state(&self, key: &InstanceKey, extension: &ExtensionName, state: &Map<String, Value>) -> Result<Saved> {
+        let path = Self::state_file(&self.found(key)?, extension);
+        let text = extension::written(state).map_err(|error| ConversationError::io(&path, error.into()))?;
+        if Self::stored_state(&path)?.as_deref() == Some(text.as_str()) {
+            return Ok(Saved::Unchanged);
+        }
+        replace(&path, text.as_bytes(), self.synced()).map_err(|error| ConversationError::io(&path, error))?;
+        Ok(Saved::Written)
+    }
+
+    fn repair(&self, key: &InstanceKey, apply: bool) -> Result<Repaired> {
+        let directory = self.found(key)?;
+        let _lease = Lease::take(&directory, key)?;
+        repair(&HostFiles, &Paths::of(&directory), apply)
+    }
+
+    fn import(&self, key: &InstanceKey, agent: &str, imported: Imported<'_>) -> Result<u64> {
+        if self.show(key)?.is_some() {
+            return Err(ConversationError::Exists(key.clone()));
+        }
+        let mut count = 0;
+        let turn = |name| TurnId::new(name).map_err(|bad| damaged(&self.place, &bad.to_string()));
+        let (confirmed, open) = (turn(IMPORTED)?, turn(IMPORTED_OPEN)?);
+        let built = self.build(&Instance::new(key, agent), Place::Free, |directory| {
+            let paths = Paths::of(directory);
+            count = write_first_base(&HostFiles, &paths, &confirmed, imported.messages)?;
+            let mut conversation = FileConversation::open(HostFiles, paths, self.synced(), ())?;
+            for event in imported.events {
+                conversation.append_event(&open, event)?;
+            }
+            Ok(())
+        })?;
+        if built { Ok(count) } else { Err(ConversationError::Exists(key.clone())) }
+    }
+
+    fn held_by(&self, key: &InstanceKey) -> Option<String> {
+        held_by(&self.directory(key))
+    }
+}
+
+fn damaged(path: &Path, reason: &str) -> ConversationError {
+    ConversationError::DamagedFile { path: path.to_owned(), reason: reason.to_owned() }
+}
+
+/// The directories and empty files of an instance.
+fn prepare(place: &Path, new: &Path) -> io::Result<()> {
+    let mut private = fs::DirBuilder::new();
+    private.mode(0o700).recursive(true).create(place)?;
+    private.create(new.join("messages"))?;
+    private.create(new.join("extensions"))?;
+    for file in ["messages/base.jsonl", "messages/events.jsonl"] {
+        fs::File::options().write(true).create_new(true).mode(0o600).open(new.join(file))?;
+    }
+    Ok(())
+}
+
+/// What is in the place of an instance that is built.
+#[derive(Clone, Copy)]
+enum Place {
+    /// Nothing, or it is not taken.
+    Free,
+    /// Another, which the new one changes places with.
+    Another,
+}
+
+impl Place {
+    fn take(self, from: &Path, to: &Path) -> io::Result<()> {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        let how = match self {
+            Self::Free => RenameFlags::NOREPLACE,
+            Self::Another => RenameFlags::EXCHANGE,
+        };
+        Ok(renameat_with(CWD, from, CWD, to, how)?)
+    }
+}
+
+/// Writes a small file whole or not at all.
+fn replace(path: &Path, content: &[u8], synced: bool) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let beside = path.with_file_name(name);
+    let written =
+        fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(&beside).and_then(|mut file| {
+            file.write_all(content)?;
+            if synced { file.sync_all() } else { Ok(()) }
+        });
+    let placed = written.and_then(|()| fs::rename(&beside, path));
+    if placed.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    placed?;
+    match path.parent() {
+        Some(directory) if synced => fs::File::open(directory)?.sync_all(),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,55 @@
+//! `metadata.json`: what is known of an instance without looking at its messages.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{InstanceKey, Timestamp};
+
+/// Whether an instance is at work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// It waits for a message.
+    Idle,
+    /// A turn is under way, or was when its process ended.
+    Processing,
+}
+
+impl Status {
+    /// As the format writes it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Processing => "processing",
+        }
+    }
+}
+
+/// What is known of an instance, in the order and with the names of the stored format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Instance {
+    /// Whether it is at work.
+    pub status: Status,
+    /// Which agent it is an instance of.
+    pub agent_name: String,
+    /// Its key.
+    pub instance_key: InstanceKey,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When something of this was last changed.
+    pub updated_at: Timestamp,
+}
+
+impl Instance {
+    pub(super) fn new(key: &InstanceKey, agent: &str) -> Self {
+        let now = Timestamp::now();
+        let (status, agent_name, instance_key) = (Status::Idle, agent.to_owned(), key.clone());
+        Self { status, agent_name, instance_key, created_at: now, updated_at: now }
+    }
+
+    /// As the file holds it.
+    pub(super) fn to_json(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+}
