@@ -118,6 +118,9 @@ pub(crate) enum Command {
     /// Show or change the configuration
     #[command(subcommand)]
     Config(Config),
+    /// Keep keys and passwords encrypted, for paddock.toml to name as { secret = "NAME" }
+    #[command(subcommand)]
+    Secret(Secret),
     /// Play a sample project through a real MCP connection
     Demo(Demo),
     /// Print the completions of a shell
@@ -533,6 +536,46 @@ pub(crate) enum Config {
     },
     /// Print the JSON Schema of paddock.toml
     Schema,
+}
+
+/// `paddock secret`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Secret {
+    /// Store a value: from standard input, or typed unseen, never as an argument
+    Set {
+        /// The name to store it under: 1 to 64 letters, digits, ".", "_" or "-"
+        name: String,
+        /// Taken only to be refused: what stands here is in the shell's history.
+        #[arg(hide = true, allow_hyphen_values = true)]
+        value: Vec<std::ffi::OsString>,
+        /// Take the value from this variable
+        #[arg(long, value_name = "VAR", conflicts_with = "from_file")]
+        from_env: Option<String>,
+        /// Take the value from this file
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        from_file: Option<PathBuf>,
+    },
+    /// Show which secrets there are and when each was stored, never a value
+    List {
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove secrets
+    Rm {
+        /// Their names
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<String>,
+    },
+    /// Encrypt all of them anew under a new key, and take the old key away
+    Rotate {
+        /// Let a passphrase open them from now on
+        #[arg(long, conflicts_with = "key_file")]
+        passphrase: bool,
+        /// Let a key in a file of the System Root open them from now on
+        #[arg(long)]
+        key_file: bool,
+    },
 }
 
 /// `paddock demo`

@@ -20,6 +20,7 @@ mod mcp;
 mod mount;
 mod quota;
 mod restore;
+mod secret;
 mod tool;
 mod undo;
 mod why;
@@ -52,6 +53,7 @@ pub(crate) fn run(cli: &Cli, printer: &Printer) -> anyhow::Result<Ended> {
         Command::Check(options) => check::run(global, options, printer),
         Command::Doctor(options) => doctor::run(global, options, printer),
         Command::Config(options) => config::run(global, options, printer),
+        Command::Secret(options) => secret::run(global, options, printer),
         Command::Demo(options) => demo::run(options, printer),
         Command::Completions(options) => completions::run(options, printer),
         Command::Man(options) => man::run(options, printer),

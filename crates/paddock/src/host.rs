@@ -28,6 +28,31 @@ pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     std::fs::read_to_string(path)
 }
 
+/// What a file holds, at the most so many bytes of it.
+pub(crate) fn read_bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    io::Read::read_to_end(&mut io::Read::take(std::fs::File::open(path)?, most), &mut bytes)?;
+    Ok(bytes)
+}
+
+/// What the person at the terminal types in one line, without showing it.
+pub(crate) fn ask_unseen(prompt: &str) -> io::Result<String> {
+    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+    let mut terminal = std::fs::File::options().read(true).write(true).open("/dev/tty")?;
+    io::Write::write_all(&mut terminal, prompt.as_bytes())?;
+    let shown = tcgetattr(&terminal)?;
+    let mut unseen = shown.clone();
+    unseen.local_modes.remove(LocalModes::ECHO);
+    unseen.local_modes.insert(LocalModes::ECHONL);
+    tcsetattr(&terminal, OptionalActions::Flush, &unseen)?;
+    let mut line = String::new();
+    let read = io::BufRead::read_line(&mut io::BufReader::new(&terminal), &mut line);
+    tcsetattr(&terminal, OptionalActions::Flush, &shown)?;
+    read?;
+    line.truncate(line.trim_end_matches(['\n', '\r']).len());
+    Ok(line)
+}
+
 /// Makes a directory and those above it.
 pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
     std::fs::create_dir_all(path)

@@ -2,12 +2,13 @@
 //!
 //! Many MCP clients start a server with a pipe for standard error and never empty it. A server that waits for room
 //! in it stops answering, so this writer never waits: what does not fit is dropped and counted, and the count is
-//! told once there is room again. It must never stand between an agent and its answer.
+//! told once there is room again. It must never stand between an agent and its answer, and never hold a secret.
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use paddock_state::Secrets;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::Level;
 use tracing_subscriber::filter::Targets;
@@ -20,9 +21,10 @@ const PIECE: usize = 4096;
 
 /// Logs what is of this level or above. rmcp warns of each call that it refuses; those are told only to a person
 /// who asked for the calls.
-pub(crate) fn start(level: Level) {
+pub(crate) fn start(level: Level, secrets: Secrets) {
     let rmcp = if level > Level::WARN { level } else { Level::ERROR };
-    let log = tracing_subscriber::fmt().with_max_level(level).with_writer(Patient::new(io::stderr())).without_time();
+    let writer = Patient::new(io::stderr(), secrets);
+    let log = tracing_subscriber::fmt().with_max_level(level).with_writer(writer).without_time();
     let log = log.with_target(level > Level::INFO).finish();
     log.with(Targets::new().with_default(level).with_target("rmcp", rmcp)).init();
 }
@@ -32,12 +34,13 @@ struct Patient<W>(Mutex<Lines<W>>);
 
 struct Lines<W> {
     out: W,
+    secrets: Secrets,
     dropped: u64,
 }
 
 impl<W> Patient<W> {
-    fn new(out: W) -> Self {
-        Self(Mutex::new(Lines { out, dropped: 0 }))
+    fn new(out: W, secrets: Secrets) -> Self {
+        Self(Mutex::new(Lines { out, secrets, dropped: 0 }))
     }
 }
 
@@ -54,7 +57,9 @@ struct OneLine<'w, W>(MutexGuard<'w, Lines<W>>);
 
 impl<W: Write + AsFd> Write for OneLine<'_, W> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.0.take(line);
+        self.0.secrets.refresh();
+        let redactor = self.0.secrets.redactor();
+        self.0.take(&redactor.bytes(line));
         Ok(line.len())
     }
 
@@ -98,7 +103,7 @@ mod tests {
     #[test]
     fn a_full_pipe_is_not_waited_for_and_what_was_dropped_is_counted() {
         let (mut reader, writer) = io::pipe().unwrap();
-        let log = Patient::new(writer);
+        let log = Patient::new(writer, Secrets::none());
         let line = [b"x".repeat(999), b"\n".to_vec()].concat();
         for _ in 0..1000 {
             log.make_writer().write_all(&line).unwrap();
@@ -120,7 +125,7 @@ mod tests {
     #[test]
     fn a_long_line_is_written_whole_where_there_is_room() {
         let (mut reader, writer) = io::pipe().unwrap();
-        let log = Patient::new(writer);
+        let log = Patient::new(writer, Secrets::none());
         log.make_writer().write_all(&[b'x'; 3 * PIECE + 5]).unwrap();
         drop(log);
         let mut read = Vec::new();
@@ -132,6 +137,6 @@ mod tests {
     fn a_reader_that_went_away_is_no_error() {
         let (reader, writer) = io::pipe().unwrap();
         drop(reader);
-        assert!(Patient::new(writer).make_writer().write_all(b"x\n").is_ok());
+        assert!(Patient::new(writer, Secrets::none()).make_writer().write_all(b"x\n").is_ok());
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! `cli` says what can be asked, one file under `commands` does each, `failure` turns errors into words and exit
 //! codes, `printer` owns standard output, `log` standard error, `project` finds the configuration and the agent's policy, `past`
-//! what it did before.
+//! what it did before, `secrets` keeps values out of all that is told.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
@@ -16,6 +16,7 @@ mod moment;
 mod past;
 mod printer;
 mod project;
+mod secrets;
 mod unified;
 
 use std::process::ExitCode;
@@ -23,16 +24,30 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::cli::Cli;
+use crate::failure::Ended;
 use crate::printer::Printer;
 
 fn main() -> ExitCode {
-    // Wrong usage ends here, with exit code 2.
-    let cli = Cli::parse();
-    log::start(cli.global.log);
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return misread(&error),
+    };
+    log::start(cli.global.log, secrets::start(cli.global.home.clone()));
     let ended = commands::run(&cli, &Printer::for_stdout()).unwrap_or_else(|error| {
         let (text, ended) = failure::report(&error);
         printer::tell(text);
         ended
     });
     ended.into()
+}
+
+/// Wrong usage, or a question about usage. What was typed is repeated, and may hold a secret.
+fn misread(error: &clap::Error) -> ExitCode {
+    let secrets = secrets::start(secrets::home_in(std::env::args_os()));
+    secrets.refresh();
+    if secrets.redactor().is_empty() || !error.use_stderr() {
+        error.exit();
+    }
+    printer::tell(error.render().to_string().trim_end());
+    Ended::Misused.into()
 }

@@ -9,6 +9,8 @@ use std::io::{self, IsTerminal as _, Write};
 
 use serde_json::Value;
 
+use crate::secrets;
+
 /// Writes what a command gives.
 #[derive(Debug)]
 pub(crate) struct Printer {
@@ -121,8 +123,9 @@ impl Write for Stream<'_> {
     }
 }
 
-/// Tells the person something beside the data.
+/// Tells the person something beside the data, errors above all: never with the value of a secret in it.
 pub(crate) fn tell(text: impl fmt::Display) {
+    let text = format!("{text}\n");
     // In one piece, so that nothing of another process comes between.
-    let _ = io::stderr().lock().write_all(format!("{text}\n").as_bytes());
+    let _ = io::stderr().lock().write_all(secrets::redacted(&text).as_bytes());
 }

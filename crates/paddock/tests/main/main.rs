@@ -23,6 +23,7 @@ mod policy;
 mod postgres;
 mod quota;
 mod reload;
+mod secrets;
 mod seed_000;
 mod served;
 mod shell;

@@ -1,0 +1,1 @@
+//! A planted value is used in every way there is, and then looked for everywhere.
