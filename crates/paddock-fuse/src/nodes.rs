@@ -5,7 +5,7 @@
 //! know, so the kernel's own caches bound the memory.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
@@ -28,6 +28,8 @@ pub(crate) struct Node {
     touched: Mutex<Option<SystemTime>>,
     /// How many handles are open on it.
     pub(crate) opens: AtomicUsize,
+    /// Was the kernel given its content before it asked?
+    given: AtomicBool,
 }
 
 /// What the kernel was last told of a file.
@@ -48,6 +50,7 @@ impl Node {
             told: Mutex::default(),
             touched: Mutex::default(),
             opens: AtomicUsize::new(0),
+            given: AtomicBool::new(false),
         }
     }
 
@@ -73,6 +76,12 @@ impl Node {
     /// Is anybody using it?
     pub(crate) fn is_open(&self) -> bool {
         self.opens.load(Ordering::SeqCst) > 0
+    }
+
+    /// The length and version that the kernel was told, the first time that this is asked.
+    pub(crate) fn to_be_given(&self) -> Option<(u64, Version)> {
+        let told = (*lock(&self.told))?;
+        (!self.given.swap(true, Ordering::SeqCst)).then_some((told.len, told.version))
     }
 
     /// The time to tell the kernel for what has this version. It drops the pages it has when length or time change, so

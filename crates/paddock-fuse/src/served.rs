@@ -14,7 +14,7 @@ use crate::filesystem::Filesystem;
 use crate::held::{Room, now};
 use crate::host;
 use crate::nodes::{Nodes, lock};
-use crate::notices;
+use crate::notices::Notices;
 use crate::session::Session;
 use crate::tree::Tree;
 
@@ -193,7 +193,7 @@ fn begin(
     tree: Arc<Tree>,
     dir: Option<std::path::PathBuf>,
 ) -> Result<Session, FuseError> {
-    *lock(&tree.notices) = Some(notices::start(session.notifier()).map_err(FuseError::Serve)?);
+    *lock(&tree.notices) = Some(Notices::start(session.notifier()).map_err(FuseError::Serve)?);
     let background = session.spawn().map_err(FuseError::Serve)?;
     Ok(Session::new(background, tree, dir))
 }

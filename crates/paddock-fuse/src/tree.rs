@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, SystemTime};
 
@@ -15,7 +14,7 @@ use crate::errno::{self, Result};
 use crate::handles::Handles;
 use crate::held::{Held, Room};
 use crate::nodes::{Node, Nodes, lock};
-use crate::notices::Notice;
+use crate::notices::{Notice, Notices};
 use crate::served::{How, Others};
 
 /// How long the kernel may believe what nobody else changes.
@@ -40,7 +39,7 @@ pub(crate) struct Tree {
     /// Files that were created and are not in the Store yet, by number.
     pub(crate) being_made: Mutex<HashMap<u64, Arc<Node>>>,
     /// Gone when serving ends: whoever can tell the kernel something keeps the connection open.
-    pub(crate) notices: Mutex<Option<Sender<Notice>>>,
+    pub(crate) notices: Mutex<Option<Notices>>,
     /// When serving began: the time of what has none.
     pub(crate) since: SystemTime,
     /// How many calls were answered with a panic of a Store.
@@ -226,8 +225,8 @@ impl Tree {
 
     /// Has the kernel drop what it knows of a name, soon.
     pub(crate) fn notice(&self, notice: Notice) {
-        if let Some(sender) = &*lock(&self.notices) {
-            let _ = sender.send(notice);
+        if let Some(notices) = &*lock(&self.notices) {
+            notices.send(notice);
         }
     }
 

@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
 use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -10,18 +11,57 @@ use paddock_core::{
     AccessScope, Applied, Call, ChangeSet, EntrySink, Hit, LastName, Meta, Place, Query, RelPath, RelPathBuf, Result,
     Sink, Store, Walk,
 };
+use paddock_fuse::{How, Others};
 use paddock_stores::virtual_store::VirtualStore;
 use rustix::io::Errno;
 
-use crate::world::{Mounted, errno, names, one, read, vfs, workspace, write};
+use crate::world::{Mounted, errno, names, one, read, soon, vfs, workspace, write};
 
 #[test]
 fn many_readers_and_writers_get_along() {
-    let mounted = Mounted::writable(one());
+    many_get_along(&Mounted::writable(one()));
+}
+
+#[test]
+fn whoever_opens_while_others_write_sees_a_whole_version() {
+    let mounted =
+        Mounted::new(one(), How::Writable, |served| served.while_others(Others::ChangeNothing).with_threads(2));
+    const FILES: usize = 24;
+    for n in 0..FILES {
+        write(&mounted.vfs, &format!("/w/f{n}"), "old\n".repeat(2000));
+    }
+    std::thread::scope(|scope| {
+        for worker in 0..6 {
+            let mounted = &mounted;
+            scope.spawn(move || {
+                for n in 0..FILES {
+                    let at = mounted.at(&format!("/w/f{n}"));
+                    if worker % 3 == 0 {
+                        let file = OpenOptions::new().write(true).open(&at).unwrap();
+                        file.write_all_at("new\n".repeat(2000).as_bytes(), 0).unwrap();
+                    } else {
+                        let text = fs::read_to_string(&at).unwrap();
+                        assert!(text.len() == 8000 && text.lines().all(|line| line == "old" || line == "new"));
+                    }
+                }
+            });
+        }
+    });
+    for n in 0..FILES {
+        assert_eq!(fs::read_to_string(mounted.at(&format!("/w/f{n}"))).unwrap(), "new\n".repeat(2000), "in the cache");
+        assert_eq!(read(&mounted.vfs, &format!("/w/f{n}")).unwrap(), "new\n".repeat(2000), "in the Store");
+    }
+}
+
+#[test]
+fn many_readers_and_writers_get_along_where_the_kernel_remembers() {
+    many_get_along(&Mounted::new(one(), How::Writable, |served| served.while_others(Others::ChangeNothing)));
+}
+
+fn many_get_along(mounted: &Mounted) {
     write(&mounted.vfs, "/w/shared", "x".repeat(100_000));
     std::thread::scope(|scope| {
         for worker in 0..8 {
-            let mounted = &mounted;
             scope.spawn(move || {
                 for n in 0..20 {
                     let at = mounted.at(&format!("/w/d{}/f{worker}-{n}", n % 3));
@@ -38,7 +78,6 @@ fn many_readers_and_writers_get_along() {
             });
         }
         for worker in 0..4 {
-            let mounted = &mounted;
             scope.spawn(move || {
                 for n in 0..25 {
                     let mut log = OpenOptions::new().append(true).create(true).open(mounted.at("/w/log")).unwrap();
@@ -102,6 +141,10 @@ impl Store for Troubled {
 }
 
 fn troubled() -> (Mounted, Arc<Troubled>) {
+    troubled_while(Others::MayChange)
+}
+
+fn troubled_while(others: Others) -> (Mounted, Arc<Troubled>) {
     let store = Arc::new(Troubled {
         inner: VirtualStore::in_memory(),
         held: Mutex::new(true),
@@ -112,7 +155,24 @@ fn troubled() -> (Mounted, Arc<Troubled>) {
     for name in ["slow1", "slow2", "slow3", "quick", "broken"] {
         write(&vfs, &format!("/w/{name}"), name);
     }
-    (Mounted::writable(vfs), store)
+    (Mounted::new(vfs, How::Writable, |served| served.while_others(others)), store)
+}
+
+/// The kernel may wait for us with a page of such a file: whoever would then wait for the kernel waits for ever.
+#[test]
+fn what_somebody_has_open_is_not_given_with_its_opening() {
+    let (mounted, store) = troubled_while(Others::ChangeNothing);
+    let _writer = OpenOptions::new().write(true).open(mounted.at("/w/slow1")).unwrap();
+    let opened = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _reader = File::open(mounted.at("/w/slow1")).unwrap();
+            opened.store(true, Ordering::SeqCst);
+        });
+        let opened_at_once = soon(|| opened.load(Ordering::SeqCst));
+        store.let_go();
+        assert!(opened_at_once, "opening waited for the content");
+    });
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::Arc;
 
-use paddock_core::AccessScope;
+use paddock_core::{AccessScope, Vfs};
+use paddock_fuse::{How, Others};
 use paddock_stores::virtual_store::VirtualStore;
 use rustix::io::Errno;
 
@@ -43,6 +44,47 @@ fn a_large_file_is_read_in_parts() {
     file.read_to_end(&mut rest).unwrap();
     assert_eq!(rest, content[3_000_000..]);
     assert!(fs::read(mounted.at("/w/large")).unwrap() == content);
+}
+
+fn for_a_command(vfs: Arc<Vfs>) -> Mounted {
+    Mounted::new(vfs, How::Writable, |served| served.while_others(Others::ChangeNothing))
+}
+
+#[test]
+fn a_small_file_comes_with_its_opening() {
+    let vfs = one();
+    write(&vfs, "/w/f", "first!");
+    let mounted = for_a_command(vfs);
+    let mut file = fs::File::open(mounted.at("/w/f")).unwrap();
+    // Nobody is asked for it any more; that it changed is what this mount was promised not to happen.
+    write(&mounted.vfs, "/w/f", "second");
+    let mut text = String::new();
+    file.read_to_string(&mut text).unwrap();
+    assert_eq!(text, "first!");
+}
+
+#[test]
+fn files_of_every_length_come_whole() {
+    const PAGE: usize = 4096;
+    const AHEAD: usize = 128 << 10;
+    let lengths = [0, 1, PAGE - 1, PAGE, PAGE + 1, 3 * PAGE + 7, AHEAD - 1, AHEAD, AHEAD + 1, 2 * AHEAD];
+    let content = |len: usize| (0..len).map(|n| (n % 251) as u8).collect::<Vec<u8>>();
+    let vfs = one();
+    for len in lengths {
+        write(&vfs, &format!("/w/{len}"), content(len));
+    }
+    let mounted = for_a_command(vfs);
+    for len in lengths {
+        let at = mounted.at(&format!("/w/{len}"));
+        assert!(fs::read(&at).unwrap() == content(len), "{len} bytes");
+        assert_eq!(fs::metadata(&at).unwrap().len(), len as u64);
+        // And what is written there afterwards is what is read.
+        let file = fs::OpenOptions::new().read(true).write(true).open(&at).unwrap();
+        file.write_all_at(b"!", len as u64 / 2).unwrap();
+        let mut changed = content(len.max(1));
+        changed[len / 2] = b'!';
+        assert!(fs::read(&at).unwrap() == changed, "{len} bytes, changed");
+    }
 }
 
 #[test]
