@@ -7,21 +7,21 @@
 mod error;
 pub(crate) mod file;
 pub(crate) mod fold;
-mod line;
+pub(crate) mod line;
 mod message;
 
 use std::fmt;
 use std::path::PathBuf;
 
 pub use error::ConversationError;
-pub use file::Repaired;
+pub use file::{LostLine, Repaired};
 pub use fold::{MissingMessage, apply};
 pub use message::{BadMessage, Json, Message, MessageEvent, MessageSource};
 
 use crate::TurnId;
 
 /// The result of what can be done to a conversation.
-pub type Result<T> = std::result::Result<T, ConversationError>;
+pub type Result<T, E = ConversationError> = std::result::Result<T, E>;
 
 /// Something a person may want to know; nothing failed.
 #[derive(Debug, Clone, PartialEq, Eq)]

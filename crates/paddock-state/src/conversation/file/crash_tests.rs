@@ -262,6 +262,78 @@ fn a_turn_is_not_folded_twice_when_its_events_could_not_be_cleared() {
     assert_eq!(loaded(&files).unwrap().len(), 5);
 }
 
+#[test]
+fn an_event_that_could_not_be_written_is_not_there() {
+    for done in [0, 50, 99, 100] {
+        let files = fresh();
+        let mut conversation = open(&files);
+        files.fault(1, Fault::FailOnce { done });
+        assert!(conversation.append_event(&turn(1), &append("a long one")).is_err());
+        assert_eq!(loaded(&files).unwrap(), []);
+        // Shorter than what was cut off.
+        conversation.append_event(&turn(1), &MessageEvent::Append { message: message("b", "") }).unwrap();
+        assert_eq!(loaded(&files).unwrap(), [message("b", "")], "{done} %");
+    }
+}
+
+#[test]
+fn a_turn_that_could_not_be_added_leaves_the_base_as_it_was() {
+    let files = fresh();
+    assert_eq!(run(&files, &a_turn_of_appends()), None);
+    let base = files.content(&paths().base);
+    let mut conversation = open(&files);
+    conversation.append_event(&turn(2), &append("e")).unwrap();
+    files.fault(1, Fault::FailOnce { done: 50 });
+    assert!(conversation.fold(&turn(2)).is_err());
+    assert_eq!(files.content(&paths().base), base);
+}
+
+#[test]
+fn what_a_crash_left_behind_the_good_part_is_gone_once_opened() {
+    let files = fresh();
+    assert_eq!(run(&files, &a_turn_of_appends()), None);
+    let base = files.content(&paths().base);
+    // Cut off while it was added to the base.
+    let mut conversation = open(&files);
+    conversation.append_event(&turn(2), &append("e")).unwrap();
+    files.fault(1, Fault::Stop { done: 50 });
+    assert!(conversation.fold(&turn(2)).is_err());
+    let after = files.after_kill();
+    assert!(after.content(&paths().base).len() > base.len());
+    open(&after);
+    assert_eq!(after.content(&paths().base), base);
+    // Cut off while it was written as an event.
+    let mut conversation = open(&after);
+    after.fault(1, Fault::Stop { done: 99 });
+    assert!(conversation.append_event(&turn(2), &append("f, which is never acknowledged")).is_err());
+    let after = after.after_kill();
+    let mut conversation = open(&after);
+    assert_eq!(conversation.notices().len(), 1, "it is told");
+    assert!(after.content(&paths().dropped).ends_with(b"\n"), "and kept");
+    conversation.append_event(&turn(2), &MessageEvent::Append { message: message("g", "") }).unwrap();
+    drop(conversation);
+    assert_eq!(open(&after).notices(), []);
+    let ids: Vec<String> = loaded(&after).unwrap().iter().map(|message| message.id().to_owned()).collect();
+    assert_eq!(ids, ["a", "b", "c", "d", "e", "g"]);
+}
+
+#[test]
+fn confirmed_lines_that_are_lost_are_noticed_by_the_events_after_them() {
+    let files = fresh();
+    assert_eq!(run(&files, &a_turn_of_appends()), None);
+    open(&files).append_event(&turn(2), &append("e")).unwrap();
+    let base = files.content(&paths().base);
+    let lines: Vec<usize> = base.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
+    for (whole_lines, cut) in [(0, 0), (2, lines[1]), (3, lines[2]), (3, lines[2] + 20)] {
+        let shorter = files.after_kill();
+        shorter.cut(&paths().base, cut);
+        let error = loaded(&shorter).unwrap_err();
+        let ConversationError::Damaged { line, .. } = error else { panic!("{error}") };
+        assert_eq!(line, whole_lines + 1, "{cut}");
+        assert!(FileConversation::open(shorter, paths(), true, ()).is_err());
+    }
+}
+
 fn any_event() -> impl Strategy<Value = MessageEvent> {
     // Few ids, so that they are met, missed and doubled often.
     let id = || prop::sample::select(vec!["a", "b", "c", "d"]);

@@ -121,6 +121,18 @@ impl FaultyFiles {
         world.fault.is_some_and(|(at, _)| world.steps >= at)
     }
 
+    pub(super) fn content(&self, path: &Path) -> Vec<u8> {
+        let world = self.world();
+        world.inodes[world.names[path]].now.clone()
+    }
+
+    /// Somebody else shortens a file.
+    pub(super) fn cut(&self, path: &Path, len: usize) {
+        let mut world = self.world();
+        let inode = world.names[path];
+        world.inodes[inode].now.truncate(len);
+    }
+
     pub(super) fn steps(&self) -> u64 {
         self.world().steps
     }

@@ -28,8 +28,8 @@ use std::path::{Path, PathBuf};
 pub(crate) use layer::HostFiles;
 pub(crate) use lease::{Lease, held_by};
 pub(crate) use read::snapshot;
-pub use repair::Repaired;
 pub(crate) use repair::repair;
+pub use repair::{LostLine, Repaired};
 pub(crate) use write::{FileConversation, write_first_base};
 
 /// The last line of a base that was written anew: which events it holds.
