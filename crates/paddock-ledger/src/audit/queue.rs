@@ -74,14 +74,12 @@ impl Queue {
 
     pub(super) fn push(&mut self, row: &Waiting<'_>) {
         let start = self.end();
-        let ends = [
-            self.word(row.agent),
-            self.word(row.tool),
-            self.path(row.workspace.unwrap_or("")),
-            self.path(row.path),
-            self.word(row.outcome),
-            self.word(row.reason),
-        ];
+        let mut ends = self.texts_of(row, Self::plain_word);
+        // One look at all of them together: there never is one.
+        if self.texts.as_bytes()[start as usize..].contains(&0) {
+            self.texts.truncate(start as usize);
+            ends = self.texts_of(row, Self::word);
+        }
         let Waiting { at, kind, call, risk, bytes, took_us, .. } = *row;
         let in_workspace = row.workspace.is_some();
         self.rows.push(Packed { at, call, bytes, took_us, kind, risk, in_workspace, start, ends });
@@ -116,6 +114,17 @@ impl Queue {
         self.texts.clear();
     }
 
+    fn texts_of(&mut self, row: &Waiting<'_>, word: impl Fn(&mut Self, &str) -> u32) -> [u32; 6] {
+        [
+            word(self, row.agent),
+            word(self, row.tool),
+            self.path(row.workspace.unwrap_or("")),
+            self.path(row.path),
+            word(self, row.outcome),
+            word(self, row.reason),
+        ]
+    }
+
     fn end(&self) -> u32 {
         // At most MOST_TEXT and one row more.
         u32::try_from(self.texts.len()).unwrap_or(u32::MAX)
@@ -123,6 +132,11 @@ impl Queue {
 
     fn path(&mut self, text: &str) -> u32 {
         self.cut(text, LONGEST_PATH)
+    }
+
+    /// A word without a NUL.
+    fn plain_word(&mut self, text: &str) -> u32 {
+        self.cut(text, LONGEST_WORD)
     }
 
     /// Everything but paths is made of plain characters by whoever asks; PostgreSQL could not keep a NUL as text.
@@ -190,5 +204,8 @@ mod tests {
         let body = queue.body(0).unwrap();
         assert_eq!(body.path, format!("{}…[5904 bytes more]", "é".repeat(2048)));
         assert_eq!(body.tool, "a\u{2400}b");
+        queue.push(&waiting("/after", "plain"));
+        let after = queue.body(1).unwrap();
+        assert_eq!((after.path.as_str(), after.tool.as_str(), after.outcome.as_str()), ("/after", "plain", "done"));
     }
 }
