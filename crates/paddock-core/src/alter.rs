@@ -15,7 +15,7 @@ use crate::change::{Act, Change, ChangeSet, Expect, Kept, Looks};
 use crate::error::ErrorKind;
 use crate::path::{LogicalPath, RelPath, RelPathBuf};
 use crate::place::Place;
-use crate::plan::{Effect, EffectKind, Work};
+use crate::plan::{Effect, EffectKind, Was, Work};
 use crate::scope::{AccessScope, OpKind};
 use crate::staged::Staged;
 use crate::store::{Kind, LastName, Walk};
@@ -181,9 +181,12 @@ impl Vfs {
             return Err(Refused::Misuse { path: asked, why });
         }
         let kind = settled.meta.as_ref().map(|meta| meta.kind);
+        // What an earlier change takes away is not there any more when this one is made.
+        let there = settled.meta.as_ref().filter(|_| !left.0.contains(&settled.path));
         let mut effect = |path: &LogicalPath, what, here: bool| {
-            let before = settled.meta.as_ref().filter(|_| here).map(|meta| meta.version);
-            effects.push(Effect { path: path.clone(), what, before });
+            let there = there.filter(|_| here);
+            let (before, was) = (there.map(|meta| meta.version), there.map(Was::of));
+            effects.push(Effect { path: path.clone(), what, before, was });
         };
         let act = match how {
             Alter::Write { content, mode } => {
@@ -215,7 +218,7 @@ impl Vfs {
                 Act::Dress { looks }
             }
             Alter::MakeDir => {
-                effect(&settled.path, EffectKind::MakeDir, false);
+                effect(&settled.path, EffectKind::MakeDir, true);
                 Act::MakeDir
             }
             Alter::Delete => {

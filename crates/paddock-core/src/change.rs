@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use crate::edit::Replacement;
 use crate::error::ErrorKind;
+use crate::own::Own;
 use crate::path::{RelPath, RelPathBuf};
 use crate::staged::Staged;
 use crate::store::Version;
@@ -102,8 +103,8 @@ pub struct Kept(pub String);
 pub enum Before {
     /// Nothing was there.
     Absent,
-    /// A directory.
-    Dir,
+    /// A directory that looked like this.
+    Dir(Looks),
     /// A file or a link that the Store keeps.
     Kept(Kept),
     /// A file whose bytes are still the first so many of the new one.
@@ -146,6 +147,7 @@ pub struct ChangeSet {
     changes: Vec<Change>,
     quota: Quota,
     keep: bool,
+    own: Own,
 }
 
 impl ChangeSet {
@@ -163,13 +165,20 @@ impl ChangeSet {
         self
     }
 
+    /// As a part of a run that has left files in these states.
+    pub(crate) fn knowing(mut self, own: &Own) -> Self {
+        self.own = own.clone();
+        self
+    }
+
     /// The same changes in sets of at most so many.
     pub(crate) fn in_batches(self, size: usize) -> Vec<Self> {
         if self.changes.len() <= size {
             return vec![self];
         }
-        let (quota, keep) = (self.quota, self.keep);
-        self.changes.chunks(size).map(|batch| Self { changes: batch.to_vec(), quota, keep }).collect()
+        let Self { changes, quota, keep, own } = self;
+        let batch = |batch: &[Change]| Self { changes: batch.to_vec(), quota, keep, own: own.clone() };
+        changes.chunks(size).map(batch).collect()
     }
 
     /// The changes, in the order in which they are made.
@@ -185,6 +194,11 @@ impl ChangeSet {
     /// Is what it replaces to be kept?
     pub fn keeps(&self) -> bool {
         self.keep
+    }
+
+    /// What the same run did to files that have other names.
+    pub fn own(&self) -> &Own {
+        &self.own
     }
 }
 

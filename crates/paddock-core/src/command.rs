@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::alter::Alteration;
-use crate::call::Call;
+use crate::call::{Call, CallId};
 use crate::host::AllowedHost;
 use crate::path::LogicalPath;
 use crate::ports::Risk;
@@ -171,6 +171,15 @@ pub struct Proposed {
 /// Where changes wait. Dropping it takes away what was not made.
 pub trait Stage: std::fmt::Debug + Send + Sync {}
 
+/// A run whose process died before it was known what became of its changes. For as long as this lives, nobody else has it;
+/// dropping it leaves it to the next who asks.
+pub trait CutOff: std::fmt::Debug {
+    /// The call that it was.
+    fn call(&self) -> CallId;
+    /// What it changed is as it should be: what it left behind goes.
+    fn settled(self: Box<Self>);
+}
+
 /// Why a command was not run.
 #[derive(Debug, thiserror::Error)]
 pub enum NotRun {
@@ -194,4 +203,9 @@ pub trait CommandRunner: Send + Sync {
 
     /// Runs one command to its end. Nothing of it is left behind but what it proposes.
     fn run(&self, call: &Call<'_>, spec: &CommandSpec<'_>, out: OutputSink<'_>) -> Result<Ran, NotRun>;
+
+    /// The runs that died before what they changed was settled, whoever started them.
+    fn cut_off(&self) -> Vec<Box<dyn CutOff>> {
+        Vec::new()
+    }
 }

@@ -27,6 +27,7 @@ mod guarded;
 mod host;
 mod moving;
 mod names;
+mod own;
 mod path;
 mod place;
 mod plan;
@@ -49,8 +50,8 @@ pub use change::{
     Act, Applied, AppliedChange, Before, Change, ChangeSet, Expect, Kept, Looks, PLAIN_MODE, Quota, Usage,
 };
 pub use command::{
-    CommandLimits, CommandLine, CommandRunner, CommandSettings, CommandSpec, Commands, NotRun, Output, OutputSink,
-    Proposed, Ran, Stage,
+    CommandLimits, CommandLine, CommandRunner, CommandSettings, CommandSpec, Commands, CutOff, NotRun, Output,
+    OutputSink, Proposed, Ran, Stage,
 };
 pub use decision::{Decision, Denial, DenyRule, Rule, list_some};
 pub use edit::{EditError, MAX_EDITED, Replacement, edit};
@@ -59,12 +60,13 @@ pub use glob::PathGlob;
 pub use guarded::{GUARDED, GuardedName};
 pub use host::{AllowedHost, BadHost, Host, split_port};
 pub use names::{HidePattern, NameRuleError, NameRules, OWN_NAMES, TEMP_PREFIX};
+pub use own::Own;
 pub use path::{LogicalPath, MAX_NAME, MAX_PATH, PathError, RelPath, RelPathBuf, is_plain_name, tree_order, visible};
 pub use place::Place;
-pub use plan::{Browse, Effect, EffectKind, Entries, Found, Hits, Operation, Outcome, Plan, Search};
+pub use plan::{Browse, Effect, EffectKind, Entries, Found, Hits, Operation, Outcome, Plan, Search, Was};
 pub use policy::{AgentPolicy, WebSearch};
 pub use ports::{
-    Audit, CallRecord, Gate, Journal, NoAudit, NoJournal, Part, PartDone, Passed, Permit, Request, Risk, Token,
+    Audit, CallRecord, Gate, Journal, NoAudit, NoJournal, Part, PartDone, Passed, Permit, Request, Risk, Token, WayBack,
 };
 pub use scope::{AccessScope, OpKind, UnknownScope};
 pub use staged::Staged;

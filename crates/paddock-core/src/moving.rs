@@ -66,8 +66,9 @@ impl Vfs {
                 path: from.path.clone(),
                 what: EffectKind::MoveAway,
                 before: from.meta.as_ref().map(|m| m.version),
+                was: None,
             },
-            Effect { path: dest.path.clone(), what: EffectKind::MoveHere, before: None },
+            Effect { path: dest.path.clone(), what: EffectKind::MoveHere, before: None, was: None },
         ];
         let work = if from.workspace == dest.workspace && kind == Kind::Dir {
             Work::MoveDir { workspace: from.workspace, from: (from.path, from.rel), to: (dest.path, dest.rel) }
@@ -115,7 +116,7 @@ impl Vfs {
         from: &(LogicalPath, RelPathBuf),
         to: &(LogicalPath, RelPathBuf),
     ) -> Result<Outcome, Refused> {
-        let Run { call, asked, planned } = *run;
+        let Run { call, asked, planned, .. } = *run;
         // The Journal hears of one move, not of the way it takes.
         let set = ChangeSet::one(from.1.clone(), Act::Move { to: to.1.clone() }, Expect::Any);
         let begins = Part { workspace: &self.workspaces[workspace], set: &set, planned };

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::alter::Alteration;
-use crate::change::{ChangeSet, Expect};
+use crate::change::{ChangeSet, Expect, Looks};
 use crate::edit::Replacement;
 use crate::glob::PathGlob;
 use crate::path::{LogicalPath, RelPathBuf};
@@ -178,6 +178,23 @@ pub struct Effect {
     pub what: EffectKind,
     /// The version there when it was planned; never told for write-only places.
     pub before: Option<Version>,
+    /// What else is known of that, where somebody may have to bring it back without a row of its change.
+    pub was: Option<Was>,
+}
+
+/// What was at a path when its change was planned, beside its version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Was {
+    /// What it was.
+    pub kind: Kind,
+    /// Its mode and time.
+    pub looks: Looks,
+}
+
+impl Was {
+    pub(crate) fn of(meta: &Meta) -> Self {
+        Self { kind: meta.kind, looks: Looks { mode: meta.mode, modified: meta.modified } }
+    }
 }
 
 /// What happens to a path.

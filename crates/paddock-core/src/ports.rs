@@ -8,12 +8,13 @@
 
 use std::time::Duration;
 
+use crate::alter::Alteration;
 use crate::call::{AgentName, Call, CallId};
-use crate::change::{Applied, Change, ChangeSet};
+use crate::change::{Act, Applied, Change, ChangeSet};
 use crate::error::Result;
 use crate::path::{LogicalPath, RelPath};
-use crate::plan::{Effect, Plan};
-use crate::vfs::Refused;
+use crate::plan::{Effect, EffectKind, Plan};
+use crate::vfs::{Refused, Vfs};
 use crate::workspace::Workspace;
 
 /// How much harm a call can do.
@@ -99,10 +100,26 @@ pub trait Journal: Send + Sync {
     fn part_done(&self, call: &Call<'_>, done: &PartDone<'_>) -> Result<()>;
     /// The plan is over.
     fn end(&self, call: &Call<'_>, completed: bool);
-    /// Did the agent of this call make what is at a place, and nobody else before it?
-    fn made_by(&self, _call: &Call<'_>, _workspace: &Workspace, _rel: RelPath<'_>) -> bool {
+    /// Did the agent of this call make what is at a place, and nobody else change it since? `now` says what is there.
+    fn made_by(&self, _call: &Call<'_>, _workspace: &Workspace, _rel: RelPath<'_>, _now: &Effect) -> bool {
         false
     }
+    /// What takes back what a call has changed that failed or was cut off, in the Workspaces of a person. To be run by
+    /// `call`.
+    fn way_back(&self, _vfs: &Vfs, _call: &Call<'_>, _undone: CallId) -> Result<WayBack, Refused> {
+        Ok(WayBack::Nothing)
+    }
+}
+
+/// What takes a call back that did not come to its end.
+#[derive(Debug)]
+pub enum WayBack {
+    /// There is nothing to take back: it changed nothing, came to its end after all, or was undone.
+    Nothing,
+    /// It was made in the Workspaces of another agent.
+    OfAnother,
+    /// These changes.
+    By(Vec<Alteration>),
 }
 
 /// A part of a plan: changes that one Store is given together.
@@ -120,8 +137,20 @@ impl Part<'_> {
     /// What is known of a path before a change of the set: that it has a version, or that nothing is there.
     pub fn effect(&self, change: &Change) -> Option<&Effect> {
         let path = self.workspace.prefix().join(change.path());
-        let found = self.planned.binary_search_by(|effect| effect.path.cmp(&path)).ok()?;
-        self.planned.get(found)
+        let from = self.planned.partition_point(|effect| effect.path < path);
+        let here = self.planned[from..].iter().take_while(|effect| effect.path == path);
+        here.into_iter().find(|effect| suits(effect.what, change.act()))
+    }
+}
+
+/// Of several changes of one path, is this the effect of that one?
+fn suits(what: EffectKind, act: &Act) -> bool {
+    match act {
+        Act::Delete => what == EffectKind::Delete,
+        Act::MakeDir => what == EffectKind::MakeDir,
+        Act::Dress { .. } => what == EffectKind::Dress,
+        Act::Move { .. } => what == EffectKind::MoveAway,
+        _ => matches!(what, EffectKind::Create | EffectKind::Replace | EffectKind::Append | EffectKind::Deliver),
     }
 }
 

@@ -1,16 +1,20 @@
 //! Running a plan: the half of the Vfs that reaches Stores.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::call::{Call, CallId};
 use crate::change::{Act, Applied, ChangeSet, Expect, Kept, Usage};
 use crate::error::{ErrorKind, Result as StoreResult};
+use crate::own::Own;
 use crate::path::{LogicalPath, RelPath};
+use crate::place::Place;
 use crate::plan::{CarryStep, Effect, EffectKind, Outcome, Plan, Search, Work};
-use crate::ports::{Part, PartDone, Token};
+use crate::ports::{Part, PartDone, Token, WayBack};
 use crate::scope::OpKind;
 use crate::store::{Hit, Kind, LastName, Meta, Query};
 use crate::vfs::{Refused, Vfs, refusal, store_refusal};
+use crate::workspace::Workspace;
 
 /// How many changes the Journal hears of at once, where a Store makes them one by one.
 const BATCH: usize = 32;
@@ -23,6 +27,8 @@ pub(crate) struct Run<'a> {
     pub(crate) asked: &'a LogicalPath,
     /// See [`Part::effect`].
     pub(crate) planned: &'a [Effect],
+    /// What it did to files that have other names.
+    pub(crate) own: Own,
 }
 
 impl Vfs {
@@ -35,9 +41,12 @@ impl Vfs {
         if !plan.kind.changes() {
             return self.look(call, plan);
         }
+        if plan.is_command {
+            self.refuse_what_changed(call, &plan.work)?;
+        }
         self.journal.begin(call, &plan).map_err(|e| refusal(&plan.asked, e))?;
         let Plan { asked, work, effects, .. } = plan;
-        let run = Run { call, asked: &asked, planned: &with_versions(effects) };
+        let run = Run { call, asked: &asked, planned: &with_versions(effects), own: Own::default() };
         let outcome = self.change(&run, work);
         self.journal.end(call, outcome.is_ok());
         outcome
@@ -54,6 +63,29 @@ impl Vfs {
                 Err(Refused::Gate("a plan that only looks holds a change".to_owned()))
             }
         }
+    }
+
+    /// Looks at everything that the changes of a command expect before the first of them is made. What an earlier change
+    /// takes away or puts there says nothing about today.
+    fn refuse_what_changed(&self, call: &Call<'_>, work: &Work) -> Result<(), Refused> {
+        let alone = std::slice::from_ref(work);
+        let parts = if let Work::Parts(parts) = work { parts.as_slice() } else { alone };
+        let mut touched: HashSet<(usize, RelPath<'_>)> = HashSet::new();
+        for part in parts {
+            let Work::Change { workspace, set } = part else { continue };
+            let Workspace { prefix, mount, .. } = &self.workspaces[*workspace];
+            for change in set.changes() {
+                let path = change.path();
+                let is_ours = path.ancestors().any(|above| touched.contains(&(*workspace, above)));
+                let place = Place::bare(path);
+                let fails = |e| refusal(&prefix.join(path), e);
+                if !is_ours && !mount.store.holds(call, &place, change.expect()).map_err(fails)? {
+                    return Err(store_refusal(&prefix.join(path), ErrorKind::Stale));
+                }
+                touched.insert((*workspace, path));
+            }
+        }
+        Ok(())
     }
 
     fn change(&self, run: &Run<'_>, work: Work) -> Result<Outcome, Refused> {
@@ -98,7 +130,7 @@ impl Vfs {
     fn apply(&self, run: &Run<'_>, part: usize, workspace: usize, set: ChangeSet) -> StoreResult<Applied> {
         let workspace = &self.workspaces[workspace];
         let store = &workspace.mount.store;
-        let set = set.within(workspace.quota, self.journal.keeps());
+        let set = set.within(workspace.quota, self.journal.keeps()).knowing(&run.own);
         let batches = set.in_batches(if store.is_atomic() { usize::MAX } else { BATCH });
         let mut all = Applied::default();
         for (n, set) in batches.iter().enumerate() {
@@ -197,6 +229,12 @@ impl Vfs {
         Ok((bytes, meta))
     }
 
+    /// What takes a call back that failed or was cut off. The Vfs is that of a person ([`Vfs::for_person`]), and `call` is
+    /// the one that will run it.
+    pub fn way_back(&self, call: &Call<'_>, undone: CallId) -> Result<WayBack, Refused> {
+        self.journal.way_back(self, call, undone)
+    }
+
     /// What a call that was cut off kept of a path, where its Store can tell. Judged as [`Self::recall`].
     pub fn kept_by(&self, call: &Call<'_>, asked: &LogicalPath, cut_off: CallId) -> Result<Option<Kept>, Refused> {
         let decision = self.judge(OpKind::Read, asked);
@@ -240,8 +278,9 @@ impl Vfs {
 
 /// What had a version when it was planned, or was not there, by path.
 fn with_versions(mut effects: Vec<Effect>) -> Vec<Effect> {
-    effects.retain(|effect| effect.before.is_some() || effect.what == EffectKind::Create);
-    effects.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    let makes = |what| matches!(what, EffectKind::Create | EffectKind::Replace | EffectKind::MakeDir);
+    effects.retain(|effect| effect.before.is_some() || makes(effect.what));
+    effects.sort_by(|a, b| a.path.cmp(&b.path));
     effects
 }
 

@@ -9,7 +9,7 @@ use std::ops::{ControlFlow, Range};
 use std::time::SystemTime;
 
 use crate::call::{Call, CallId};
-use crate::change::{Applied, ChangeSet, Kept, Usage};
+use crate::change::{Applied, ChangeSet, Expect, Kept, Usage};
 use crate::error::{ErrorKind, Result};
 use crate::glob::PathGlob;
 use crate::path::{RelPath, RelPathBuf};
@@ -46,6 +46,24 @@ pub trait Store: Send + Sync {
 
     /// Makes every change of the set. The only mutation there is.
     fn apply(&self, call: &Call<'_>, set: &ChangeSet) -> Result<Applied>;
+
+    /// Is what is there what a change expects? Only looked at: the change itself asks again, under the Store's own lock.
+    fn holds(&self, call: &Call<'_>, at: &Place<'_>, expect: Expect) -> Result<bool> {
+        if expect == Expect::Any {
+            return Ok(true);
+        }
+        let there = match self.stat(call, at) {
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => None,
+            stat => Some(stat?),
+        };
+        Ok(match (there, expect) {
+            (None, expect) => !matches!(expect, Expect::Is(_)),
+            (Some(_), Expect::Absent) => false,
+            (Some(meta), Expect::Is(version)) => meta.version == version,
+            (Some(meta), Expect::UnchangedSince(time)) => meta.modified.is_some_and(|modified| modified <= time),
+            (Some(_), Expect::Any) => true,
+        })
+    }
 
     /// Is a set of several changes made as a whole or not at all?
     fn is_atomic(&self) -> bool {

@@ -199,9 +199,10 @@ impl Vfs {
         Some(Self::assemble(vec![workspace], gate, Arc::new(crate::ports::NoJournal)))
     }
 
-    /// Did the agent of this call make what is at a path?
-    pub fn was_made_by(&self, call: &Call<'_>, path: &LogicalPath) -> bool {
-        self.router.route(path).is_some_and(|(index, rel)| self.journal.made_by(call, &self.workspaces[index], rel))
+    /// Did the agent of this call make what a plan takes away, and nobody else change it since?
+    pub fn was_made_by(&self, call: &Call<'_>, gone: &Effect) -> bool {
+        let routed = self.router.route(&gone.path);
+        routed.is_some_and(|(index, rel)| self.journal.made_by(call, &self.workspaces[index], rel, gone))
     }
 
     /// The Workspaces, in tree order.
@@ -370,7 +371,7 @@ impl Vfs {
             (Some(_), OpKind::Append) => EffectKind::Append,
             (Some(_), _) => EffectKind::Replace,
         };
-        let effect = Effect { path: settled.path, what, before: settled.meta.map(|m| m.version) };
+        let effect = Effect { path: settled.path, what, before: settled.meta.map(|m| m.version), was: None };
         let set = ChangeSet::one(settled.rel, act, expect);
         Ok((Work::Change { workspace: settled.workspace, set }, vec![effect]))
     }
@@ -392,7 +393,7 @@ impl Vfs {
         }
         let here = self.router.route(path).map_or(0, |(index, _)| index);
         self.probe(call, asked, here)?;
-        let effect = Effect { path: asked.clone(), what: EffectKind::Deliver, before: None };
+        let effect = Effect { path: asked.clone(), what: EffectKind::Deliver, before: None, was: None };
         // What stands in the way depends on what is there, so it is not told.
         let settled = self.settle(call, op, path, LastName::Follow).ok();
         let (workspace, set) = match settled {
@@ -418,7 +419,7 @@ impl Vfs {
         if settled.meta.as_ref().is_some_and(|meta| meta.kind != Kind::Dir) {
             return Err(store_refusal(asked, ErrorKind::AlreadyExists));
         }
-        let effect = Effect { path: settled.path, what: EffectKind::MakeDir, before: None };
+        let effect = Effect { path: settled.path, what: EffectKind::MakeDir, before: None, was: None };
         let set = ChangeSet::one(settled.rel, Act::MakeDir, Expect::Any);
         Ok((Work::Change { workspace: settled.workspace, set }, vec![effect]))
     }
@@ -443,7 +444,8 @@ impl Vfs {
         let prefix = &self.workspaces[settled.workspace].prefix;
         let effects = doomed
             .iter()
-            .map(|(rel, _)| Effect { path: prefix.join(rel.as_rel()), what: EffectKind::Delete, before: None })
+            .map(|(rel, _)| prefix.join(rel.as_rel()))
+            .map(|path| Effect { path, what: EffectKind::Delete, before: None, was: None })
             .collect();
         let set = ChangeSet::new(doomed.into_iter().map(|(path, _)| delete(path)).collect());
         Ok((Work::Change { workspace: settled.workspace, set }, effects))

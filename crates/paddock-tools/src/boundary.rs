@@ -22,6 +22,7 @@ use crate::catalogue::{self, Tool};
 use crate::control::{Control, Listener};
 use crate::failure::Failure;
 use crate::messages;
+use crate::person::Person;
 
 /// How much is repeated of a name or a path that is none.
 const SHOWN: usize = 60;
@@ -29,6 +30,7 @@ const SHOWN: usize = 60;
 /// What a running tool has: the policy of this call, and the way through it.
 pub(crate) struct Context<'a> {
     policy: &'a AgentPolicy,
+    audit: &'a dyn Audit,
     call: Call<'a>,
     tool: &'static Tool,
     risk: Cell<Option<Risk>>,
@@ -71,6 +73,11 @@ impl Context<'_> {
         &self.call
     }
 
+    /// Takes back what this call has changed, where something stopped it half-way.
+    pub(crate) fn take_back(&self) -> Result<bool, Refused> {
+        Person::on(self.policy, self.audit).take_back(self.call.id)
+    }
+
     /// Passes on what a command prints.
     pub(crate) fn tell(&self, piece: paddock_core::Output<'_>) -> ControlFlow<()> {
         if let Some(listener) = self.listener {
@@ -84,9 +91,9 @@ impl Context<'_> {
         self.risk.set(Some(risk));
     }
 
-    /// Did this agent make what is at a path?
-    pub(crate) fn was_made_by_agent(&self, path: &LogicalPath) -> bool {
-        self.policy.vfs.was_made_by(&self.call, path)
+    /// Did this agent make what goes, and nobody else change it since?
+    pub(crate) fn was_made_by_agent(&self, gone: &Effect) -> bool {
+        self.policy.vfs.was_made_by(&self.call, gone)
     }
 
     /// That nothing here allows what the tool does.
@@ -158,6 +165,7 @@ pub(crate) fn call(
     let call = Call { id: CallId::next(), agent: &policy.agent, cancel: &control.cancel, deadline: control.deadline };
     let context = Context {
         policy,
+        audit,
         call,
         tool,
         risk: Cell::new(None),

@@ -59,6 +59,6 @@ pub use control::{Control, Listener};
 pub use gate::RecordingGate;
 pub use middleware::{Handled, ModelRequest, ToolRequest, WorkspacesMiddleware};
 pub use output::PlainText;
-pub use person::{Acted, Person};
+pub use person::{Acted, Person, settle};
 pub use policy::{Audited, Fixed, PolicySource};
 pub use toolbox::Toolbox;

@@ -155,7 +155,7 @@ pub(crate) fn reason(refused: &Refused) -> String {
     match refused {
         Refused::Denied(denial) | Refused::DeniedInside(denial) => denied(denial),
         Refused::Store { path, source } if *source.kind() == ErrorKind::Stale => {
-            format!("\"{path}\": something in it changed while the command ran. Run it again.")
+            format!("\"{path}\" changed while the command ran. Run it again.")
         }
         other => {
             let text = refusal(other).text();

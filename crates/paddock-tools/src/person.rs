@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use paddock_core::{
-    AgentPolicy, Audit, Call, CallId, CallRecord, Cancel, Gate, Operation, Outcome, Passed, Permit, Plan, Refused,
-    Request, Risk, Vfs,
+    AgentPolicy, Audit, Call, CallId, CallRecord, Cancel, Gate, LogicalPath, Operation, Outcome, Passed, Permit, Plan,
+    Refused, Request, Risk, Vfs, WayBack,
 };
 
 /// How long one act may take.
@@ -109,11 +109,44 @@ impl<'a> Person<'a> {
         Ok(Acted { call: call.id, outcome })
     }
 
+    /// Takes back what a call has changed that failed or was cut off. False where it was another agent's.
+    ///
+    /// # Errors
+    /// When something newer is in the way, or the way back is not known. Nothing was taken back then.
+    pub fn take_back(&self, undone: CallId) -> Result<bool, Refused> {
+        let call = self.call();
+        match self.vfs.way_back(&call, undone)? {
+            WayBack::Nothing => Ok(true),
+            WayBack::OfAnother => Ok(false),
+            WayBack::By(alterations) => {
+                let path = alterations.first().map_or_else(LogicalPath::top, |first| first.path.clone());
+                self.act("undo", &call, Operation::Alter { path, alterations }).map(|_| true)
+            }
+        }
+    }
+
     fn run(&self, call: &Call<'_>, operation: Operation) -> Result<Outcome, Refused> {
         let plan = self.vfs.plan(call, operation)?;
         match self.vfs.ask(call, &Request { tool: "person", risk: Risk::Low }, &plan)? {
             Passed::Now(token) => self.vfs.run(call, plan, token),
             Passed::Parked(id) => Err(Refused::Gate(format!("it waits as {id}"))),
+        }
+    }
+}
+
+/// Takes back what commands of this agent had changed half-way when their process died. What cannot be taken back stays as
+/// it is: the history names it, and a person can look.
+pub fn settle(policy: &AgentPolicy, audit: &dyn Audit) {
+    let cut_off = policy.commands.iter().flat_map(|commands| commands.runner.cut_off());
+    for run in cut_off {
+        let call = run.call();
+        match Person::on(policy, audit).take_back(call) {
+            Ok(true) => {
+                tracing::info!(%call, "a command that was cut off has left nothing behind");
+                run.settled();
+            }
+            Ok(false) => {}
+            Err(error) => tracing::warn!(%call, %error, "what a command changed half-way could not be taken back"),
         }
     }
 }

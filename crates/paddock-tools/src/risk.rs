@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     fn effect(what: EffectKind) -> Effect {
-        Effect { path: LogicalPath::top(), what, before: None }
+        Effect { path: LogicalPath::top(), what, before: None, was: None }
     }
 
     #[test]

@@ -96,7 +96,9 @@ impl Project {
 
     /// As [`Self::working`], for an agent that the options need not name.
     pub(crate) fn working_as(&self, agent: AgentName) -> anyhow::Result<(Reloader, Installation)> {
-        self.start(agent, Installation::claim)
+        let (reloader, installation) = self.start(agent, Installation::claim)?;
+        paddock_tools::settle(&reloader.current(), reloader.audit());
+        Ok((reloader, installation))
     }
 
     /// The policy of an agent and the project's installation as far as there is one. Makes nothing on disk.

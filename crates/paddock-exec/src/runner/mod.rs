@@ -15,7 +15,9 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use paddock_core::{Audit, Call, CommandLine, CommandRunner, CommandSpec, NotRun, Output, OutputSink, Proposed, Ran};
+use paddock_core::{
+    Audit, Call, CommandLine, CommandRunner, CommandSpec, CutOff, NotRun, Output, OutputSink, Proposed, Ran,
+};
 
 use crate::courtesy;
 use crate::error::{Error, ErrorKind};
@@ -157,6 +159,10 @@ impl CommandRunner for Runner {
 
     fn run(&self, call: &Call<'_>, spec: &CommandSpec<'_>, out: OutputSink<'_>) -> Result<Ran, NotRun> {
         self.try_to_run(call, spec, out).map_err(|error| not_run(&error))
+    }
+
+    fn cut_off(&self) -> Vec<Box<dyn CutOff>> {
+        self.stages.left().into_iter().map(|left| Box::new(left) as Box<dyn CutOff>).collect()
     }
 }
 

@@ -1,14 +1,14 @@
 //! Where the changes of a command wait: one directory for each run, taken away when nobody needs it any more.
 //!
 //! A process that is killed leaves its directory behind. Each is locked by the process that made it for as long as that lives, so
-//! the next run finds what was left and removes it.
+//! the next run finds what was left and removes it; before that, whoever starts next can see what was done half-way.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
-use paddock_core::CallId;
+use paddock_core::{CallId, CutOff};
 use rustix::fs::FlockOperation;
 
 use crate::error::Error;
@@ -16,6 +16,8 @@ use crate::staged::remove_tree;
 
 /// The file that is locked while a stage is in use.
 const LOCK: &str = "lock";
+/// What it is called until it is.
+const FRESH: &str = "fresh";
 
 /// Makes stages.
 #[derive(Debug)]
@@ -35,9 +37,24 @@ impl Stages {
         let dir = self.home.join(call.to_string());
         let failed = |source| Error::Host { path: dir.clone(), source };
         make_private(&self.home).and_then(|()| fs::create_dir(&dir)).map_err(failed)?;
-        let lock = File::create(dir.join(LOCK)).map_err(failed)?;
+        // Nobody finds it by its name before it is locked.
+        let (fresh, settled) = (dir.join(FRESH), dir.join(LOCK));
+        let lock = File::create(&fresh).map_err(failed)?;
         rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|e| failed(e.into()))?;
+        fs::rename(&fresh, &settled).map_err(failed)?;
         Ok(Stage { dir, _lock: lock })
+    }
+
+    /// What processes left behind that are gone, for whoever takes back what they did half-way.
+    pub(super) fn left(&self) -> Vec<LeftBehind> {
+        let Ok(entries) = fs::read_dir(&self.home) else { return Vec::new() };
+        let left = |dir: PathBuf| {
+            let call = dir.file_name().and_then(|name| name.to_str()).and_then(CallId::parse)?;
+            let lock = File::open(dir.join(LOCK)).ok()?;
+            rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
+            Some(LeftBehind { call, dir, _lock: lock })
+        };
+        entries.flatten().filter_map(|entry| left(entry.path())).collect()
     }
 
     /// Removes what processes left behind that are gone.
@@ -85,5 +102,53 @@ impl Drop for Stage {
         if let Err(error) = remove_tree(&self.dir) {
             tracing::warn!(%error, "a stage could not be removed");
         }
+    }
+}
+
+/// A stage whose process is gone. Locked, so that nobody else settles it at the same time.
+#[derive(Debug)]
+pub(super) struct LeftBehind {
+    call: CallId,
+    dir: PathBuf,
+    _lock: File,
+}
+
+impl CutOff for LeftBehind {
+    fn call(&self) -> CallId {
+        self.call
+    }
+
+    fn settled(self: Box<Self>) {
+        if let Err(error) = remove_tree(&self.dir) {
+            tracing::warn!(%error, "a stage could not be removed");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_use_is_not_left_behind() {
+        let home = tempfile::tempdir().unwrap();
+        let stages = Stages::new(home.path().join("staged"));
+        let stage = stages.make(CallId::next()).unwrap();
+        assert!(stages.left().is_empty());
+        // As a process that is killed leaves it: there, and locked by nobody.
+        let (dir, call) = (stage.dir.clone(), CallId::next());
+        drop(stage);
+        let dir = dir.with_file_name(call.to_string());
+        fs::create_dir(&dir).unwrap();
+        assert!(stages.left().is_empty(), "one that is just being made");
+        fs::write(dir.join(LOCK), "").unwrap();
+        let found = stages.left();
+        assert_eq!(found.iter().map(CutOff::call).collect::<Vec<_>>(), [call]);
+        assert!(stages.left().is_empty(), "somebody has it");
+        drop(found);
+        for left in stages.left() {
+            Box::new(left).settled();
+        }
+        assert!(!dir.exists() && stages.left().is_empty());
     }
 }

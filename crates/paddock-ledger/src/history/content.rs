@@ -10,7 +10,7 @@ use super::log::Window;
 use super::place::{Place, Spot, logical};
 use super::row::{ChangeRow, What, millis};
 use super::storage::{Session, Value};
-use super::undo::{Now, alteration, find, name_of, say, version_now};
+use super::undo::{Now, alteration, find, name_of, say_all, version_now};
 use super::way::{Back, Way};
 use super::{History, HistoryError, Result};
 
@@ -81,7 +81,7 @@ impl Restoration {
 
     /// What it does, a line for each path.
     pub fn says(&self) -> Vec<String> {
-        self.alterations.iter().map(say).collect()
+        say_all(&self.alterations)
     }
 }
 
@@ -98,7 +98,7 @@ impl History {
         Ok(match (&row.before, row.what) {
             (_, What::Move) => self.content_after(row)?,
             (Before::Absent, _) => Content::Nothing,
-            (Before::Dir, _) => Content::Dir,
+            (Before::Dir(_), _) => Content::Dir,
             (Before::Kept(kept), _) => Content::Kept { spot: row.spot.clone(), kept: kept.clone(), cut: None },
             (Before::Prefix(len), _) => cut(self.content_after(row)?, *len),
             (Before::Looks(_), _) => self.content_after(row)?,
@@ -141,7 +141,7 @@ impl History {
                         version = next.version;
                     }
                     Before::Looks(_) => version = next.version,
-                    Before::Absent | Before::Dir | Before::Lost => return Ok(Content::Lost),
+                    Before::Absent | Before::Dir(_) | Before::Lost => return Ok(Content::Lost),
                 }
             }
             let territory = row.spot.territory.clone();

@@ -56,9 +56,14 @@ impl Taken {
         self.removed.contains(place) || self.moved.contains(place)
     }
 
-    /// Does a file above the place go?
+    /// Does a file above the place go, or the one that is there?
     pub(super) fn clears_the_way_to(&self, place: &Place) -> bool {
-        self.files.contains(place) || place.above().any(|above| self.files.contains(&above))
+        self.files.contains(place) || self.clears_above(place)
+    }
+
+    /// Does a file, or a link, above the place go?
+    pub(super) fn clears_above(&self, place: &Place) -> bool {
+        !self.files.is_empty() && place.above().any(|above| self.files.contains(&above))
     }
 }
 

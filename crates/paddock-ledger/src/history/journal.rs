@@ -13,17 +13,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use paddock_core::{
-    Act, AppliedChange, Call, CallId, Change, ErrorKind, Journal, Part, PartDone, Plan, RelPath, Result, Workspace,
+    Act, AppliedChange, Call, CallId, Change, Effect, ErrorKind, Journal, Kind, Part, PartDone, Plan, Refused, RelPath,
+    Result, Vfs, WayBack, Workspace,
 };
 use paddock_db::DbError;
 
-use super::History;
 use super::error::store_error;
 use super::log::Window;
 use super::place::Place;
 use super::planned::planned_text;
-use super::row::{INSERT_CHANGE, What, call_id, change_values, millis};
+use super::row::{CallState, ChangeRow, INSERT_CHANGE, What, call_id, change_values, millis};
 use super::storage::{Deed, Session, Value};
+use super::{History, HistoryError};
 
 /// The least time that is taken for writing down what has been done.
 const RECORDING: Duration = Duration::from_secs(10);
@@ -73,31 +74,69 @@ impl Journal for History {
     }
 
     fn end(&self, call: &Call<'_>, completed: bool) {
-        let (home, id) = (self.home.clone(), call.id);
+        let undoes = self.undoing().remove(&call.id).filter(|_| completed);
+        self.end_of(call.id, completed, undoes);
+    }
+
+    fn way_back(&self, vfs: &Vfs, call: &Call<'_>, undone: CallId) -> Result<WayBack, Refused> {
+        self.find_way_back(vfs, call, undone).map_err(|error| match error {
+            HistoryError::Refused(refused) => refused,
+            error => Refused::Gate(error.to_string()),
+        })
+    }
+
+    fn made_by(&self, call: &Call<'_>, workspace: &Workspace, rel: RelPath<'_>, now: &Effect) -> bool {
+        let Some(territory) = workspace.territory() else { return false };
+        let place = Place::new(&territory.to_string(), rel.as_str());
+        let window = Window { below: false, ..Window::default() };
+        let rows = self.read(|session| self.touching(session, &place, &window)).unwrap_or_default();
+        let here = || rows.iter().filter(|row| row.result_place() == place);
+        // Whoever made it last made what is there, unless somebody has changed it since: through Paddock, or without it.
+        let made = here().find(|row| row.created);
+        let is_ours = |row: &ChangeRow| row.agent == call.agent.as_str();
+        let made = made.is_some_and(|row| row.what != What::Move && is_ours(row));
+        made && here().next().is_some_and(|last| is_ours(last) && is_as_left(last, now))
+    }
+}
+
+/// Is what is there what a change left? A directory is what it holds, which is asked about by itself.
+fn is_as_left(row: &ChangeRow, now: &Effect) -> bool {
+    let is_dir = now.was.is_some_and(|was| was.kind == Kind::Dir);
+    if is_dir { row.version.is_none() } else { row.version.is_some() && row.version == now.before }
+}
+
+impl History {
+    fn find_way_back(&self, vfs: &Vfs, call: &Call<'_>, undone: CallId) -> super::Result<WayBack> {
+        let Some(row) = self.read(|session| self.call_in(session, undone))? else { return Ok(WayBack::Nothing) };
+        if row.state == CallState::Completed || row.undone_by.is_some() {
+            return Ok(WayBack::Nothing);
+        }
+        if row.agent != call.agent.as_str() {
+            return Ok(WayBack::OfAnother);
+        }
+        match self.undo(vfs, call, undone) {
+            Ok(undo) => Ok(WayBack::By(undo.alterations)),
+            Err(HistoryError::ChangedNothing(_)) => {
+                self.end_of(undone, false, None);
+                Ok(WayBack::Nothing)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes that a call is over. What cannot be written stays open, and is shown as not ended.
+    fn end_of(&self, id: CallId, completed: bool, undoes: Option<CallId>) {
+        let home = self.home.clone();
         let state = if completed { 1 } else { 2 };
-        let undoes = self.undoing().remove(&id).filter(|_| completed);
         let changes = self.untold(id);
         let values: [Value; 5] =
             [millis(self.now()).into(), state.into(), changes, home.as_str().into(), id.to_string().into()];
-        // What cannot be written stays open, and is shown as not ended.
         let _ = self.note(None, move |session| {
             session.execute(END_CALL, &values)?;
             if undoes.is_some() { mark_undone(session, &home, id) } else { Ok(()) }
         });
     }
 
-    fn made_by(&self, call: &Call<'_>, workspace: &Workspace, rel: RelPath<'_>) -> bool {
-        let Some(territory) = workspace.territory() else { return false };
-        let place = Place::new(&territory.to_string(), rel.as_str());
-        let window = Window { below: false, ..Window::default() };
-        let rows = self.read(|session| self.touching(session, &place, &window)).unwrap_or_default();
-        // Whoever made it last made what is there.
-        let made = rows.iter().find(|row| row.created && row.result_place() == place);
-        made.is_some_and(|row| row.what != What::Move && row.agent == call.agent.as_str())
-    }
-}
-
-impl History {
     /// Has something written down. `until` given: returns when it is durable, with everything noted before. Without
     /// an audit to write it with, it is written at once.
     fn note(

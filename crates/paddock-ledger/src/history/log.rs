@@ -110,9 +110,11 @@ impl History {
         self.read(|session| self.changes_in(session, call))
     }
 
-    /// The calls that began and have not ended, newest first: they run, or were cut off.
+    /// The calls that began and have neither ended nor been undone, newest first: they run, or were cut off.
     pub fn unfinished(&self) -> Result<Vec<CallRow>> {
-        let sql = format!("SELECT {CALL_COLUMNS} FROM history_call WHERE home = ?1 AND state = 0 ORDER BY seq DESC");
+        let sql = format!(
+            "SELECT {CALL_COLUMNS} FROM history_call WHERE home = ?1 AND state = 0 AND undone_by IS NULL ORDER BY seq DESC"
+        );
         self.call_rows(&sql, &[self.home.as_str().into()])
     }
 

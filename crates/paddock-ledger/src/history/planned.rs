@@ -5,14 +5,15 @@
 //! looked for when somebody wants it back, and what cannot be said is told and not guessed.
 
 use paddock_core::{
-    Act, Before, Call, CallId, Change, EffectKind, Kept, Kind, LogicalPath, Part, Refused, Version, Vfs,
+    Act, Before, Call, CallId, Change, Effect, EffectKind, Kept, Kind, LogicalPath, Looks, PLAIN_MODE, Part, Refused,
+    Version, Vfs,
 };
 use paddock_db::DbError;
 use serde::{Deserialize, Serialize};
 
 use super::log::Window;
 use super::place::{Place, Spot, logical};
-use super::row::{CallRow, CallState, ChangeRow, What, millis};
+use super::row::{CallRow, CallState, ChangeRow, What, millis, read_looks, write_looks};
 use super::storage::Session;
 use super::undo::{Now, version_now};
 use super::{History, HistoryError, Result};
@@ -32,6 +33,10 @@ pub struct Planned {
     pub version: Option<Version>,
     /// Was nothing there?
     pub is_new: bool,
+    /// How what was there looked, where that is known.
+    pub looks: Option<Looks>,
+    /// Was it a directory?
+    pub is_dir: bool,
 }
 
 /// All of a part, as it is kept.
@@ -52,18 +57,27 @@ struct KeptChange {
     version: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     new: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    looks: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    dir: bool,
 }
 
 /// What a part will change, as a text.
 pub(crate) fn planned_text(part: &Part<'_>) -> String {
     let kept = |change: &Change| {
         let effect = part.effect(change);
+        // What is replaced is kept, and comes back with its looks.
+        let was =
+            effect.and_then(|effect| effect.was).filter(|_| matches!(change.act(), Act::Delete | Act::Dress { .. }));
         KeptChange {
             path: change.path().as_str().to_owned(),
             what: What::of(change.act()).name().to_owned(),
             to: if let Act::Move { to } = change.act() { Some(to.as_str().to_owned()) } else { None },
             version: effect.and_then(|effect| effect.before).map(|version| version.to_string()),
-            new: effect.is_some_and(|effect| effect.what == EffectKind::Create),
+            new: effect.is_some_and(is_new),
+            looks: was.map(|was| write_looks(was.looks)),
+            dir: was.is_some_and(|was| was.kind == Kind::Dir),
         }
     };
     let all = KeptPart {
@@ -72,6 +86,12 @@ pub(crate) fn planned_text(part: &Part<'_>) -> String {
         changes: part.set.changes().iter().map(kept).collect(),
     };
     serde_json::to_string(&all).unwrap_or_default()
+}
+
+/// Was nothing there when it was planned, and something is to be?
+fn is_new(effect: &Effect) -> bool {
+    let makes = matches!(effect.what, EffectKind::Create | EffectKind::Replace | EffectKind::MakeDir);
+    makes && effect.before.is_none()
 }
 
 /// What [`planned_text`] wrote. What cannot be read promises nothing.
@@ -84,6 +104,8 @@ fn read(text: &str) -> Vec<Planned> {
         to: change.to,
         version: change.version.as_deref().and_then(Version::parse),
         is_new: change.new,
+        looks: change.looks.as_deref().and_then(read_looks),
+        is_dir: change.dir,
     };
     changes.into_iter().map(planned).collect()
 }
@@ -128,8 +150,8 @@ enum Fate {
     Untouched,
     /// It changed, and this was there.
     Changed(Before),
-    /// It is a file and moved; this is there now.
-    Moved(Version),
+    /// It changed, and this is there now: a file that moved, or looks otherwise.
+    Left(Before, Version),
     /// It cannot be said.
     Unknown,
 }
@@ -159,8 +181,8 @@ impl History {
             match self.fate(vfs, call, cut_off, one, &planned)? {
                 Fate::Untouched => {}
                 Fate::Changed(before) => rows.push(one.row(cut_off, before)),
-                Fate::Moved(version) => {
-                    rows.push(ChangeRow { version: Some(version), ..one.row(cut_off, Before::Absent) });
+                Fate::Left(before, version) => {
+                    rows.push(ChangeRow { version: Some(version), ..one.row(cut_off, before) });
                 }
                 Fate::Unknown => unknown.push(one.path_then()),
             }
@@ -173,13 +195,16 @@ impl History {
         let Some((path, _)) = logical(vfs, &place, &one.spot.territory) else { return Ok(Fate::Unknown) };
         let now = version_now(vfs, call, &path)?;
         let fate = match (one.what, one.version, now) {
-            (What::MakeDir, ..) => return Ok(Fate::Untouched),
+            (What::MakeDir, ..) => fate_of_directory(vfs, call, one, &path),
+            (What::Dress, ..) => fate_of_looks(vfs, call, one, &path)?,
             (What::Move, ..) => self.fate_of_move(vfs, call, one, now)?,
             (_, Some(was), Now::There(version)) if was == version => Fate::Untouched,
             (What::Delete, _, Now::There(_)) => Fate::Untouched,
             (What::Delete, ..) => match kept_of(vfs, call, &path, of.call)? {
                 Some(kept) => Fate::Changed(Before::Kept(kept)),
-                None if all.iter().any(|other| is_below(&other.spot.place(), &place)) => Fate::Changed(Before::Dir),
+                None if one.is_dir || all.iter().any(|other| is_below(&other.spot.place(), &place)) => {
+                    Fate::Changed(Before::Dir(Looks { modified: None, ..one.looks.unwrap_or_default() }))
+                }
                 None => Fate::Unknown,
             },
             (_, None, Now::Nothing) if one.is_new => Fate::Untouched,
@@ -191,7 +216,7 @@ impl History {
             (_, _, Now::Nothing | Now::Blocked) => Fate::Unknown,
         };
         // What others did there since must not be taken for the call's.
-        let changed = matches!(fate, Fate::Changed(_) | Fate::Moved(_));
+        let changed = matches!(fate, Fate::Changed(_) | Fate::Left(..));
         Ok(if changed && self.is_touched_since(&place, of)? { Fate::Unknown } else { fate })
     }
 
@@ -204,7 +229,7 @@ impl History {
             (Now::There(_), Now::Nothing) => Fate::Untouched,
             // What a directory holds is looked at, and has no version.
             (Now::Nothing, Now::There(_)) if is_directory(vfs, call, &path) => Fate::Changed(Before::Absent),
-            (Now::Nothing, Now::There(version)) => Fate::Moved(version),
+            (Now::Nothing, Now::There(version)) => Fate::Left(Before::Absent, version),
             _ => Fate::Unknown,
         })
     }
@@ -215,6 +240,29 @@ impl History {
         let began = millis(of.began);
         Ok(rows.iter().any(|row| row.call != of.call && millis(row.at) >= began))
     }
+}
+
+/// A directory that is there, and empty: what somebody has put into it since keeps it where it is.
+fn fate_of_directory(vfs: &Vfs, call: &Call<'_>, one: &Planned, path: &LogicalPath) -> Fate {
+    let is_made = one.is_new && is_directory(vfs, call, path);
+    let is_empty = || vfs.all_at(call, path).is_ok_and(|all| all.len() == 1);
+    if is_made && is_empty() { Fate::Changed(Before::Absent) } else { Fate::Untouched }
+}
+
+/// What was made by the same call has a row already, which takes it away whatever it looks like.
+fn fate_of_looks(vfs: &Vfs, call: &Call<'_>, one: &Planned, path: &LogicalPath) -> Result<Fate> {
+    let Some(was) = one.looks else { return Ok(Fate::Untouched) };
+    let now = vfs.facts(call, path)?;
+    let mode = |mode: Option<u32>| mode.map(|mode| mode & PLAIN_MODE);
+    let is_dir = now.kind == Kind::Dir;
+    // A directory's time is that of what it holds.
+    let same = mode(now.mode) == mode(was.mode) && (is_dir || now.modified == was.modified);
+    let before = Before::Looks(Looks { mode: mode(was.mode), modified: was.modified.filter(|_| !is_dir) });
+    Ok(match (same, is_dir) {
+        (true, _) => Fate::Untouched,
+        (false, true) => Fate::Changed(before),
+        (false, false) => Fate::Left(before, now.version),
+    })
 }
 
 /// What the call kept of the path. A path that may not be looked at any more has nothing to tell.

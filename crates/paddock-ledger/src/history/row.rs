@@ -118,7 +118,7 @@ pub struct ChangeRow {
 }
 
 pub(crate) const CHANGE_COLUMNS: &str = "seq, call, part, idx, at, agent, territory, prefix, path, what, to_path, \
-     created, before, kept, len, version, parents, bytes";
+     created, before, kept, len, version, parents, bytes, looks";
 
 impl ChangeRow {
     /// The path as it was called at that time.
@@ -157,7 +157,7 @@ impl ChangeRow {
             what: What::parse(row[9].text()),
             to: row[10].maybe_text().map(str::to_owned),
             created: row[11].int() != 0,
-            before: read_before(row[12].text(), &row[13], &row[14]),
+            before: read_before(row[12].text(), &row[13], &row[14], &row[18]),
             version: row[15].maybe_text().and_then(Version::parse),
             parents: row[16].int().cast_unsigned(),
             bytes: row[17].int().cast_unsigned(),
@@ -251,13 +251,13 @@ pub(crate) fn change_values(territory: &str, prefix: &str, change: &Change, appl
     // Without a territory nobody could say later where it was.
     let lost = Before::Lost;
     let before = if territory.is_empty() { &lost } else { &applied.before };
-    let (name, kept, len) = match before {
-        Before::Absent => ("absent", None, None),
-        Before::Dir => ("dir", None, None),
-        Before::Kept(Kept(name)) => ("kept", Some(name.clone()), None),
-        Before::Looks(looks) => ("looks", Some(write_looks(*looks)), None),
-        Before::Prefix(len) => ("prefix", None, Some(len.cast_signed())),
-        Before::Lost => ("lost", None, None),
+    let (name, kept, len, looks) = match before {
+        Before::Absent => ("absent", None, None, None),
+        Before::Dir(looks) => ("dir", None, None, Some(*looks)),
+        Before::Kept(Kept(name)) => ("kept", Some(name.clone()), None, None),
+        Before::Looks(looks) => ("looks", None, None, Some(*looks)),
+        Before::Prefix(len) => ("prefix", None, Some(len.cast_signed()), None),
+        Before::Lost => ("lost", None, None, None),
     };
     vec![
         territory.into(),
@@ -276,33 +276,36 @@ pub(crate) fn change_values(territory: &str, prefix: &str, change: &Change, appl
         applied.version.map(|version| version.to_string()).into(),
         (applied.parents as u64).cast_signed().into(),
         bytes(change.act()).cast_signed().into(),
+        looks.filter(|looks| *looks != Looks::default()).map(write_looks).into(),
     ]
 }
 
 pub(crate) const INSERT_CHANGE: &str = "INSERT INTO history_change (home, call, part, idx, at, agent, territory, prefix, \
-     path, place, place_key, what, to_path, to_place, to_key, created, before, kept, len, version, parents, bytes) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22) \
+     path, place, place_key, what, to_path, to_place, to_key, created, before, kept, len, version, parents, bytes, looks) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, \
+     ?23) \
      ON CONFLICT DO NOTHING";
 
-fn read_before(name: &str, kept: &Value, len: &Value) -> Before {
+fn read_before(name: &str, kept: &Value, len: &Value, looks: &Value) -> Before {
+    let looks = looks.maybe_text().and_then(read_looks);
     match (name, kept.maybe_text(), len.maybe_int()) {
         ("absent", _, _) => Before::Absent,
-        ("dir", _, _) => Before::Dir,
+        ("dir", _, _) => Before::Dir(looks.unwrap_or_default()),
         ("kept", Some(kept), _) => Before::Kept(Kept(kept.to_owned())),
         ("prefix", _, Some(len)) => Before::Prefix(len.cast_unsigned()),
-        ("looks", Some(looks), _) => read_looks(looks).map_or(Before::Lost, Before::Looks),
+        ("looks", _, _) => looks.map_or(Before::Lost, Before::Looks),
         _ => Before::Lost,
     }
 }
 
 /// The mode in octal and the time in nanoseconds since 1970, each where it is known.
-fn write_looks(looks: Looks) -> String {
+pub(crate) fn write_looks(looks: Looks) -> String {
     let mode = looks.mode.map(|mode| format!("{mode:o}")).unwrap_or_default();
     let nanos = looks.modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok()).map(|since| since.as_nanos());
     format!("{mode} {}", nanos.map(|nanos| nanos.to_string()).unwrap_or_default())
 }
 
-fn read_looks(text: &str) -> Option<Looks> {
+pub(crate) fn read_looks(text: &str) -> Option<Looks> {
     let (mode, nanos) = text.split_once(' ')?;
     let mode = if mode.is_empty() { None } else { Some(u32::from_str_radix(mode, 8).ok()?) };
     let modified = if nanos.is_empty() { None } else { Some(UNIX_EPOCH + Duration::from_nanos(nanos.parse().ok()?)) };

@@ -71,6 +71,7 @@ CREATE TABLE history_doomed (
 ",
         },
         Migration { version: 2, sql: LEANER },
+        Migration { version: 3, sql: LOOKS },
     ],
 };
 
@@ -131,6 +132,13 @@ DROP TABLE history_change_1;
 CREATE INDEX history_change_place ON history_change (home, place_key, seq);
 CREATE INDEX history_change_to ON history_change (home, to_key, seq) WHERE to_key IS NOT NULL;
 CREATE INDEX history_change_kept ON history_change (home, territory, kept) WHERE kept IS NOT NULL;
+";
+
+/// How something looked before a change is no name of anything that a Store keeps, and must not be let go of as if it were.
+const LOOKS: &str = "
+ALTER TABLE history_change ADD COLUMN looks TEXT;
+UPDATE history_change SET looks = kept, kept = NULL, kept_bytes = NULL WHERE before = 'looks';
+DELETE FROM history_doomed WHERE kept LIKE '% %' AND kept NOT LIKE '%:%';
 ";
 
 /// The tables on PostgreSQL. Texts are compared byte by byte, as SQLite does.
@@ -198,5 +206,6 @@ CREATE TABLE history_doomed (
 "#,
         },
         Migration { version: 2, sql: "ALTER TABLE history_call ADD COLUMN planned TEXT" },
+        Migration { version: 3, sql: LOOKS },
     ],
 };

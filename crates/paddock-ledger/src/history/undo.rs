@@ -47,7 +47,7 @@ impl Undo {
 
     /// What it does, a line for each path.
     pub fn says(&self) -> Vec<String> {
-        self.alterations.iter().map(say).collect()
+        say_all(&self.alterations)
     }
 
     fn as_operation(&self, alterations: Vec<Alteration>) -> Operation {
@@ -56,7 +56,15 @@ impl Undo {
     }
 }
 
-pub(crate) fn say(alteration: &Alteration) -> String {
+/// A line for each path; that a directory which is made again gets its mode again goes without saying.
+pub(crate) fn say_all(alterations: &[Alteration]) -> Vec<String> {
+    let makes = |alteration: &&Alteration| alteration.how == Alter::MakeDir;
+    let made: HashSet<&LogicalPath> = alterations.iter().filter(makes).map(|made| &made.path).collect();
+    let is_plain = |one: &&Alteration| matches!(one.how, Alter::Dress(_)) && made.contains(&one.path);
+    alterations.iter().filter(|one| !is_plain(one)).map(say).collect()
+}
+
+fn say(alteration: &Alteration) -> String {
     let path = &alteration.path;
     match &alteration.how {
         Alter::Write { .. } => format!("writes {path}"),
@@ -164,7 +172,9 @@ impl Today<'_> {
             return Ok(Sight::Fit(Expect::Any));
         }
         let (path, _) = find(self.vfs, &step.now, &step.row)?;
-        let now = version_now(self.vfs, self.call, &path)?;
+        // Where a link goes first, what is seen through it today is something else.
+        let unseen = step.left == Left::Nothing && self.taken.clears_above(&step.place);
+        let now = if unseen { Now::Nothing } else { version_now(self.vfs, self.call, &path)? };
         let fit = match step.left {
             Left::Nothing => self.look_at_nothing(step, now, &path)?,
             Left::Dir => match self.look_at_directory(step, now, &path)? {
@@ -205,6 +215,10 @@ impl Today<'_> {
     fn look_at_directory(&self, step: &Step, now: Now, path: &LogicalPath) -> Result<Fits> {
         if !matches!(now, Now::There(_)) || !self.is_directory(path) {
             return Ok(Fits::No);
+        }
+        // What is in it does not matter to its mode.
+        if matches!(step.back, Back::Dress(_)) {
+            return Ok(Fits::Yes);
         }
         if step.back == Back::RemoveDir {
             return Ok(if self.empties(step) { Fits::Yes } else { Fits::No });

@@ -110,7 +110,7 @@ impl Way {
             }
             (What::Delete, _) => match before {
                 Before::Absent => {}
-                Before::Dir => self.push(row, place, Back::MakeDir, Left::Nothing),
+                Before::Dir(_) => self.push(row, place, Back::MakeDir, Left::Nothing),
                 Before::Kept(kept) => self.push(row, place, Back::Restore(kept), Left::Nothing),
                 Before::Prefix(_) | Before::Looks(_) | Before::Lost => {
                     self.push(row, place, Back::Lost, Left::Nothing);
@@ -122,7 +122,7 @@ impl Way {
                     Before::Prefix(len) => Back::Truncate(len),
                     Before::Absent => Back::Remove,
                     Before::Lost if row.created => Back::Remove,
-                    Before::Dir | Before::Looks(_) | Before::Lost => Back::Lost,
+                    Before::Dir(_) | Before::Looks(_) | Before::Lost => Back::Lost,
                 };
                 let made = back == Back::Remove;
                 self.push(row, place.clone(), back, Left::File(row.version));
@@ -135,7 +135,11 @@ impl Way {
 
     /// The steps, and where nobody has what was there.
     pub(crate) fn steps(self) -> (Vec<Step>, Vec<Step>) {
-        let steps = self.steps.into_iter().flatten();
+        // A directory gets its mode when it is filled; where it moves on, it is called otherwise by then.
+        let settled = self.moves.is_empty();
+        let dressed: Vec<Step> = self.steps.iter().flatten().filter(|_| settled).filter_map(dressing).collect();
+        // What is in it first: a directory may be closed to its owner.
+        let steps = self.steps.into_iter().flatten().chain(dressed.into_iter().rev());
         steps.partition(|step| step.back != Back::Lost)
     }
 
@@ -220,5 +224,15 @@ impl Way {
         let now = self.moves.iter().rev().fold(place.clone(), |at, (to, from)| at.moved(from, to).unwrap_or(at));
         self.steps.push(Some(Step { place, back, left, first, now, row: row.clone() }));
         self.steps.len() - 1
+    }
+}
+
+/// What gives a directory that is made again the mode it had.
+fn dressing(made: &Step) -> Option<Step> {
+    match (&made.back, made.row.what, &made.row.before) {
+        (Back::MakeDir, What::Delete, Before::Dir(looks)) if looks.mode.is_some() => {
+            Some(Step { back: Back::Dress(*looks), left: Left::Dir, first: false, ..made.clone() })
+        }
+        _ => None,
     }
 }

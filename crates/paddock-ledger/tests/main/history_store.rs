@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use paddock_core::{
     Act, Applied, AppliedChange, Before, Call, Change, ChangeSet, Entry, EntrySink, ErrorKind, Expect, Hit, Kept, Kind,
-    LastName, Meta, Place, Query, RelPath, RelPathBuf, Result, Sink, Store, Usage, Version, Versioned, Walk, edit,
-    tree_order,
+    LastName, Looks, Meta, Place, Query, RelPath, RelPathBuf, Result, Sink, Store, Usage, Version, Versioned, Walk,
+    edit, tree_order,
 };
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,7 +172,9 @@ impl Inner {
                 self.write(path, new, false)
             }
             Act::MakeDir => match there {
-                Some(Node::Dir) => Ok(AppliedChange { before: Before::Dir, ..AppliedChange::default() }),
+                Some(Node::Dir) => {
+                    Ok(AppliedChange { before: Before::Dir(Looks::default()), ..AppliedChange::default() })
+                }
                 Some(Node::File(..)) => Err(ErrorKind::AlreadyExists.into()),
                 None => {
                     let parents = self.parents(path);
@@ -185,7 +187,7 @@ impl Inner {
             Act::Delete => {
                 let before = match there.ok_or(ErrorKind::NotFound)? {
                     Node::Dir if !self.below(path.as_str()).is_empty() => return Err(ErrorKind::NotEmpty.into()),
-                    Node::Dir => Before::Dir,
+                    Node::Dir => Before::Dir(Looks::default()),
                     Node::File(content, _) => self.keep(content),
                 };
                 self.nodes.remove(path.as_str());

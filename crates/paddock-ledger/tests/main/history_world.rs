@@ -70,6 +70,14 @@ pub(crate) fn person(workspaces: Vec<Workspace>, journal: Arc<dyn Journal>) -> V
     Vfs::new(workspaces, Arc::new(Free), journal).unwrap().for_person(Arc::new(Free))
 }
 
+/// Plans an operation, has it passed, and runs it.
+pub(crate) fn run(vfs: &Vfs, call: &Call<'_>, operation: Operation) -> Result<(), Refused> {
+    let plan = vfs.plan(call, operation)?;
+    let request = Request { tool: "test", risk: Risk::Low };
+    let Passed::Now(token) = vfs.ask(call, &request, &plan)? else { panic!("parked") };
+    vfs.run(call, plan, token).map(|_| ())
+}
+
 impl World {
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
@@ -109,12 +117,7 @@ impl World {
     }
 
     fn run_in(&self, vfs: &Vfs, id: CallId, operation: Operation) -> Result<(), Refused> {
-        self.with_call(id, |call| {
-            let plan = vfs.plan(call, operation)?;
-            let request = Request { tool: "test", risk: Risk::Low };
-            let Passed::Now(token) = vfs.ask(call, &request, &plan)? else { panic!("parked") };
-            vfs.run(call, plan, token).map(|_| ())
-        })
+        self.with_call(id, |call| run(vfs, call, operation))
     }
 
     /// Runs it, and is killed before the end is written.

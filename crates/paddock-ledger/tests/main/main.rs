@@ -5,6 +5,7 @@
 
 mod audit;
 mod cut_off;
+mod half_way;
 mod history;
 mod history_model;
 mod history_postgres;

@@ -12,7 +12,7 @@ use paddock_core::{
 };
 use rustix::fs::{OFlags, Stat};
 
-use super::apply::{Parents, Try, Work, check, counted_len, raced_link};
+use super::apply::{Parents, Try, Work, counted_len, raced_link};
 use super::history::Opened;
 use super::host::{kind_of, meta_of, open_beneath, open_file, read_into, same_content, store_error};
 use super::replace::{NewContent, Placed, Spot, Terms, place, put_on, stamp, write_all};
@@ -28,14 +28,14 @@ impl Work<'_> {
         expect: Expect,
     ) -> Try<AppliedChange> {
         self.change_file(path, for_file(content.len() as u64), |spot| {
-            let old = expected_file(spot, expect)?;
+            let old = self.expected_file(spot, expect)?;
             self.put(spot, old.as_ref(), NewContent::Bytes(content, mode))
         })
     }
 
     pub(super) fn edit(&self, path: RelPath<'_>, edits: &[Replacement], expect: Expect) -> Try<AppliedChange> {
         self.change_file(path, Parents::MustExist, |spot| {
-            let old = expected_file(spot, expect)?.ok_or(ErrorKind::NotFound)?;
+            let old = self.expected_file(spot, expect)?.ok_or(ErrorKind::NotFound)?;
             let Some(content) = self.whole_content(spot, &old)? else { return Ok(None) };
             let (content, replacements) = edit(&content, edits)?;
             let done = self.put(spot, Some(&old), NewContent::Bytes(&content, None))?;
@@ -45,7 +45,7 @@ impl Work<'_> {
 
     pub(super) fn append(&self, path: RelPath<'_>, content: &[u8], expect: Expect) -> Try<AppliedChange> {
         self.change_file(path, for_file(content.len() as u64), |spot| {
-            let Some(old) = expected_file(spot, expect)? else {
+            let Some(old) = self.expected_file(spot, expect)? else {
                 return self.put(spot, None, NewContent::Bytes(content, None));
             };
             if old.st_nlink > 1 {
@@ -91,9 +91,10 @@ impl Work<'_> {
                 NewContent::Copy { of, like, len: meta_of(like).len, call: self.call }
             }
             Opened::Link(text) => NewContent::Link(text),
+            Opened::Special { dir, name } => NewContent::Special { dir, name },
         };
         self.change_file(path, for_file(new.len()), |spot| {
-            let old = expected_content(spot, expect)?;
+            let old = self.expected_content(spot, expect)?;
             self.put(spot, old.as_ref(), new)
         })
     }
@@ -101,7 +102,7 @@ impl Work<'_> {
     /// A staged file is there: itself, where it lies on the same file system, or a copy.
     pub(super) fn take(&self, path: RelPath<'_>, staged: &Staged, expect: Expect) -> Try<AppliedChange> {
         self.change_file(path, for_file(staged.len()), |spot| {
-            let old = expected_content(spot, expect)?;
+            let old = self.expected_content(spot, expect)?;
             self.put(spot, old.as_ref(), NewContent::Staged { staged, call: self.call })
         })
     }
@@ -109,7 +110,7 @@ impl Work<'_> {
     pub(super) fn link(&self, path: RelPath<'_>, leads_to: &str, expect: Expect) -> Try<AppliedChange> {
         let text = CString::new(leads_to).map_err(|_| ErrorKind::Unsupported("a link with a NUL in it"))?;
         self.change_file(path, for_file(text.as_bytes().len() as u64), |spot| {
-            let old = expected_content(spot, expect)?;
+            let old = self.expected_content(spot, expect)?;
             self.put(spot, old.as_ref(), NewContent::Link(&text))
         })
     }
@@ -118,7 +119,7 @@ impl Work<'_> {
     pub(super) fn dress(&self, path: RelPath<'_>, looks: Looks, expect: Expect) -> Try<AppliedChange> {
         self.change_file(path, Parents::MustExist, |spot| {
             let found = spot.look()?;
-            check(found.as_ref(), expect)?;
+            self.check(found.as_ref(), expect)?;
             let old = found.ok_or(ErrorKind::NotFound)?;
             match kind_of(&old) {
                 Kind::Link => return Err(ErrorKind::Stale.into()),
@@ -132,7 +133,9 @@ impl Work<'_> {
             if (now.st_dev, now.st_ino) != (old.st_dev, old.st_ino) {
                 return Ok(None);
             }
+            let others = self.other_names(spot, Some(&old));
             put_on(&there, looks)?;
+            self.note(others);
             if self.store.durability == Durability::Disk {
                 rustix::fs::fsync(&there).map_err(store_error)?;
             }
@@ -147,7 +150,7 @@ impl Work<'_> {
 
     pub(super) fn truncate(&self, path: RelPath<'_>, len: u64, expect: Expect) -> Try<AppliedChange> {
         self.change_file(path, Parents::MustExist, |spot| {
-            let old = expected_file(spot, expect)?.ok_or(ErrorKind::NotFound)?;
+            let old = self.expected_file(spot, expect)?.ok_or(ErrorKind::NotFound)?;
             let now = meta_of(&old).len;
             if len >= now {
                 let version = Some(meta_of(&old).version);
@@ -199,11 +202,35 @@ impl Work<'_> {
     /// Puts new content in place of what was looked at, within the quota, and keeps that where it is asked for.
     fn put(&self, spot: Spot<'_>, old: Option<&Stat>, new: NewContent<'_>) -> Try<AppliedChange> {
         let room = self.meter.reserve(UsageDelta::between(old.map(counted_len), Some(new.len())))?;
-        let terms = Terms { durability: self.store.durability, keeper: self.keeper.as_ref() };
+        let links = self.store.hard_links == HardLinks::Read;
+        let terms = Terms { durability: self.store.durability, keeper: self.keeper.as_ref(), links };
+        let others = self.other_names(spot, old);
         let Placed::Done(stat, before) = place(spot, old, new, terms)? else { return Ok(None) };
         room.used();
+        self.note(others);
         let version = Some(meta_of(&stat).version);
         Ok(Some(AppliedChange { version, created: old.is_none(), before, ..AppliedChange::default() }))
+    }
+
+    /// The file at a spot, if it is what the change expects. Only a regular file is ever replaced.
+    fn expected_file(&self, spot: Spot<'_>, expect: Expect) -> Result<Option<Stat>, StoreError> {
+        let found = self.expected_content(spot, expect)?;
+        match found.as_ref().map(kind_of) {
+            // Links were resolved when the change was planned, so this one is new.
+            Some(Kind::Link) => Err(ErrorKind::Stale.into()),
+            _ => Ok(found),
+        }
+    }
+
+    /// As [`Self::expected_file`]; a link is fine.
+    fn expected_content(&self, spot: Spot<'_>, expect: Expect) -> Result<Option<Stat>, StoreError> {
+        let found = spot.look()?;
+        self.check(found.as_ref(), expect)?;
+        match found.as_ref().map(kind_of) {
+            None | Some(Kind::File | Kind::Link) => Ok(found),
+            Some(Kind::Dir) => Err(ErrorKind::IsADirectory.into()),
+            Some(Kind::Special) => Err(ErrorKind::NotAFile.into()),
+        }
     }
 
     /// All of a file's content; nothing when it is not the file that was looked at.
@@ -225,27 +252,6 @@ impl Work<'_> {
 /// Directories on the way to a file of this size.
 fn for_file(bytes: u64) -> Parents {
     Parents::Create { bytes, files: 1 }
-}
-
-/// The file at a spot, if it is what the change expects. Only a regular file is ever replaced.
-fn expected_file(spot: Spot<'_>, expect: Expect) -> Result<Option<Stat>, StoreError> {
-    let found = expected_content(spot, expect)?;
-    match found.as_ref().map(kind_of) {
-        // Links were resolved when the change was planned, so this one is new.
-        Some(Kind::Link) => Err(ErrorKind::Stale.into()),
-        _ => Ok(found),
-    }
-}
-
-/// As [`expected_file`]; a link is fine.
-fn expected_content(spot: Spot<'_>, expect: Expect) -> Result<Option<Stat>, StoreError> {
-    let found = spot.look()?;
-    check(found.as_ref(), expect)?;
-    match found.as_ref().map(kind_of) {
-        None | Some(Kind::File | Kind::Link) => Ok(found),
-        Some(Kind::Dir) => Err(ErrorKind::IsADirectory.into()),
-        Some(Kind::Special) => Err(ErrorKind::NotAFile.into()),
-    }
 }
 
 /// Opens a file that has only this name, to change it in place; nothing when it has become something else.

@@ -49,7 +49,7 @@ pub(super) fn device(path: &Path) -> Option<u64> {
 pub struct KeptEntry {
     /// The name by which a Store knows it.
     pub kept: Kept,
-    /// A file or a link.
+    /// A file, a link, or something else that is no directory.
     pub kind: Kind,
     /// Its length in bytes.
     pub len: u64,
@@ -68,6 +68,8 @@ impl KeptEntry {
 pub(super) enum Opened {
     File(OwnedFd, Stat),
     Link(CString),
+    /// A pipe, a socket or a device, which has no content to copy and is never opened: the directory and its name there.
+    Special { dir: OwnedFd, name: String },
 }
 
 impl KeptPlace {
@@ -104,7 +106,7 @@ impl KeptPlace {
             let Some((kept, since)) = entry.file_name().to_str().ok().and_then(read_name) else { continue };
             let Ok(stat) = rustix::fs::statat(&dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else { continue };
             let meta = meta_of(&stat);
-            if matches!(meta.kind, Kind::File | Kind::Link) {
+            if meta.kind != Kind::Dir {
                 found.push(KeptEntry { kept, kind: meta.kind, len: meta.len, since });
             }
         }
@@ -135,6 +137,7 @@ impl KeptPlace {
                 rustix::fs::readlinkat(&link, "", Vec::new()).map(Opened::Link).map_err(store_error)
             }
             Err(e) if *e.kind() == ErrorKind::HostRefuses => Err(e),
+            Err(_) if is_special(&dir, name) => Ok(Opened::Special { dir, name: name.to_owned() }),
             Err(_) => Err(ErrorKind::NotKept.into()),
         }
     }
@@ -217,6 +220,20 @@ impl Keeper {
         }
     }
 
+    /// Keeps a file that is about to be replaced by giving it a second name: whoever dies on the way leaves it kept, and
+    /// nobody has to guess what was there. Nothing where the host does not let it have one.
+    pub(super) fn link(&self, from: Spot<'_>, looked_at: &Stat) -> Option<Kept> {
+        let name = self.name();
+        rustix::fs::linkat(from.dir, from.name, &self.dir, &name, AtFlags::empty()).ok()?;
+        let kept = Kept(name);
+        let linked = rustix::fs::statat(&self.dir, &kept.0, AtFlags::SYMLINK_NOFOLLOW).ok();
+        if linked.is_some_and(|linked| same_content(&linked, looked_at)) {
+            return Some(kept);
+        }
+        self.forget(&Before::Kept(kept));
+        None
+    }
+
     /// Takes what was looked at away and keeps it: the inode itself where that is possible, else a copy of it.
     pub(super) fn take(&self, from: Spot<'_>, looked_at: &Stat, durability: Durability) -> Result<Taken> {
         let name = self.name();
@@ -290,6 +307,11 @@ impl Keeper {
     pub(super) fn settle(&self) -> Result<()> {
         rustix::fs::fsync(self.dir.as_fd()).map_err(store_error)
     }
+}
+
+fn is_special(dir: &OwnedFd, name: &str) -> bool {
+    let there = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
+    there.is_ok_and(|stat| kind_of(&stat) == Kind::Special)
 }
 
 fn rename_to_fresh(from: Spot<'_>, dir: &OwnedFd, name: &str) -> Result<(), Errno> {

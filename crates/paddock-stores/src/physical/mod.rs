@@ -26,7 +26,7 @@ use std::time::Duration;
 
 pub use paddock_core::TEMP_PREFIX;
 use paddock_core::{
-    Applied, Call, ChangeSet, EntrySink, ErrorKind, Hit, LastName, Meta, Place, Query, RelPath, RelPathBuf, Result,
+    Applied, Call, ChangeSet, EntrySink, ErrorKind, Expect, Hit, LastName, Meta, Place, Query, RelPath, RelPathBuf, Result,
     Sink, Store, StoreError, Territory, Versioned, Walk,
 };
 use rustix::fs::{Mode, OFlags, ResolveFlags, Stat};
@@ -246,6 +246,20 @@ impl Store for PhysicalStore {
 
     fn apply(&self, call: &Call<'_>, set: &ChangeSet) -> Result<Applied> {
         apply::apply(self, call, set)
+    }
+
+    fn holds(&self, call: &Call<'_>, at: &Place<'_>, expect: Expect) -> Result<bool> {
+        if expect == Expect::Any {
+            return Ok(true);
+        }
+        call.tick(1)?;
+        self.reading(|mount| match look(mount, at.rel().as_str()) {
+            Ok(stat) => Ok(apply::check(Some(&stat), expect).is_ok()),
+            Err(Errno::NOENT | Errno::NOTDIR) => Ok(apply::check(None, expect).is_ok()),
+            // A link on the way was put there since.
+            Err(Errno::LOOP) => Ok(false),
+            Err(e) => Err(store_error(e)),
+        })
     }
 
     fn keeps_up_to(&self) -> Option<u64> {

@@ -29,6 +29,7 @@ impl Versioned for PhysicalStore {
             }
             // As in a read of the present: a link has no content.
             Opened::Link(_) => Err(ErrorKind::Link.into()),
+            Opened::Special { .. } => Err(ErrorKind::NotAFile.into()),
         }
     }
 

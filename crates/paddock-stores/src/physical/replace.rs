@@ -5,8 +5,9 @@
 //! else, somebody outside was faster: it is swapped back and the caller looks again. The old inode is
 //! never written to, so a hard link elsewhere keeps its content.
 //!
-//! Where what is replaced is to be kept, it moves on from the temporary name to where it is kept. A process that dies
-//! in between leaves it whole under the temporary name.
+//! Where what is replaced is to be kept, it gets a second name there first. On a file system that gives it none, it moves
+//! on from the temporary name to where it is kept; a process that dies in between leaves it whole under the temporary
+//! name.
 
 use std::cell::Cell;
 use std::ffi::CStr;
@@ -42,6 +43,8 @@ pub(super) enum NewContent<'a> {
     Copy { of: &'a OwnedFd, like: &'a Stat, len: u64, call: &'a Call<'a> },
     /// A symbolic link with this text.
     Link(&'a CStr),
+    /// A pipe, a socket or a device that is kept: itself, by another name.
+    Special { dir: &'a OwnedFd, name: &'a str },
     /// A file that waits elsewhere, with the mode and time that it has there.
     Staged { staged: &'a Staged, call: &'a Call<'a> },
 }
@@ -53,6 +56,7 @@ impl NewContent<'_> {
             Self::Bytes(content, _) => content.len() as u64,
             Self::Copy { len, .. } => *len,
             Self::Link(text) => text.to_bytes().len() as u64,
+            Self::Special { .. } => 0,
             Self::Staged { staged, .. } => staged.len(),
         }
     }
@@ -64,6 +68,8 @@ pub(super) struct Terms<'a> {
     pub(super) durability: Durability,
     /// Where what is replaced goes, if it is to be kept.
     pub(super) keeper: Option<&'a Keeper>,
+    /// May it have a second name for a moment? Where files with several are refused, a reader would meet one.
+    pub(super) links: bool,
 }
 
 /// A directory and a name in it, under the directory's lock.
@@ -142,6 +148,7 @@ impl<'a> Temp<'a> {
                 temp
             }
             NewContent::Link(text) => return Self::link(dir, text),
+            NewContent::Special { dir: home, name } => return Self::special(dir, home, name),
             NewContent::Staged { staged, call } => return Self::staged(dir, old, staged, call, durability),
         };
         stamp(&temp.file)?;
@@ -178,6 +185,21 @@ impl<'a> Temp<'a> {
         loop {
             let name = next_name();
             match rustix::fs::symlinkat(text, dir, &name) {
+                Ok(()) => {
+                    let file = open_beneath(dir, &name, OFlags::PATH | OFlags::NOFOLLOW).map_err(store_error)?;
+                    return Ok(Self { dir, name, file, gone: Cell::new(false), is_adopted: false });
+                }
+                Err(Errno::EXIST) => {}
+                Err(e) => return Err(store_error(e)),
+            }
+        }
+    }
+
+    /// What is kept and has no content, under a temporary name.
+    fn special(dir: &'a OwnedFd, home: &OwnedFd, kept: &str) -> Result<Self, StoreError> {
+        loop {
+            let name = next_name();
+            match rustix::fs::linkat(home, kept, dir, &name, AtFlags::empty()) {
                 Ok(()) => {
                     let file = open_beneath(dir, &name, OFlags::PATH | OFlags::NOFOLLOW).map_err(store_error)?;
                     return Ok(Self { dir, name, file, gone: Cell::new(false), is_adopted: false });
@@ -241,16 +263,28 @@ impl<'a> Temp<'a> {
 
     /// Swaps places with the old file. Nothing when what came out is not what was looked at.
     fn exchange(&self, spot: Spot<'_>, old: &Stat, terms: Terms<'_>) -> Result<Option<Before>, StoreError> {
+        let linked = terms.keeper.filter(|_| terms.links).and_then(|keeper| Some((keeper, Before::Kept(keeper.link(spot, old)?))));
+        let unlink = || linked.iter().for_each(|(keeper, kept)| keeper.forget(kept));
         match self.rename(spot, RenameFlags::EXCHANGE) {
             Ok(()) => {}
-            Err(Errno::NOENT) => return Ok(None),
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => return self.overwrite_kept(spot, old, terms),
-            Err(e) => return Err(store_error(e)),
+            Err(errno) => {
+                unlink();
+                return match errno {
+                    Errno::NOENT => Ok(None),
+                    Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP => self.overwrite_kept(spot, old, terms),
+                    errno => Err(store_error(errno)),
+                };
+            }
         }
         let out = rustix::fs::statat(self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW).map_err(store_error)?;
         if same_content(&out, old) {
-            return Ok(Some(self.keep(&out, terms)));
+            return Ok(Some(match linked {
+                // Its temporary name goes with this one.
+                Some((_, kept)) => kept,
+                None => self.keep(&out, terms),
+            }));
         }
+        unlink();
         self.rename(spot, RenameFlags::EXCHANGE).map_err(store_error)?;
         if !self.is_ours_again()? {
             // Somebody replaced our file between the two swaps: theirs is the newest, so it goes back.
@@ -476,7 +510,7 @@ mod tests {
         fs::write(path.join("dir/f"), "old").unwrap();
         let dir = open_without_links(&path.join("dir")).unwrap();
         let keeper = KeptPlace::new(&path.join("history")).unwrap().ready().unwrap();
-        let terms = Terms { durability: Durability::Process, keeper: Some(&keeper) };
+        let terms = Terms { durability: Durability::Process, keeper: Some(&keeper), links: true };
         let spot = Spot { dir: &dir, name: "f" };
         let old = spot.look().unwrap().unwrap();
         let kept = || fs::read_dir(path.join("history")).unwrap().map(|entry| entry.unwrap().path());

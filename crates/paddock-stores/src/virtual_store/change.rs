@@ -140,7 +140,7 @@ impl Work<'_> {
         done.before = match there {
             Some(_) if matches!(change.act(), Act::Dress { .. }) => return Ok(done),
             None => Before::Absent,
-            Some(found) if found.kind() == Kind::Dir => Before::Dir,
+            Some(found) if found.kind() == Kind::Dir => Before::Dir(Looks::default()),
             Some(_) if stays => Before::Absent,
             Some(_) if self.keep => Before::Kept(Kept(format!("{}:{path}", before.0))),
             Some(_) => Before::Lost,

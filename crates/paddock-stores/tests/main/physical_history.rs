@@ -294,8 +294,8 @@ pub(crate) fn way_back((change, applied): &Told) -> Vec<Alteration> {
         }
         _ => match &applied.before {
             Before::Absent if applied.created => (vec![step(&path, Alter::Delete, seen)], path),
-            Before::Dir if *change.act() == Act::Delete => (vec![step(&path, Alter::MakeDir, Expect::Absent)], path),
-            Before::Absent | Before::Dir => (Vec::new(), path),
+            Before::Dir(_) if *change.act() == Act::Delete => (vec![step(&path, Alter::MakeDir, Expect::Absent)], path),
+            Before::Absent | Before::Dir(_) => (Vec::new(), path),
             Before::Kept(kept) => (vec![step(&path, Alter::Restore(kept.clone()), seen)], path),
             Before::Prefix(len) => (vec![step(&path, Alter::Truncate(*len), seen)], path),
             Before::Looks(looks) => (vec![step(&path, Alter::Dress(*looks), seen)], path),

@@ -84,7 +84,7 @@ enum Changes {
     Made(Vec<Effect>),
     /// Nothing of it was made.
     Dropped(Vec<String>),
-    /// It stopped half-way: what was made before that stays, and is recorded.
+    /// It stopped half-way, and what was made before that could not be taken back: it stays, and is recorded.
     Partly(String),
     /// It waits for a person, who cannot be asked yet.
     Held(Risk, Vec<Effect>),
@@ -160,15 +160,29 @@ fn commit(cx: &Context<'_>, settings: &CommandSettings, place: &Place, proposed:
         }
         Ok(risk)
     });
-    drop(stage);
-    match (done, held) {
+    let changes = match (done, held) {
         (Ok(Outcome::Changed { .. } | Outcome::Accepted), _) => Ok(Changes::Made(made)),
         (Ok(_), _) => Err(Failure::Defect),
         (Err(_), Some(risk)) => Ok(Changes::Held(risk, made)),
         // Planned, let through, and then something was in the way.
-        (Err(Failure::Refused(refused)), None) if !made.is_empty() => Ok(Changes::Partly(messages::reason(&refused))),
+        (Err(Failure::Refused(refused)), None) if !made.is_empty() => Ok(take_back(cx, &refused)),
         (Err(Failure::Refused(refused)), None) => Ok(Changes::Dropped(reasons(cx, place, &refused, &alterations))),
         (Err(failure), None) => Err(failure),
+    };
+    // Whoever finds it later knows that nobody has settled this yet.
+    drop(stage);
+    changes
+}
+
+/// Takes back what was made before something was in the way.
+fn take_back(cx: &Context<'_>, refused: &Refused) -> Changes {
+    let reason = messages::reason(refused);
+    match cx.take_back() {
+        Ok(_) => Changes::Dropped(vec![reason]),
+        Err(error) => {
+            tracing::warn!(%error, "what a command changed half-way could not be taken back");
+            Changes::Partly(reason)
+        }
     }
 }
 
@@ -184,7 +198,7 @@ fn weigh(cx: &Context<'_>, effects: &[Effect], ignored: &HashSet<LogicalPath>) -
         let inside = format!("{path}/");
         gone.range(inside.as_str()..).next().is_some_and(|next| next.starts_with(&inside))
     };
-    let foreign = |effect: &Effect| !held_more(effect.path.as_str()) && !cx.was_made_by_agent(&effect.path);
+    let foreign = |effect: &Effect| !held_more(effect.path.as_str()) && !cx.was_made_by_agent(effect);
     let foreign = effects.iter().filter(is_gone).any(foreign);
     if counted.is_empty() && !foreign {
         Risk::Low

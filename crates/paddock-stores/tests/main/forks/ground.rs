@@ -212,7 +212,7 @@ pub(crate) fn take_back(ground: &Ground, told: Vec<(LogicalPath, Before)>) {
     let undo = |(path, before)| {
         let how = match before {
             Before::Absent => Alter::Delete,
-            Before::Dir => Alter::MakeDir,
+            Before::Dir(_) => Alter::MakeDir,
             Before::Kept(kept) => Alter::Restore(kept),
             Before::Prefix(len) => Alter::Truncate(len),
             Before::Looks(looks) => Alter::Dress(looks),
