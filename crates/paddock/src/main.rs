@@ -2,7 +2,7 @@
 //!
 //! `cli` says what can be asked, one file under `commands` does each, `failure` turns errors into words and exit
 //! codes, `printer` owns standard output, `log` standard error, `project` finds the configuration and the agent's policy, `past`
-//! what it did before, `secrets` keeps values out of all that is told.
+//! what it did before, `secrets` keeps values out of all that is told, `serving` understands `paddock mcp` without the rest.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
@@ -17,6 +17,7 @@ mod past;
 mod printer;
 mod project;
 mod secrets;
+mod serving;
 mod unified;
 
 use std::process::ExitCode;
@@ -28,7 +29,7 @@ use crate::failure::Ended;
 use crate::printer::Printer;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match serving::understood(std::env::args_os()).map_or_else(Cli::try_parse, Ok) {
         Ok(cli) => cli,
         Err(error) => return misread(&error),
     };
