@@ -3,12 +3,16 @@
 //! Help, man pages and completions derive from what stands here. It only describes; each command's own file
 //! under `commands` does the work.
 
+mod instance;
+
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use paddock_core::AgentName;
 use tracing::Level;
+
+pub(crate) use instance::{Instance, InstanceExport, InstanceImport, InstanceList, InstanceMessages};
 
 const ABOUT: &str = "Bounded Workspaces for AI agents";
 
@@ -111,6 +115,9 @@ pub(crate) enum Command {
     Mount(Mount),
     /// Show what each Workspace holds and how much it may
     Quota(Quota),
+    /// Look at the conversations of agents and care for them: list, show, messages, restart, delete, repair, export, import
+    #[command(subcommand)]
+    Instance(Instance),
     /// Check the configuration: problems, agents, and keys that have no effect yet
     Check(Check),
     /// Look for what could keep Paddock from working here

@@ -13,6 +13,7 @@ mod doctor;
 mod exec;
 mod fork;
 mod init;
+mod instance;
 mod log;
 mod man;
 mod map;
@@ -50,6 +51,7 @@ pub(crate) fn run(cli: &Cli, printer: &Printer) -> anyhow::Result<Ended> {
         Command::Discard(options) => discard::run(global, options, printer),
         Command::Mount(options) => mount::run(global, options, printer),
         Command::Quota(options) => quota::run(global, options, printer),
+        Command::Instance(options) => instance::run(global, options, printer),
         Command::Check(options) => check::run(global, options, printer),
         Command::Doctor(options) => doctor::run(global, options, printer),
         Command::Config(options) => config::run(global, options, printer),

@@ -53,6 +53,25 @@ pub(crate) fn ask_unseen(prompt: &str) -> io::Result<String> {
     Ok(line)
 }
 
+/// A file, for reading it piece by piece.
+pub(crate) fn open(path: &Path) -> io::Result<std::fs::File> {
+    std::fs::File::open(path)
+}
+
+/// What is in a directory, by name; nothing where there is none.
+pub(crate) fn names_in(path: &Path) -> io::Result<Vec<String>> {
+    let entries = match std::fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other?,
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
 /// Makes a directory and those above it.
 pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
     std::fs::create_dir_all(path)
@@ -116,6 +135,11 @@ pub(crate) fn lay_out(directory: &Path, files: &[(&str, &str)]) -> io::Result<()
 /// Makes a new file that only its owner may read.
 pub(crate) fn make_private_file(path: &Path) -> io::Result<std::fs::File> {
     std::fs::File::options().write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Removes a file, or a directory with everything in it, that this process made a moment ago.
+pub(crate) fn remove_made(path: &Path) {
+    let _ = std::fs::remove_file(path).or_else(|_| std::fs::remove_dir_all(path));
 }
 
 /// Makes a directory that only its owner may read; one that is there and empty will do.

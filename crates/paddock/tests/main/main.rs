@@ -15,6 +15,7 @@ mod doctor;
 mod forks;
 mod harness;
 mod init;
+mod instance;
 mod mount;
 mod network;
 mod own_policy;

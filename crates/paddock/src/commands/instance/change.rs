@@ -1,0 +1,131 @@
+//! `instance restart`, `delete` and `repair`: what changes or removes a conversation, by a person's word.
+
+use paddock_core::visible;
+use paddock_state::InstanceKey;
+use paddock_state::conversation::{ConversationError, Repaired};
+use serde_json::json;
+
+use super::{Named, counted, instances, key_of, problem};
+use crate::cli::Global;
+use crate::failure::{Ended, Failure};
+use crate::layered::confirmed;
+use crate::printer::{self, Look, Printer};
+
+pub(super) fn restart(named: &Named, printer: &Printer) -> anyhow::Result<Ended> {
+    let key = &named.key;
+    let ended = named.instances().restart(key).map_err(|error| named.problem(&error))?;
+    match ended {
+        Some(turn) => {
+            printer.line(format_args!("instance \"{key}\" rests; turn \"{turn}\", which was cut off, is over"))?
+        }
+        None => printer.line(format_args!("instance \"{key}\" rests; no turn was open"))?,
+    }
+    Ok(Ended::Done)
+}
+
+pub(super) fn clear(named: &Named, force: bool, printer: &Printer) -> anyhow::Result<Ended> {
+    let key = &named.key;
+    if named.instances().show(key).map_err(|error| named.problem(&error))?.is_none() {
+        return Err(named.problem(&ConversationError::NoInstance(key.clone())));
+    }
+    let question = format!("let instance \"{key}\" begin anew, without its messages and the state of its extensions?");
+    if !agreed(&question, force, "nothing was changed")? {
+        return Ok(Ended::Denied);
+    }
+    named.instances().clear(key).map_err(|error| named.problem(&error))?;
+    printer.line(format_args!("instance \"{key}\" begins anew"))?;
+    Ok(Ended::Done)
+}
+
+pub(super) fn delete(global: &Global, keys: &[String], force: bool, printer: &Printer) -> anyhow::Result<Ended> {
+    // All of them are looked at before one is removed.
+    let keys = keys.iter().map(|key| key_of(key)).collect::<anyhow::Result<Vec<InstanceKey>>>()?;
+    let kept = instances(global)?;
+    let is_there = |key: &&InstanceKey| {
+        // One that cannot be read can be deleted.
+        kept.as_ref().is_some_and(|kept| !matches!(kept.instances.show(key), Ok(None)))
+    };
+    let names: Vec<String> = keys.iter().filter(is_there).map(|key| format!("\"{key}\"")).collect();
+    let question = format!("delete {} with all messages and the state of extensions?", names.join(", "));
+    if !names.is_empty() && !agreed(&question, force, "nothing was deleted")? {
+        return Ok(Ended::Denied);
+    }
+    let mut ended = Ended::Done;
+    for key in &keys {
+        match kept.as_ref().map_or(Ok(false), |kept| kept.instances.delete(key)) {
+            Ok(true) => printer.line(format_args!("deleted instance \"{key}\""))?,
+            Ok(false) => printer::tell(format_args!("there is no instance \"{key}\": nothing to delete")),
+            // One that cannot be removed must not keep the others.
+            Err(error) => {
+                printer::tell(crate::failure::report(&problem(&error, key)).0);
+                ended = Ended::Denied;
+            }
+        }
+    }
+    Ok(ended)
+}
+
+/// Whether it is to be done: the person said so before, or says so now.
+fn agreed(question: &str, force: bool, otherwise: &str) -> anyhow::Result<bool> {
+    if force {
+        return Ok(true);
+    }
+    match confirmed(question)? {
+        Some(true) => Ok(true),
+        Some(false) => {
+            printer::tell(otherwise);
+            Ok(false)
+        }
+        None => {
+            Err(Failure::misused(format!("{otherwise}: nobody can be asked here"), "--force does it without asking"))
+        }
+    }
+}
+
+pub(super) fn repair(named: &Named, apply: bool, as_json: bool, printer: &Printer) -> anyhow::Result<Ended> {
+    let repaired = named.instances().repair(&named.key, apply).map_err(|error| named.problem(&error))?;
+    if as_json {
+        let lost: Vec<_> = repaired
+            .lost
+            .iter()
+            .map(|lost| json!({ "file": lost.file, "line": lost.line, "reason": lost.reason, "id": lost.id }))
+            .collect();
+        printer.json(&json!({
+            "messages": repaired.messages,
+            "events": repaired.events,
+            "lost": lost,
+            "keptAside": repaired.kept_aside,
+        }))?;
+        return Ok(Ended::Done);
+    }
+    for lost in &repaired.lost {
+        let file = lost.file.file_name().unwrap_or_default().to_string_lossy();
+        let id = lost.id.as_ref().map(|id| format!(", message \"{}\"", visible(id))).unwrap_or_default();
+        let sign = printer.look(Look::Bad, "✗");
+        printer.line(format_args!("{sign} {} line {}{id}: {}", visible(&file), lost.line, visible(&lost.reason)))?;
+    }
+    say_what_is_kept(named, &repaired, apply, printer)?;
+    Ok(Ended::Done)
+}
+
+fn say_what_is_kept(named: &Named, repaired: &Repaired, apply: bool, printer: &Printer) -> anyhow::Result<()> {
+    let kept = counted(repaired.messages, "message");
+    let kept = if repaired.events == 0 { kept } else { format!("{kept} and {}", counted(repaired.events, "event")) };
+    let sign = printer.look(Look::Good, "✓");
+    if repaired.lost.is_empty() {
+        return printer.line(format_args!("{sign} nothing is damaged: {kept}"));
+    }
+    let verb = if apply { "kept" } else { "can be kept" };
+    printer.line(format_args!("{sign} {kept} {verb}; {} cannot", counted(repaired.lost.len() as u64, "line")))?;
+    match &repaired.kept_aside {
+        Some(aside) => printer::tell(format_args!(
+            "the files as they were found are in \"{}\"",
+            visible(&aside.display().to_string())
+        )),
+        None => printer::tell(format_args!(
+            "nothing was changed; `paddock instance repair {} --apply` keeps these and puts the files as they are aside",
+            named.key
+        )),
+    }
+    Ok(())
+}
