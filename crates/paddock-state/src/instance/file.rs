@@ -168,7 +168,12 @@ impl Instances for FileInstances {
             if name.starts_with('.') {
                 continue;
             }
-            match Self::metadata(&entry.path()) {
+            let read = match entry.file_type() {
+                Ok(kind) if kind.is_dir() => Self::metadata(&entry.path()),
+                // A link leads out of here, whatever it leads to.
+                _ => Err(damaged(&entry.path(), "it is not a directory")),
+            };
+            match read {
                 Ok(instance) => listing.instances.push(instance),
                 Err(error) => listing.unreadable.push((name, error.to_string())),
             }

@@ -6,9 +6,11 @@
 mod extension;
 mod file;
 mod metadata;
+mod postgres;
 
 pub use file::FileInstances;
 pub use metadata::{Instance, Status};
+pub use postgres::PostgresInstances;
 
 use serde_json::{Map, Value};
 
