@@ -162,9 +162,9 @@ impl Work {
             let alterations = ran.proposed.alterations;
             ensure!(alterations.len() == MADE + 1, "{} changes were found", alterations.len());
             let plan = self.vfs.plan(&call, Operation::Commit { path: self.directory.clone(), alterations })?;
-            match self.vfs.ask(&call, &Request { tool: "execute_command", risk: Risk::Medium }, &plan)? {
+            match self.vfs.ask(&call, &Request::of_person("execute_command", Risk::Medium), &plan)? {
                 Passed::Now(token) => drop(self.vfs.run(&call, plan, token)?),
-                Passed::Parked(id) => anyhow::bail!("parked as {id}"),
+                other => anyhow::bail!("{other:?}"),
             }
             drop(ran.proposed.stage);
         }

@@ -16,6 +16,7 @@ use paddock_core::{
 use paddock_db::{Durability, Sqlite};
 use paddock_ledger::Ledger;
 use paddock_ledger::audit::{AuditKey, AuditLog};
+use paddock_state::Redactor;
 use paddock_stores::virtual_store::base::{BaseStore, Namespace};
 use paddock_stores::virtual_store::{SqliteBase, VirtualStore};
 
@@ -85,7 +86,7 @@ impl Databases {
     /// The history and the audit in the same database, as an installation has them.
     pub(crate) fn ledger(&self) -> Result<Ledger> {
         let key = AuditKey::load_or_create(&self.key)?;
-        Ok(Ledger::sqlite(&self.state, self.durability, key, self.outside.clone()))
+        Ok(Ledger::sqlite(&self.state, self.durability, key, self.outside.clone(), Redactor::none()))
     }
 }
 
@@ -116,7 +117,7 @@ impl Guarded {
         let (call, began) = (self.caller.call(), Instant::now());
         let asked = operation.path().clone();
         let plan = self.vfs.plan(&call, operation).map_err(|refused| anyhow!("{refused}"))?;
-        let request = Request { tool, risk: Risk::Low };
+        let request = Request::of_person(tool, Risk::Low);
         let Passed::Now(token) = self.vfs.ask(&call, &request, &plan).map_err(|refused| anyhow!("{refused}"))? else {
             bail!("nobody is there to decide");
         };

@@ -85,7 +85,7 @@ fn read(vfs: &Vfs, agent: &AgentName, path: &str) -> Option<Vec<u8>> {
     let call = Call { id: CallId::next(), agent, cancel: &cancel, deadline: Instant::now() + Duration::from_secs(60) };
     let path = LogicalPath::parse(path, &LogicalPath::top()).ok()?;
     let plan = vfs.plan(&call, Operation::Read { path, range: 0..65536 }).ok()?;
-    let Passed::Now(token) = vfs.ask(&call, &Request { tool: "read_file", risk: Risk::Low }, &plan).ok()? else {
+    let Passed::Now(token) = vfs.ask(&call, &Request::of_person("read_file", Risk::Low), &plan).ok()? else {
         return None;
     };
     match vfs.run(&call, plan, token).ok()? {

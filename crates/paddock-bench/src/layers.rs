@@ -194,7 +194,7 @@ fn forks(report: &mut Report, options: &Options, trees: &[Tree]) -> Result<()> {
 fn perform(vfs: &Vfs, call: &Call<'_>, operation: Operation) -> Result<()> {
     let told = |refused: paddock_core::Refused| anyhow!("{refused}");
     let plan = vfs.plan(call, operation).map_err(told)?;
-    let Passed::Now(token) = vfs.ask(call, &Request { tool: "bench", risk: Risk::Low }, &plan).map_err(told)? else {
+    let Passed::Now(token) = vfs.ask(call, &Request::of_person("bench", Risk::Low), &plan).map_err(told)? else {
         return Err(anyhow!("nobody is there to decide"));
     };
     vfs.run(call, plan, token).map(drop).map_err(told)

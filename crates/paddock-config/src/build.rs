@@ -9,25 +9,26 @@ use std::sync::Arc;
 
 use paddock_core::AccessScope::ReadOnly;
 use paddock_core::{
-    AccessScope, AgentName, AgentPolicy, Audit, BuildError, Call, CommandRunner, Commands, Gate, HidePattern, Journal,
-    LogicalPath, Mount, NameRules, Origin, Passed, Permit, Plan, Quota, Refused, RelPathBuf, Request, Vfs, View,
-    WebSearch, Workspace,
+    AccessScope, AgentName, AgentPolicy, Audit, BearerToken, BuildError, Call, CommandRunner, Commands, Gate,
+    HidePattern, Journal, LogicalPath, Mount, NameRules, Origin, Passed, Permit, Plan, Quota, Refused, RelPathBuf,
+    Request, Vfs, View, WebSearch, Workspace,
 };
 use paddock_db::Sqlite;
-use paddock_state::{ForkRecord, Forks, WorkspaceHome};
+use paddock_state::{ForkRecord, Forks, Secrets, WorkspaceHome};
 use paddock_stores::virtual_store::VirtualStore;
 use paddock_stores::virtual_store::base::{BaseStore, Commit, Namespace};
 use paddock_stores::{KeptPlace, PhysicalStore, SqliteUsage};
 
-use crate::commands;
 use crate::config_file::{AgentSpec, ConfigFile};
 use crate::fault::Fault;
 use crate::host::Host;
 use crate::installation::Installation;
 use crate::problem::{ConfigError, Problem};
 use crate::schema::{Durability, HardLinks, MountSpec, WorkspaceTable};
+use crate::secret;
 use crate::source::Located;
 use crate::upkeep;
+use crate::{approvals, commands};
 
 /// What every agent's guard is given besides its Workspaces.
 #[derive(Clone)]
@@ -46,6 +47,8 @@ pub struct Ports {
     pub kept: Option<KeptPlace>,
     /// Where what Physical Stores hold is counted.
     pub counters: Option<Sqlite>,
+    /// What the configuration names as `{ secret = … }`, and what keeps the values out of all that is written.
+    pub secrets: Secrets,
     /// What runs commands; nothing where none can be run.
     pub runner: Option<Arc<dyn CommandRunner>>,
 }
@@ -87,8 +90,10 @@ pub fn build(file: &ConfigFile, agent: &AgentName, host: &Host, ports: &Ports) -
     let vfs = Vfs::new(workspaces, Arc::clone(&ports.gate), Arc::clone(&ports.journal))
         .map_err(|error| failed(vec![contradiction(spec, &error)]))?;
     let base = spec.base.map_or_else(LogicalPath::top, |base| base.0.clone());
-    let service = file.config().web_search.as_ref().map(|search| WebSearch { url: search.url.0.clone() });
-    Ok(AgentPolicy::new(agent.clone(), base, vfs).with_commands(commands).with_web_search(service))
+    let service = built.web_search().map_err(|problem| failed(vec![problem]))?;
+    let rules = approvals::rules(file).map_err(failed)?;
+    let policy = AgentPolicy::new(agent.clone(), base, vfs).asking(approvals::terms(file), rules);
+    Ok(policy.with_commands(commands).with_web_search(service))
 }
 
 /// The Workspaces of an agent as the file has them, without forks.
@@ -270,7 +275,7 @@ impl Built<'_> {
     /// How the agent runs commands, where it has a place that they may change.
     fn commands(&self, spec: AgentSpec<'_>, workspaces: &[Workspace]) -> Result<Option<Commands>, Vec<Problem>> {
         let settings =
-            commands::settings(self.file.config(), self.host).map_err(|fault| vec![Problem::of_file(fault)])?;
+            commands::settings(self.file.config(), self.host, &self.ports.secrets).map_err(|problem| vec![problem])?;
         let Some(settings) = settings else { return Ok(None) };
         let span = |workspace: &Workspace| {
             let table = spec.workspaces.iter().find(|table| table.prefix.value.0 == *workspace.prefix());
@@ -287,6 +292,15 @@ impl Built<'_> {
         }
         let Some(runner) = &self.ports.runner else { return Ok(None) };
         Ok(Some(Commands { settings: Arc::new(settings), runner: Arc::clone(runner) }))
+    }
+
+    /// The service that searches the web; nothing where its address is a secret that is not looked up.
+    fn web_search(&self) -> Result<Option<WebSearch>, Problem> {
+        let Some(search) = &self.file.config().web_search else { return Ok(None) };
+        let secrets = &self.ports.secrets;
+        let key = search.key.as_ref().map(|key| secret::look_up_key(key, secrets)).transpose()?.flatten();
+        let url = secret::look_up(&search.url, secrets)?;
+        Ok(url.map(|url| WebSearch { url: url.0, key: key.map(|key| BearerToken::new(key.expose())) }))
     }
 
     /// Where the agent reads what was too long to show.

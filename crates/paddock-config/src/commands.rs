@@ -3,11 +3,17 @@
 //! A place that a command may read beside the system's own must not reach into the System Root, where the ledger and
 //! secrets are. A Workspace must not stand where the minimal system of a command is.
 
-use paddock_core::{CommandLimits, CommandSettings, Risk, Workspace};
+use std::collections::BTreeMap;
 
+use paddock_core::{CommandLimits, CommandSettings, Risk, Workspace};
+use paddock_state::Secrets;
+
+use crate::approvals;
 use crate::fault::Fault;
 use crate::host::Host;
-use crate::schema::{Changes, Commands, Config, Network, RiskLevel};
+use crate::problem::Problem;
+use crate::schema::{Changes, Commands, Config, Network};
+use crate::secret;
 
 /// Where the outputs of commands are that are too long to show. A Workspace of every agent that runs commands.
 pub const EVICTED: &str = "/evicted";
@@ -17,10 +23,11 @@ const SYSTEM: [&str; 12] =
     ["bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "sys", "usr"];
 
 /// The settings that a configuration gives; nothing where it has no commands.
-pub(crate) fn settings(config: &Config, host: &Host) -> Result<Option<CommandSettings>, Fault> {
+pub(crate) fn settings(config: &Config, host: &Host, secrets: &Secrets) -> Result<Option<CommandSettings>, Problem> {
     let Some(commands) = &config.commands else { return Ok(None) };
     let ask_above = config.approvals.as_ref().and_then(|approvals| approvals.above.as_ref());
-    let tools = commands.tools.iter().flatten().map(|written| tool(written, host)).collect::<Result<_, Fault>>()?;
+    let tools = commands.tools.iter().flatten().map(|written| tool(written, host)).collect::<Result<_, Fault>>();
+    let tools = tools.map_err(Problem::of_file)?;
     Ok(Some(CommandSettings {
         deny: commands.deny.clone().unwrap_or_default(),
         direct: commands.changes == Some(Changes::Direct),
@@ -29,14 +36,17 @@ pub(crate) fn settings(config: &Config, host: &Host) -> Result<Option<CommandSet
             Some(Network::Off) | None => Vec::new(),
         },
         tools,
-        env: commands.env.clone().unwrap_or_default(),
+        env: env(commands, secrets)?,
         limits: limits(commands),
-        ask_above: match ask_above {
-            Some(RiskLevel::Low) => Risk::Low,
-            Some(RiskLevel::Medium) | None => Risk::Medium,
-            Some(RiskLevel::High) => Risk::High,
-        },
+        ask_above: ask_above.map_or(Risk::Medium, |level| approvals::risk(*level)),
     }))
+}
+
+/// The variables, with the values of those that are secrets; without them where nothing is looked up.
+fn env(commands: &Commands, secrets: &Secrets) -> Result<BTreeMap<String, String>, Problem> {
+    let written = commands.env.iter().flatten();
+    let values = written.map(|(name, value)| Ok(secret::look_up(value, secrets)?.map(|value| (name.clone(), value))));
+    values.filter_map(Result::transpose).collect()
 }
 
 fn tool(written: &str, host: &Host) -> Result<std::path::PathBuf, Fault> {

@@ -3,6 +3,7 @@
 //! The words are decided here and nowhere else, so that the command line, the log and the tests agree.
 
 use paddock_core::{BadHost, PathError, visible};
+use paddock_state::{BadSecretName, SecretName};
 
 /// What is wrong. Displays as the sentence after `error:`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -89,6 +90,18 @@ pub enum Fault {
     /// A secret in plain text.
     #[error("\"{}\" holds a secret in plain text", visible(key))]
     PlainSecret { key: String },
+    /// A name that no secret can have.
+    #[error("\"{}\" cannot name a secret", visible(&.0.0))]
+    NotASecretName(BadSecretName),
+    /// Nothing is stored under the name.
+    #[error("there is no secret \"{0}\"")]
+    NoSecret(SecretName),
+    /// What is stored is something else.
+    #[error("the secret \"{name}\" is not {what}")]
+    SecretIsNot { name: SecretName, what: &'static str },
+    /// The vault does not open.
+    #[error("the secret \"{name}\" cannot be read: {}", visible(why))]
+    SecretsClosed { name: SecretName, why: String, hint: String },
     /// A name that no agent can have.
     #[error("\"{}\" cannot name an agent", visible(.0))]
     AgentName(String),
@@ -139,6 +152,15 @@ pub enum Fault {
         visible(link)
     )]
     LinkThatAgentsWrite { path: String, link: String, prefix: String },
+    /// A rule with a pattern that is none.
+    #[error("\"{}\" is no pattern of paths: {why}", visible(path))]
+    BadRulePattern { path: String, why: String },
+    /// A rule that says nothing about what it is for.
+    #[error("a rule needs a tool or a path: without either it would be about everything")]
+    RuleForEverything,
+    /// A rule that does not do what its examples say.
+    #[error("the rule {} \"{}\", against its examples", if *matches { "matches" } else { "does not match" }, visible(path))]
+    RuleExample { path: String, matches: bool },
     /// Commands would read the System Root.
     #[error("\"{}\" under tools reaches the System Root", visible(.0))]
     ToolInSystemRoot(String),
@@ -201,9 +223,14 @@ impl Fault {
             Self::NotADatabase { choices, .. } => format!("use {choices}"),
             Self::NotAnAddress(_) => "write an address such as \"127.0.0.1\"".into(),
             Self::PlainSecret { key } => format!(
-                "write {} = {{ secret = \"NAME\" }}, which a later version looks up, and replace the exposed one",
+                "write {} = {{ secret = \"NAME\" }}, store it with `paddock secret set NAME`, and replace the exposed one",
                 visible(key)
             ),
+            Self::NotASecretName(error) => error.hint().into(),
+            Self::NoSecret(name) | Self::SecretIsNot { name, .. } => {
+                format!("store it with `paddock secret set {name}`")
+            }
+            Self::SecretsClosed { hint, .. } => hint.clone(),
             Self::AgentName(_) => "use 1 to 64 letters, digits, \"-\" or \"_\"".into(),
             Self::MainAgentTwice => "move these keys to the top of the file, or give the agent another name".into(),
             Self::NoSuchAgent { known, .. } => format!("agents of this file are {}", quoted(known)),
@@ -226,6 +253,9 @@ impl Fault {
                 "mount a smaller directory, or keep the System Root elsewhere with --home or PADDOCK_HOME".into()
             }
             Self::LinkThatAgentsWrite { .. } => "name the directory that it leads to, if that is meant, or remove the link".into(),
+            Self::BadRulePattern { .. } => "write it as \"/project/migrations/**\"".into(),
+            Self::RuleForEverything => "name a tool, or write `above` to ask about everything of a risk".into(),
+            Self::RuleExample { .. } => "change the pattern of the rule, or the example".into(),
             Self::ToolInSystemRoot(_) => {
                 "name a smaller directory: what is in the System Root is for no command".into()
             }

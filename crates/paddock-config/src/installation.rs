@@ -9,17 +9,19 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use paddock_core::{AgentName, Audit, Call, CallId, Cancel, Gate, Journal, NoAudit, NoJournal, Versioned as _};
-use paddock_db::{Durability, Postgres, Sqlite};
+use paddock_db::{Durability, Postgres, Schema, Sqlite};
 use paddock_ledger::Ledger;
+use paddock_ledger::approvals::Approvals;
 use paddock_ledger::audit::{AuditError, AuditKey, AuditLog};
 use paddock_ledger::history::{History, HistoryError, Retention};
-use paddock_state::{Forks, Origin, StateError, SystemRoot, WorkspaceHome};
+use paddock_state::{Forks, Origin, Redactor, Secrets, SecretsError, StateError, SystemRoot, WorkspaceHome};
 use paddock_stores::virtual_store::base::BaseStore;
 use paddock_stores::virtual_store::{MemoryBase, PostgresBase, SqliteBase, VirtualStore};
 use paddock_stores::{KeptPlace, SqliteUsage};
 
 use crate::build::Ports;
 use crate::config_file::ConfigFile;
+use crate::problem::ConfigError;
 use crate::schema::{Durability as Promised, MountSpec};
 use crate::upkeep::{self, Untouched};
 
@@ -46,6 +48,9 @@ pub enum InstallationError {
     /// A database cannot be used.
     #[error("{0}")]
     Database(#[from] paddock_db::DbError),
+    /// There are secrets that cannot be opened, and so could not be kept out of what is written.
+    #[error("{0}")]
+    Secrets(#[from] SecretsError),
     /// The place for what changes replaced cannot be used.
     #[error("the history of the project cannot be kept: {0}")]
     History(paddock_core::StoreError),
@@ -58,14 +63,15 @@ impl InstallationError {
         match self {
             Self::State(error) => error.hint(),
             Self::Audit(error) => error.hint().to_owned(),
+            Self::Secrets(error) => error.hint(),
             Self::Database(error) => error.hint().to_owned(),
             Self::History(_) => "check the owner and mode of the System Root, or use another with --home".to_owned(),
         }
     }
 }
 
-/// Where a project's state is, as its configuration says.
-#[derive(Debug, Clone)]
+/// Where a project's state is, as its configuration says, and which secrets it may name.
+#[derive(Clone)]
 pub struct Settings {
     origin: Origin,
     virtual_url: String,
@@ -74,22 +80,36 @@ pub struct Settings {
     id: Option<String>,
     durability: Durability,
     retention: Retention,
+    secrets: Secrets,
+}
+
+/// An address may hold a password.
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings").field("origin", &self.origin).finish_non_exhaustive()
+    }
 }
 
 impl Settings {
     /// What a configuration says; without one, the embedded defaults.
-    #[must_use]
-    pub fn of(project_root: PathBuf, file: Option<&ConfigFile>) -> Self {
+    ///
+    /// # Errors
+    /// When it names a secret that is not there.
+    pub fn of(project_root: PathBuf, file: Option<&ConfigFile>, secrets: &Secrets) -> Result<Self, ConfigError> {
         let config = file.map(ConfigFile::config);
         let name = config.and_then(|config| config.name.as_ref()).map(|name| name.value.as_str());
         let stores = config.and_then(|config| config.virtual_.as_ref());
         let state = config.and_then(|config| config.state.as_ref());
         let history = stores.and_then(|stores| stores.history.as_ref());
         let sqlite = || "sqlite".to_owned();
-        Self {
+        let virtual_url = file.zip(stores.and_then(|stores| stores.url.as_ref()));
+        let virtual_url = virtual_url.map(|(file, url)| file.look_up(url, secrets)).transpose()?.flatten();
+        let state_url = file.zip(state.and_then(|state| state.url.as_ref()));
+        let state_url = state_url.map(|(file, url)| file.look_up(url, secrets)).transpose()?.flatten();
+        Ok(Self {
             origin: Origin::of_project(project_root, name),
-            virtual_url: stores.and_then(|stores| stores.url.as_ref()).map_or_else(sqlite, |url| url.0.clone()),
-            state_url: state.and_then(|state| state.url.as_ref()).map_or_else(sqlite, |url| url.0.clone()),
+            virtual_url: virtual_url.map_or_else(sqlite, |url| url.0),
+            state_url: state_url.map_or_else(sqlite, |url| url.0),
             id: state.and_then(|state| state.id.clone()),
             durability: file.map_or(Durability::Process, durability),
             retention: Retention {
@@ -97,7 +117,8 @@ impl Settings {
                 count: Some(history.and_then(|history| history.count).unwrap_or(KEPT_VERSIONS)),
                 bytes: Some(history.and_then(|history| history.size.as_ref()).map_or(KEPT_BYTES, |size| size.0)),
             },
-        }
+            secrets: secrets.clone(),
+        })
     }
 }
 
@@ -135,6 +156,13 @@ fn audit_key(system: &SystemRoot, purpose: Purpose) -> Result<(AuditKey, Option<
     }
 }
 
+/// The tables of the state on a server.
+#[must_use]
+pub fn state_schemas() -> Vec<Schema> {
+    use paddock_ledger::{approvals, audit, history};
+    vec![history::schema::POSTGRES, approvals::schema::POSTGRES, audit::POSTGRES_SCHEMA]
+}
+
 /// The history and the audit, where the configuration wants them.
 fn ledger(
     home: &WorkspaceHome,
@@ -143,13 +171,13 @@ fn ledger(
     key: AuditKey,
 ) -> Result<Ledger, InstallationError> {
     let outside = home.audit_head().to_owned();
+    let redactor = settings.secrets.redactor();
     if settings.state_url == "sqlite" {
-        return Ok(Ledger::sqlite(state, settings.durability, key, outside));
+        return Ok(Ledger::sqlite(state, settings.durability, key, outside, redactor));
     }
-    let schemas = vec![paddock_ledger::history::schema::POSTGRES, paddock_ledger::audit::POSTGRES_SCHEMA];
-    let shared = Postgres::new(&settings.state_url, schemas)?;
+    let shared = Postgres::new(&settings.state_url, state_schemas())?;
     let ours = settings.id.clone().unwrap_or_else(|| home.id().to_string());
-    Ok(Ledger::postgres(&shared, &ours, key, outside))
+    Ok(Ledger::postgres(&shared, &ours, key, outside, redactor))
 }
 
 /// One database holds the rows of all: it promises the most that any of them was promised.
@@ -172,6 +200,7 @@ pub struct Installation {
     kept: Option<KeptPlace>,
     embedded: Option<Embedded>,
     retention: Retention,
+    secrets: Secrets,
     key_gone: Option<PathBuf>,
     taken_away: Option<PathBuf>,
 }
@@ -200,6 +229,7 @@ impl Installation {
             kept: None,
             embedded: None,
             retention: Retention::default(),
+            secrets: Secrets::none(),
             key_gone: None,
             taken_away: None,
         }
@@ -208,8 +238,9 @@ impl Installation {
     /// The project's own, made now where there is none yet.
     ///
     /// # Errors
-    /// When its place in the System Root cannot be had.
+    /// When its place in the System Root cannot be had, or there are secrets that cannot be opened.
     pub fn claim(system: &SystemRoot, settings: &Settings) -> Result<Self, InstallationError> {
+        settings.secrets.unlock()?;
         let home = WorkspaceHome::claim(system, &settings.origin)?;
         Self::at(system, home, settings, Purpose::Work)
     }
@@ -219,11 +250,13 @@ impl Installation {
     /// # Errors
     /// When it cannot be said whose the place is.
     pub fn look(system: &SystemRoot, settings: &Settings) -> Result<Self, InstallationError> {
+        // Where they cannot be opened nothing of them can be read by accident either.
+        settings.secrets.refresh();
         match WorkspaceHome::find(system, &settings.origin)? {
             Some(home) => Self::at(system, home, settings, Purpose::Look),
             None => {
                 let taken_away = WorkspaceHome::taken_away(system, &settings.origin);
-                Ok(Self { taken_away, ..Self::in_memory() })
+                Ok(Self { taken_away, secrets: settings.secrets.clone(), ..Self::in_memory() })
             }
         }
     }
@@ -238,6 +271,7 @@ impl Installation {
             SqliteBase::STATE,
             SqliteUsage::SCHEMA,
             paddock_ledger::history::schema::SQLITE,
+            paddock_ledger::approvals::schema::SQLITE,
             paddock_ledger::audit::SQLITE_SCHEMA,
         ];
         let state = Sqlite::new(home.state_db(), schemas, settings.durability);
@@ -258,13 +292,18 @@ impl Installation {
             kept: Some(kept),
             embedded: Some(embedded),
             retention: settings.retention,
+            secrets: settings.secrets.clone(),
             key_gone,
             taken_away: None,
         })
     }
 
-    /// What every agent's guard is given besides its Workspaces.
-    pub fn ports(&self, gate: Arc<dyn Gate>) -> Ports {
+    /// What every agent's guard is given besides its Workspaces. `nobody` is the Gate where nothing can wait for a person.
+    pub fn ports(&self, nobody: Arc<dyn Gate>) -> Ports {
+        let gate = match self.approvals() {
+            Some(approvals) => Arc::clone(approvals) as Arc<dyn Gate>,
+            None => nobody,
+        };
         let journal: Arc<dyn Journal> = match self.history() {
             Some(history) => Arc::clone(history) as Arc<dyn Journal>,
             None => Arc::new(NoJournal),
@@ -277,8 +316,21 @@ impl Installation {
             home: self.home.clone(),
             kept: self.kept.clone(),
             counters: self.embedded.as_ref().map(|embedded| embedded.state.clone()),
+            secrets: self.secrets.clone(),
             runner: None,
         }
+    }
+
+    /// The secrets that its configuration may name.
+    #[must_use]
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
+    /// What keeps their values out of all that is written.
+    #[must_use]
+    pub fn redactor(&self) -> Redactor {
+        self.secrets.redactor()
     }
 
     /// Where every call is recorded.
@@ -306,6 +358,12 @@ impl Installation {
     #[must_use]
     pub fn taken_away(&self) -> Option<&PathBuf> {
         self.taken_away.as_ref()
+    }
+
+    /// The calls that wait for a person.
+    #[must_use]
+    pub fn approvals(&self) -> Option<&Arc<Approvals>> {
+        self.ledger.as_ref().map(|ledger| &ledger.approvals)
     }
 
     /// What each call changed.

@@ -210,8 +210,8 @@ impl<'l> Layers<'l> {
     /// Where Virtual Stores are in the memory of each process.
     pub fn of(file: &'l ConfigFile, host: &'l Host, ports: &'l Ports) -> Result<Self, LayerError> {
         let stores = file.config().virtual_.as_ref();
-        let url = stores.and_then(|stores| stores.url.as_ref()).map(|url| url.0.as_str());
-        if url == Some("memory") {
+        let url = stores.and_then(|stores| stores.url.as_ref()).and_then(|url| url.plain());
+        if url.is_some_and(|url| url.0 == "memory") {
             return Err(LayerError::InMemory);
         }
         Ok(Self { file, host, ports })

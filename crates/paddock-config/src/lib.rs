@@ -14,6 +14,7 @@
 )]
 
 mod adhoc;
+mod approvals;
 mod build;
 mod commands;
 mod config_file;
@@ -30,6 +31,7 @@ mod quiet;
 mod read;
 mod reload;
 pub mod schema;
+mod secret;
 mod source;
 mod table;
 pub mod upkeep;
@@ -44,7 +46,7 @@ pub use fault::Fault;
 pub use feature::{Feature, NotBuilt};
 pub use host::Host;
 pub use init::{CONFIG_FILE, HIDE, InitError, SCHEMA_FILE, WORKSPACE_DIR, find_upwards, init, template};
-pub use installation::{Installation, InstallationError, Settings, TidyError};
+pub use installation::{Installation, InstallationError, Settings, TidyError, state_schemas};
 pub use layer::{Layer, LayerError, LayerName, Layers, NewFork};
 pub use problem::{ConfigError, Problem};
 pub use reload::Reloader;

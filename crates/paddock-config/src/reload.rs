@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use paddock_core::{AgentName, AgentPolicy, Audit};
-use paddock_state::{Forks, SystemRoot};
+use paddock_state::{Forks, Redactor, SystemRoot};
 
 use crate::build::{Ports, build, nothing};
 use crate::config_file::ConfigFile;
@@ -48,6 +48,8 @@ struct Held {
     stamp: Option<Stamp>,
     /// The list of forks as it was seen.
     forks: Option<Stamp>,
+    /// The secrets as they were: the configuration may name one.
+    secrets: u64,
     policy: Arc<AgentPolicy>,
     error: Option<Arc<ConfigError>>,
 }
@@ -90,7 +92,8 @@ impl Reloader {
                 (ports, policy, file.not_built().to_vec(), forks)
             }
         };
-        let held = Held { stamp: Some(stamp), forks, policy: Arc::new(policy), error: None };
+        let secrets = ports.secrets.refresh();
+        let held = Held { stamp: Some(stamp), forks, secrets, policy: Arc::new(policy), error: None };
         Ok(Self {
             path,
             named,
@@ -142,6 +145,11 @@ impl Reloader {
         &*self.ports.audit
     }
 
+    /// What keeps the values of secrets out of all that is answered. Current as of the last look at the policy.
+    pub fn redactor(&self) -> Redactor {
+        self.ports.secrets.redactor()
+    }
+
     /// The file that is watched.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -155,13 +163,18 @@ impl Reloader {
     fn unchanged(&self) -> Option<Arc<AgentPolicy>> {
         let now = quiet::stamp(&self.path).ok()?;
         let forks = forks_stamp(&self.ports);
+        let secrets = self.ports.secrets.refresh();
         let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
-        (held.stamp == Some(now) && held.forks == forks).then(|| Arc::clone(&held.policy))
+        (held.stamp == Some(now) && held.forks == forks && held.secrets == secrets).then(|| Arc::clone(&held.policy))
     }
 
     fn reload(&self) -> Arc<AgentPolicy> {
         let old = self.held();
-        self.held.write().unwrap_or_else(PoisonError::into_inner).forks = forks_stamp(&self.ports);
+        let (forks, secrets) = (forks_stamp(&self.ports), self.ports.secrets.refresh());
+        {
+            let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
+            (held.forks, held.secrets) = (forks, secrets);
+        }
         match quiet::read(&self.path, Patience::CHANGE) {
             Ok((stamp, Content::Nothing)) => self.hold(Some(stamp), Some(self.nothing()), None),
             Ok((stamp, Content::Text(text))) => match self.build(&text) {

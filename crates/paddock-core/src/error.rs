@@ -54,6 +54,8 @@ pub enum ErrorKind {
         /// How much it may hold.
         limit: u64,
     },
+    /// What a person agreed to was done already.
+    UsedUp,
     /// A change that was to be taken back can no longer be: what it replaced is gone.
     NotKept,
     /// The host does not let Paddock do it.
@@ -131,6 +133,7 @@ impl fmt::Display for ErrorKind {
             Self::TooLarge { what, limit } => write!(f, "{what} is over the limit of {limit}"),
             Self::Full => f.write_str("no space is left"),
             Self::OverQuota { what, limit } => write!(f, "the Workspace may hold {limit} {what} and no more"),
+            Self::UsedUp => f.write_str("the approval for it was used already"),
             Self::NotKept => f.write_str("what was there before is no longer kept"),
             Self::HostRefuses => f.write_str("the host refuses access"),
             Self::Busy => f.write_str("another process is changing it"),

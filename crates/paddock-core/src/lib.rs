@@ -13,6 +13,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 mod alter;
+mod asked;
 mod browse;
 mod call;
 mod change;
@@ -33,6 +34,7 @@ mod place;
 mod plan;
 mod policy;
 mod ports;
+mod risk_rules;
 mod router;
 mod run;
 mod scope;
@@ -45,6 +47,7 @@ mod view;
 mod workspace;
 
 pub use alter::{Alter, Alteration};
+pub use asked::{Asked, Preview, Requester, Terms};
 pub use call::{AgentName, BadAgentName, Call, CallId, Cancel};
 pub use change::{
     Act, Applied, AppliedChange, Before, Change, ChangeSet, Expect, Kept, Looks, PLAIN_MODE, Quota, Usage,
@@ -64,10 +67,11 @@ pub use own::Own;
 pub use path::{LogicalPath, MAX_NAME, MAX_PATH, PathError, RelPath, RelPathBuf, is_plain_name, tree_order, visible};
 pub use place::Place;
 pub use plan::{Browse, Effect, EffectKind, Entries, Found, Hits, Operation, Outcome, Plan, Search, Was};
-pub use policy::{AgentPolicy, WebSearch};
+pub use policy::{AgentPolicy, BearerToken, WebSearch};
 pub use ports::{
     Audit, CallRecord, Gate, Journal, NoAudit, NoJournal, Part, PartDone, Passed, Permit, Request, Risk, Token, WayBack,
 };
+pub use risk_rules::{RiskRule, RiskRules};
 pub use scope::{AccessScope, OpKind, UnknownScope};
 pub use staged::Staged;
 pub use store::{Entry, EntrySink, Hit, Kind, LastName, Meta, Query, Sink, Store, Version, Versioned, Walk};

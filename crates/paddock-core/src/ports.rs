@@ -9,6 +9,7 @@
 use std::time::Duration;
 
 use crate::alter::Alteration;
+use crate::asked::{Asked, NotAsked};
 use crate::call::{AgentName, Call, CallId};
 use crate::change::{Act, Applied, Change, ChangeSet};
 use crate::error::Result;
@@ -40,12 +41,27 @@ impl Risk {
 }
 
 /// What the Gate is told about a call besides its plan.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Request<'a> {
     /// The tool that was called.
     pub tool: &'a str,
-    /// Its risk, from the tool's row and the plan.
+    /// Its risk, from the tool's row, the plan and the rules.
     pub risk: Risk,
+    /// What a person has to know who decides about it.
+    pub asked: &'a dyn Asked,
+}
+
+impl<'a> Request<'a> {
+    /// About what nobody is ever asked: a person's own acts, and what no agent decides.
+    pub fn of_person(tool: &'a str, risk: Risk) -> Self {
+        Self { tool, risk, asked: &NotAsked }
+    }
+}
+
+impl std::fmt::Debug for Request<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Request").field("tool", &self.tool).field("risk", &self.risk).finish_non_exhaustive()
+    }
 }
 
 /// Decides whether a plan may run now.
@@ -61,6 +77,13 @@ pub enum Passed {
     Now(Token),
     /// A person has to decide first; this names what they decide.
     Parked(String),
+    /// A person agreed to other arguments: the call is to be made with these, and with this token.
+    Edited {
+        /// The arguments, as one text.
+        arguments: String,
+        /// What proves it. Never for a model.
+        token: String,
+    },
 }
 
 /// Handed to a [`Gate`] with one plan; granting it gives the token for that plan and no other.

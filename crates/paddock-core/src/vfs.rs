@@ -106,6 +106,14 @@ pub enum Refused {
     /// The Gate does not let it pass.
     #[error("{0}")]
     Gate(String),
+    /// A person has not agreed to it.
+    #[error("{why}")]
+    NotApproved {
+        /// Why, in a word for programs.
+        name: &'static str,
+        /// Why, in a sentence.
+        why: String,
+    },
 }
 
 /// The router and the guard of one agent.

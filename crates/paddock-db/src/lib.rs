@@ -9,6 +9,7 @@ mod error;
 mod postgres;
 mod schema;
 mod sqlite;
+pub mod statements;
 mod sync;
 
 pub use error::{DbError, Result};

@@ -153,9 +153,10 @@ impl Acting {
     fn run(&self, call: &Call<'_>, operation: Operation) -> Result<Outcome, Refused> {
         let plan = self.vfs().plan(call, operation)?;
         let tool = self.record.as_ref().map_or("mount", |record| record.command.as_str());
-        match self.vfs().ask(call, &Request { tool, risk: risk_of(plan.effects()) }, &plan)? {
+        match self.vfs().ask(call, &Request::of_person(tool, risk_of(plan.effects())), &plan)? {
             Passed::Now(token) => self.vfs().run(call, plan, token),
             Passed::Parked(id) => Err(Refused::Gate(format!("it waits as {id}"))),
+            Passed::Edited { .. } => Err(Refused::Gate("a change through a file system is not edited".to_owned())),
         }
     }
 

@@ -13,7 +13,7 @@ pub(crate) fn of(refused: &Refused) -> Errno {
     match refused {
         Refused::Denied(denial) => denied(denial),
         // Naming what is in the way could tell of something hidden.
-        Refused::DeniedInside(_) | Refused::Gate(_) => Errno::EACCES,
+        Refused::DeniedInside(_) | Refused::Gate(_) | Refused::NotApproved { .. } => Errno::EACCES,
         Refused::Store { source, .. } => failed(source.kind()),
         Refused::Misuse { .. } => Errno::EINVAL,
     }
@@ -54,7 +54,7 @@ fn failed(kind: &ErrorKind) -> Errno {
         ErrorKind::IsADirectory => Errno::EISDIR,
         ErrorKind::NotADirectory => Errno::ENOTDIR,
         ErrorKind::NotEmpty => Errno::ENOTEMPTY,
-        ErrorKind::Stale | ErrorKind::NotKept => Errno::ESTALE,
+        ErrorKind::Stale | ErrorKind::NotKept | ErrorKind::UsedUp => Errno::ESTALE,
         ErrorKind::Link | ErrorKind::LinkEscapes => Errno::ELOOP,
         ErrorKind::NotAFile => Errno::ENXIO,
         ErrorKind::HardLinked => Errno::EPERM,

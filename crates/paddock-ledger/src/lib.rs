@@ -4,6 +4,7 @@
 //! know tools or transports, and never keep contents: those stay in the Stores, under names that only they can read.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+pub mod approvals;
 pub mod audit;
 pub mod history;
 mod ledger;

@@ -64,7 +64,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         if let Some(cursor) = request.and_then(|request| request.cursor) {
-            let message = format!("there is no page \"{}\": all tools are on the first", shortened(&cursor));
+            let message = format!("there is no page \"{}\": all tools are on the first", shortened(&self.toolbox.redacted(&cursor)));
             return Err(ErrorData::invalid_params(message, None));
         }
         let tools = self.listings.now(&self.toolbox).tools();
@@ -82,7 +82,7 @@ impl ServerHandler for Server {
         if !self.toolbox.knows(&request.name) {
             // Answered as the protocol wants, and recorded as every call is.
             self.toolbox.call(&request.name, serde_json::Map::new(), &Control::for_at_most(Duration::ZERO));
-            let message = format!("unknown tool: \"{}\"", shortened(&request.name));
+            let message = format!("unknown tool: \"{}\"", shortened(&self.toolbox.redacted(&request.name)));
             return Err(ErrorData::invalid_params(message, None));
         }
         let arguments = request.arguments.unwrap_or_default();
@@ -177,7 +177,7 @@ impl ServerHandler for Server {
         Err(if is_served(&method) {
             ErrorData::invalid_params(format!("the parameters of \"{method}\" are not what MCP defines"), None)
         } else {
-            ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method: \"{}\"", shortened(&method)), None)
+            ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method: \"{}\"", shortened(&self.toolbox.redacted(&method))), None)
         })
     }
 }

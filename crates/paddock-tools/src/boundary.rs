@@ -3,6 +3,8 @@
 //! A tool gets a [`Context`] and nothing else. Every operation it performs is planned by the Vfs,
 //! weighed by the tool's row, put before the Gate and run with the Gate's token. Anything a Store
 //! throws, a panic included, ends here.
+//!
+//! Whatever leaves, an answer, a piece of output or a line of the log, passes the Redactor here.
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
@@ -10,17 +12,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use paddock_core::{
-    AgentPolicy, Audit, Call, CallId, CallRecord, Effect, LogicalPath, OpKind, Operation, Outcome, Passed, Refused,
-    Request, Risk, Workspace, visible,
+    AgentPolicy, Audit, Call, CallId, CallRecord, Effect, LogicalPath, OpKind, Operation, Outcome, Passed, Plan,
+    Refused, Request, Requester, Risk, RiskRule, Workspace, visible,
 };
+use paddock_state::Redactor;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Piece};
 use crate::arguments;
+use crate::asking::Asking;
 use crate::catalogue::{self, Tool};
-use crate::control::{Control, Listener};
+use crate::control::Control;
 use crate::failure::Failure;
+use crate::hearing::Hearing;
 use crate::messages;
 use crate::person::Person;
 
@@ -33,6 +38,9 @@ pub(crate) struct Context<'a> {
     audit: &'a dyn Audit,
     call: Call<'a>,
     tool: &'static Tool,
+    requester: Requester,
+    /// The arguments, where somebody may be asked about them.
+    given: Map<String, Value>,
     risk: Cell<Option<Risk>>,
     /// How many bytes of content went in or came out.
     bytes: Cell<u64>,
@@ -40,8 +48,10 @@ pub(crate) struct Context<'a> {
     effect: Cell<bool>,
     /// The first path of the call, for the log.
     path: RefCell<String>,
+    /// Knows what must not leave.
+    redactor: &'a Redactor,
     /// Told what a command prints, as it comes.
-    listener: Option<&'a Listener>,
+    hearing: Hearing<'a>,
 }
 
 impl Context<'_> {
@@ -53,6 +63,10 @@ impl Context<'_> {
     /// Reads a path as the agent writes it. The first one read is the one the log names.
     pub(crate) fn path(&self, text: &str) -> Result<LogicalPath, Failure> {
         let path = self.policy.path(text);
+        // Names are written down in many places, and a Store cannot redact its own.
+        if let Some(secret) = self.redactor.found_in(text.as_bytes()) {
+            return Err(Failure::SecretInPath(secret));
+        }
         let mut logged = self.path.borrow_mut();
         if logged.is_empty() {
             match &path {
@@ -80,10 +94,13 @@ impl Context<'_> {
 
     /// Passes on what a command prints.
     pub(crate) fn tell(&self, piece: paddock_core::Output<'_>) -> ControlFlow<()> {
-        if let Some(listener) = self.listener {
-            listener(piece);
-        }
+        self.hearing.tell(piece);
         ControlFlow::Continue(())
+    }
+
+    /// What keeps secrets out of what is kept beside the answer.
+    pub(crate) fn redactor(&self) -> &Redactor {
+        self.redactor
     }
 
     /// Notes how risky the call is.
@@ -116,11 +133,12 @@ impl Context<'_> {
         let vfs = &self.policy.vfs;
         self.count(content_of(&operation));
         let plan = vfs.plan(&self.call, operation)?;
-        let risk = weigh(plan.effects())?;
+        let (risk, rule) = self.policy.rules.weigh(self.tool.name, &plan, weigh(plan.effects())?);
         // What nobody can take back is no light matter, whatever it is.
         let risk = if plan.lost().is_empty() { risk } else { Risk::High };
         self.risk.set(Some(risk));
-        match vfs.ask(&self.call, &Request { tool: self.tool.name, risk }, &plan)? {
+        let asked = self.asking(&plan, rule);
+        match vfs.ask(&self.call, &Request { tool: self.tool.name, risk, asked: &asked }, &plan)? {
             Passed::Now(token) => {
                 self.effect.set(self.effect.get() || plan.kind().changes());
                 let outcome = vfs.run(&self.call, plan, token)?;
@@ -130,7 +148,35 @@ impl Context<'_> {
                 Ok(outcome)
             }
             Passed::Parked(id) => Err(Failure::Parked(id)),
+            Passed::Edited { arguments, token } => Err(Failure::Edited { arguments, token }),
         }
+    }
+
+    /// The call as whoever decides about it sees it.
+    fn asking<'p>(&'p self, plan: &'p Plan, rule: Option<&RiskRule>) -> Asking<'p> {
+        Asking {
+            policy: self.policy,
+            audit: self.audit,
+            redactor: self.redactor,
+            requester: &self.requester,
+            tool: self.tool.name,
+            given: &self.given,
+            rule: rule.map(RiskRule::told),
+            effects: plan.effects(),
+            proposed: &[],
+        }
+    }
+
+    /// Makes the call with the arguments that a person put in the place of the agent's, and says so.
+    fn edited(&mut self, arguments: String, token: String) -> Result<Answer, Failure> {
+        let given: Map<String, Value> = serde_json::from_str(&arguments).map_err(|_| Failure::Defect)?;
+        self.requester.token = Some(token);
+        self.given = given.clone();
+        self.path.borrow_mut().clear();
+        let mut answer = attempt(self, given)?;
+        let told = format!("A person changed the arguments of this call to {arguments}");
+        answer.content.insert(0, Piece::Text(told));
+        Ok(answer.with("edited", true))
     }
 
     /// How many files were searched only in part.
@@ -150,37 +196,86 @@ impl Context<'_> {
     }
 }
 
-/// Runs one call under one policy. Always answers, and never without a record.
+/// Runs one call under one policy. Always answers, never without a record, and never with the value of a secret.
 pub(crate) fn call(
     policy: &AgentPolicy,
     audit: &dyn Audit,
+    redactor: &Redactor,
+    name: &str,
+    given: Map<String, Value>,
+    control: &Control,
+) -> Answer {
+    redacted(unredacted(policy, audit, redactor, name, given, control), redactor)
+}
+
+/// The answer as it may leave.
+fn redacted(mut answer: Answer, redactor: &Redactor) -> Answer {
+    if redactor.is_empty() {
+        return answer;
+    }
+    for piece in &mut answer.content {
+        match piece {
+            Piece::Text(text) => redactor.text_in_place(text),
+            Piece::Image { data, .. } => {
+                if let Some(secret) = redactor.found_in(data) {
+                    *piece = Piece::Text(format!("[not shown: this image holds the secret {secret}]"));
+                }
+            }
+        }
+    }
+    let mut facts = Value::Object(std::mem::take(&mut answer.structured));
+    redactor.json(&mut facts);
+    if let Value::Object(facts) = facts {
+        answer.structured = facts;
+    }
+    answer
+}
+
+fn unredacted(
+    policy: &AgentPolicy,
+    audit: &dyn Audit,
+    redactor: &Redactor,
     name: &str,
     given: Map<String, Value>,
     control: &Control,
 ) -> Answer {
     let began = Instant::now();
     let Some(tool) = catalogue::find(name) else {
-        return refuse_unknown(policy, audit, name, began);
+        return refuse_unknown(policy, audit, &redactor.text(name), began);
     };
     let call = Call { id: CallId::next(), agent: &policy.agent, cancel: &control.cancel, deadline: control.deadline };
-    let context = Context {
+    // What a person may be asked about is told with its arguments.
+    let keeps_arguments = !tool.is_read_only() || !policy.rules.0.is_empty();
+    let mut context = Context {
         policy,
         audit,
         call,
         tool,
+        requester: control.requester.clone(),
+        given: if keeps_arguments { given.clone() } else { Map::new() },
         risk: Cell::new(None),
         bytes: Cell::new(0),
         effect: Cell::new(false),
         path: RefCell::default(),
-        listener: control.listener.as_deref(),
+        redactor,
+        hearing: Hearing::of(control, redactor),
     };
-    let ran = catch_unwind(AssertUnwindSafe(|| run(&context, given))).unwrap_or(Err(Failure::Defect));
+    let mut ran = attempt(&context, given);
+    if let Err(Failure::Edited { arguments, token }) = ran {
+        ran = context.edited(arguments, token);
+    }
+    context.hearing.end();
     let (answer, reason) = match ran {
         Ok(answer) => (answer, ""),
         Err(failure) => (messages::answer_to(&failure), failure.reason()),
     };
     log(&context, &answer, reason);
     record(audit, &context, answer, reason, began)
+}
+
+/// Whatever a tool or a Store does, a panic included, ends here.
+fn attempt(context: &Context<'_>, given: Map<String, Value>) -> Result<Answer, Failure> {
+    catch_unwind(AssertUnwindSafe(|| run(context, given))).unwrap_or(Err(Failure::Defect))
 }
 
 /// Records a call. One that had an effect is not acknowledged without its record.
@@ -327,7 +422,14 @@ mod tests {
         let policy = policy();
         let control = Control::for_at_most(Duration::from_secs(60));
         let ask = |tool: &str, arguments: Value| {
-            call(&policy, &paddock_core::NoAudit, tool, arguments.as_object().cloned().unwrap_or_default(), &control);
+            call(
+                &policy,
+                &paddock_core::NoAudit,
+                &Redactor::none(),
+                tool,
+                arguments.as_object().cloned().unwrap_or_default(),
+                &control,
+            );
         };
         let log = logged(|| {
             ask("write_file", json!({"path": "/w/f", "content": "private words"}));

@@ -272,6 +272,11 @@ pub(crate) fn provided(policy: &AgentPolicy) -> impl Iterator<Item = &'static To
 }
 
 impl Tool {
+    /// Does it only look?
+    pub(crate) fn is_read_only(&self) -> bool {
+        self.hints.read_only
+    }
+
     /// Does it run commands?
     pub(crate) fn runs_commands(&self) -> bool {
         self.beside == Beside::Commands

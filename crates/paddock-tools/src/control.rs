@@ -1,9 +1,9 @@
 //! What bounds one call from outside: a way to stop it, and the time it has.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use paddock_core::{Cancel, Output};
+use paddock_core::{CallId, Cancel, Output, Requester};
 
 /// How long a call may take at the most, whatever is asked for.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -15,11 +15,15 @@ pub struct Control {
     pub cancel: Arc<Cancel>,
     /// When the call has to be over.
     pub deadline: Instant,
+    /// Who makes the call, as far as a decision about it is bound to that.
+    pub requester: Requester,
     /// Told what a command prints, as it comes.
     pub listener: Option<Arc<Listener>>,
+    /// Is the listener a person's terminal, which shows colours?
+    pub colours: bool,
 }
 
-/// Takes what a command prints.
+/// Takes what a command prints, without values of secrets.
 pub type Listener = dyn Fn(Output<'_>) + Send + Sync;
 
 impl std::fmt::Debug for Control {
@@ -28,9 +32,17 @@ impl std::fmt::Debug for Control {
     }
 }
 
+/// The session of calls that say nothing else: as long as this process lasts.
+fn this_process() -> &'static str {
+    static SESSION: LazyLock<String> = LazyLock::new(|| format!("process-{}", CallId::next()));
+    &SESSION
+}
+
 impl Control {
     /// A call that may take this long from now.
     pub fn for_at_most(time: Duration) -> Self {
-        Self { cancel: Arc::new(Cancel::default()), deadline: Instant::now() + time.min(LONGEST), listener: None }
+        let deadline = Instant::now() + time.min(LONGEST);
+        let requester = Requester { session: this_process().to_owned(), ..Requester::default() };
+        Self { cancel: Arc::new(Cancel::default()), deadline, requester, listener: None, colours: false }
     }
 }

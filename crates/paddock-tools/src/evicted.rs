@@ -59,8 +59,8 @@ fn is_old(path: &LogicalPath) -> bool {
 
 fn run(cx: &Context<'_>, vfs: &Vfs, operation: Operation) -> Option<Outcome> {
     let plan = vfs.plan(cx.call(), operation).ok()?;
-    match vfs.ask(cx.call(), &Request { tool: "evict", risk: Risk::Low }, &plan).ok()? {
+    match vfs.ask(cx.call(), &Request::of_person("evict", Risk::Low), &plan).ok()? {
         Passed::Now(token) => vfs.run(cx.call(), plan, token).ok(),
-        Passed::Parked(_) => None,
+        Passed::Parked(_) | Passed::Edited { .. } => None,
     }
 }

@@ -1,6 +1,7 @@
 //! Why a call has no result, before it is put into words.
 
 use paddock_core::{DenyRule, LogicalPath, NotRun, PathError, Refused, Risk};
+use paddock_state::SecretName;
 
 use crate::arguments::BadArguments;
 
@@ -15,10 +16,14 @@ pub(crate) enum Failure {
     Arguments(BadArguments),
     /// A path that is none.
     Path(PathError),
+    /// A path that holds a secret: names are written down in many places.
+    SecretInPath(SecretName),
     /// The policy, the Store or the Gate refused.
     Refused(Refused),
     /// A person has to decide first.
     Parked(String),
+    /// A person agreed to other arguments, which this token is for.
+    Edited { arguments: String, token: String },
     /// The file changed every time it was read.
     Restless(LogicalPath),
     /// No command may run there.
@@ -60,6 +65,7 @@ impl Failure {
             Self::NotProvided { .. } => "not provided",
             Self::Arguments(_) => "arguments",
             Self::Path(_) => "path",
+            Self::SecretInPath(_) => "secret",
             Self::Refused(Refused::Denied(denial) | Refused::DeniedInside(denial)) => match denial.rule {
                 DenyRule::NoWorkspace => "no Workspace",
                 DenyRule::Scope => "scope",
@@ -71,7 +77,9 @@ impl Failure {
             Self::Refused(Refused::Store { .. }) => "store",
             Self::Refused(Refused::Misuse { .. }) => "misuse",
             Self::Refused(Refused::Gate(_)) => "gate",
+            Self::Refused(Refused::NotApproved { name, .. }) => name,
             Self::Parked(_) => "parked",
+            Self::Edited { .. } => "edited",
             Self::Restless(_) => "changing",
             Self::NoPlace { .. } => "scope",
             Self::NotRun(NotRun::Word(_)) => "word",

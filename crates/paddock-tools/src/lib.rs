@@ -36,12 +36,14 @@
 
 mod answer;
 mod arguments;
+mod asking;
 mod boundary;
 pub mod catalogue;
 mod control;
 mod evicted;
 mod failure;
 mod gate;
+mod hearing;
 mod map;
 mod messages;
 mod middleware;
@@ -54,6 +56,7 @@ mod toolbox;
 mod tools;
 
 pub use answer::{Answer, Piece, Verdict};
+pub use asking::{canonical, check_arguments};
 pub use catalogue::{Hints, ToolSpec};
 pub use control::{Control, Listener};
 pub use gate::RecordingGate;

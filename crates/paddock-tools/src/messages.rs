@@ -8,6 +8,7 @@
 use paddock_core::{
     AccessScope, Denial, DenyRule, EditError, ErrorKind, LogicalPath, NotRun, OpKind, PathError, Refused, list_some,
 };
+use paddock_state::SecretName;
 
 use crate::answer::{Answer, Verdict};
 use crate::failure::{Failure, NotSearched};
@@ -26,6 +27,7 @@ pub(crate) fn answer_to(failure: &Failure) -> Answer {
         Failure::NotProvided { tool, any_workspace } => not_provided(tool, *any_workspace),
         Failure::Arguments(bad) => error(Verdict::Invalid, "arguments", bad.to_string()),
         Failure::Path(bad) => error(Verdict::Denied, "path", bad_path(bad)),
+        Failure::SecretInPath(secret) => error(Verdict::Denied, "secret", secret_in_path(secret)),
         Failure::Refused(refused) => refusal(refused),
         Failure::Parked(id) => error(
             Verdict::Parked(id.clone()),
@@ -65,7 +67,8 @@ pub(crate) fn answer_to(failure: &Failure) -> Answer {
             "What became of this call could not be recorded, so it does not count as done, whatever it changed. A \
              person has to look at Paddock's database; until then only reading works.",
         ),
-        Failure::Defect => error(
+        // Made again with those arguments before anybody is told.
+        Failure::Edited { .. } | Failure::Defect => error(
             Verdict::Failed,
             "defect",
             "Something broke inside Paddock, and the call was stopped. Other calls still work; a person can find the \
@@ -131,6 +134,11 @@ fn refused_search(status: u16) -> String {
     format!("The search service answered {status}: {way_out}")
 }
 
+/// Why no name may hold a secret.
+pub(crate) fn secret_in_path(secret: &SecretName) -> String {
+    format!("The path holds the value of the secret \"{secret}\", and names are recorded. Choose a name without it.")
+}
+
 fn bad_path(bad: &PathError) -> String {
     let mut text = format!("The path is refused: {bad}; {}.", bad.hint());
     if let PathError::Escapes(_) = bad {
@@ -146,6 +154,9 @@ fn refusal(refused: &Refused) -> Answer {
         Refused::DeniedInside(denial) => error(Verdict::Denied, "denied", denied_inside(denial)),
         Refused::Store { path, source } => store_error(path, source.kind()),
         Refused::Misuse { path, why } => error(Verdict::Failed, "misuse", format!("\"{path}\": {why}.")),
+        Refused::NotApproved { name, why } => {
+            error(Verdict::Denied, name, format!("This call was not let through: {why}."))
+        }
         Refused::Gate(why) => error(Verdict::Denied, "denied", format!("This call is not let through: {why}.")),
     }
 }
@@ -308,6 +319,7 @@ fn store_error(path: &LogicalPath, kind: &ErrorKind) -> Answer {
                 "cannot grow: its Workspace may hold {limit} {what} and no more. Delete something, or ask a person."
             ),
         ),
+        ErrorKind::UsedUp => failed("token_used", "was not changed: the approval for it was used already."),
         ErrorKind::NotKept => failed("not_kept", "cannot be put back: what was there before is no longer kept."),
         ErrorKind::HostRefuses => {
             failed("host_refuses", "cannot be opened: the host refuses. A person has to allow it.")

@@ -1,13 +1,15 @@
 //! What a command printed, made readable: escapes for terminals taken out, broken text marked, its middle set aside.
 //!
 //! An agent reads the beginning and the end. All of it goes into an anonymous file, from which it can be kept where
-//! the agent reads it by pages. Memory stays bounded however much a command prints.
+//! the agent reads it by pages. Memory stays bounded however much a command prints. Values of secrets are taken out before
+//! anything is kept, also where one comes in two pieces or on two streams.
 
 use std::fs::File;
 use std::io::Write as _;
 
 use anstyle_parse::{Params, Parser, Perform, Utf8Parser};
 use paddock_core::Output;
+use paddock_state::{RedactedStream, Redactor};
 
 /// What was printed so far, cleaned.
 #[derive(Debug)]
@@ -19,6 +21,8 @@ pub(crate) struct Captured {
     all: Option<File>,
     total: u64,
     streams: [PlainText; 2],
+    /// Both of them, in the order in which they come.
+    redacted: RedactedStream,
 }
 
 /// What is shown of an output.
@@ -36,9 +40,10 @@ pub(crate) struct Shown {
 
 impl Captured {
     /// Shows at most so many bytes. `all` takes everything, where there is a place for it.
-    pub(crate) fn new(limit: u64, all: Option<File>) -> Self {
+    pub(crate) fn new(limit: u64, all: Option<File>, redactor: Redactor) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        Self { limit, head: Vec::new(), tail: Vec::new(), all, total: 0, streams: <[PlainText; 2]>::default() }
+        let (streams, redacted) = (<[PlainText; 2]>::default(), RedactedStream::new(redactor));
+        Self { limit, head: Vec::new(), tail: Vec::new(), all, total: 0, streams, redacted }
     }
 
     /// Takes a piece, as it comes.
@@ -48,7 +53,9 @@ impl Captured {
             Output::Out(bytes) => self.streams[0].clean(bytes, &mut clean),
             Output::Err(bytes) => self.streams[1].clean(bytes, &mut clean),
         }
-        self.add(&clean);
+        let mut sure = Vec::with_capacity(clean.len());
+        self.redacted.push(&clean, &mut sure);
+        self.add(&sure);
     }
 
     fn add(&mut self, clean: &[u8]) {
@@ -75,7 +82,10 @@ impl Captured {
         for stream in &mut self.streams {
             stream.end(&mut rest);
         }
-        self.add(&rest);
+        let mut sure = Vec::new();
+        self.redacted.push(&rest, &mut sure);
+        self.redacted.end(&mut sure);
+        self.add(&sure);
         let broken = self.streams.iter().map(|stream| stream.broken).sum();
         let held = self.head.len() + self.tail.len();
         let cut = self.total > self.limit as u64;
@@ -143,7 +153,7 @@ impl PlainText {
         }
     }
 
-    fn end(&mut self, out: &mut Vec<u8>) {
+    pub(crate) fn end(&mut self, out: &mut Vec<u8>) {
         let left = std::mem::take(&mut self.pending);
         if !left.is_empty() {
             self.broken += left.len() as u64;
@@ -195,7 +205,7 @@ mod tests {
     use super::*;
 
     fn shown(limit: u64, pieces: &[&[u8]]) -> Shown {
-        let mut captured = Captured::new(limit, None);
+        let mut captured = Captured::new(limit, None, Redactor::none());
         for piece in pieces {
             captured.take(Output::Out(piece));
         }
@@ -225,7 +235,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("paddock-output-{}", std::process::id()));
         #[expect(clippy::disallowed_methods, reason = "a test's own file")]
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
-        let mut captured = Captured::new(20, Some(file));
+        let mut captured = Captured::new(20, Some(file), Redactor::none());
         for n in 0..5000 {
             captured.take(Output::Out(format!("{n:04}\n").as_bytes()));
         }

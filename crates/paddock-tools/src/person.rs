@@ -127,9 +127,10 @@ impl<'a> Person<'a> {
 
     fn run(&self, call: &Call<'_>, operation: Operation) -> Result<Outcome, Refused> {
         let plan = self.vfs.plan(call, operation)?;
-        match self.vfs.ask(call, &Request { tool: "person", risk: Risk::Low }, &plan)? {
+        match self.vfs.ask(call, &Request::of_person("person", Risk::Low), &plan)? {
             Passed::Now(token) => self.vfs.run(call, plan, token),
             Passed::Parked(id) => Err(Refused::Gate(format!("it waits as {id}"))),
+            Passed::Edited { .. } => Err(Refused::Gate("a person's own act is not edited".to_owned())),
         }
     }
 }

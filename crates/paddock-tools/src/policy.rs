@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use paddock_config::Reloader;
 use paddock_core::{AgentPolicy, Audit, NoAudit};
+use paddock_state::{Redactor, Secrets};
 
 /// The source of one agent's policy.
 pub trait PolicySource: Send + Sync {
@@ -23,18 +24,23 @@ pub trait PolicySource: Send + Sync {
     fn audit(&self) -> &dyn Audit {
         &NoAudit
     }
+
+    /// What keeps the values of secrets out of answers. Asked after [`Self::current`], at every call.
+    fn redactor(&self) -> Redactor;
 }
 
-/// A policy that never changes: for programs that build their own, and for tests.
+/// A policy that never changes, without an audit and without secrets: for programs that build their own, and for tests.
 #[derive(Debug, Clone)]
 pub struct Fixed(pub Arc<AgentPolicy>);
 
-/// As [`Fixed`], with an audit.
+/// As [`Fixed`], with an audit and with secrets.
 pub struct Audited {
     /// The policy.
     pub policy: Arc<AgentPolicy>,
     /// Where calls are recorded.
     pub audit: Arc<dyn Audit>,
+    /// What must not be in an answer.
+    pub secrets: Secrets,
 }
 
 impl PolicySource for Audited {
@@ -53,6 +59,11 @@ impl PolicySource for Audited {
     fn audit(&self) -> &dyn Audit {
         &*self.audit
     }
+
+    fn redactor(&self) -> Redactor {
+        self.secrets.refresh();
+        self.secrets.redactor()
+    }
 }
 
 impl PolicySource for Fixed {
@@ -66,6 +77,10 @@ impl PolicySource for Fixed {
 
     fn notice(&self) -> Option<String> {
         None
+    }
+
+    fn redactor(&self) -> Redactor {
+        Redactor::none()
     }
 }
 
@@ -85,5 +100,9 @@ impl PolicySource for Reloader {
 
     fn audit(&self) -> &dyn Audit {
         Reloader::audit(self)
+    }
+
+    fn redactor(&self) -> Redactor {
+        Reloader::redactor(self)
     }
 }

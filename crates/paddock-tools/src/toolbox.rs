@@ -1,5 +1,6 @@
 //! The Toolbox: what an agent may call now, and the calls themselves.
 
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,12 +65,22 @@ impl Toolbox {
         others + commands.unwrap_or_default()
     }
 
+    /// A text for the agent that is no answer of a tool, without values of secrets.
+    pub fn redacted<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match self.policy.redactor().text(text) {
+            Cow::Borrowed(_) => Cow::Borrowed(text),
+            Cow::Owned(redacted) => Cow::Owned(redacted),
+        }
+    }
+
     /// Runs one call. Whatever happens becomes an answer.
     pub fn call(&self, name: &str, arguments: Map<String, Value>, control: &Control) -> Answer {
         // A source that panics must not take the process along either.
         let current = catch_unwind(AssertUnwindSafe(|| self.policy.current()));
         match current {
-            Ok(policy) => boundary::call(&policy, self.policy.audit(), name, arguments, control),
+            Ok(policy) => {
+                boundary::call(&policy, self.policy.audit(), &self.policy.redactor(), name, arguments, control)
+            }
             Err(_) => messages::answer_to(&Failure::Defect),
         }
     }

@@ -3,6 +3,7 @@
 //! Help, man pages and completions derive from what stands here. It only describes; each command's own file
 //! under `commands` does the work.
 
+mod approvals;
 mod instance;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use paddock_core::AgentName;
 use tracing::Level;
 
+pub(crate) use approvals::{ApprovalEdit, Approvals, ReachWord};
 pub(crate) use instance::{Instance, InstanceExport, InstanceImport, InstanceList, InstanceMessages};
 
 const ABOUT: &str = "Bounded Workspaces for AI agents";
@@ -25,6 +27,7 @@ const AFTER: &str = "Exit codes:
   0  done
   1  denied by the policy, or failed
   2  wrong usage, or a configuration with problems
+  3  a person has to decide first
 
 Begin with:
   paddock init          set up the project in this directory
@@ -57,7 +60,7 @@ pub(crate) struct Global {
     #[arg(long, value_name = "FILE", global = true, value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
 
-    /// An agent of the configuration [default: main; all for check, doctor, log, audit]
+    /// An agent of the configuration [default: main; all for approvals, audit, check, doctor, log]
     #[arg(long, value_name = "NAME", global = true, value_parser = agent_name)]
     pub(crate) agent: Option<AgentName>,
 
@@ -98,6 +101,9 @@ pub(crate) enum Command {
     Undo(Undo),
     /// Bring a path back to what it held at an earlier moment
     Restore(Restore),
+    /// Decide about the calls that wait for a person: list, show, approve, edit, reject, grants, revoke
+    #[command(subcommand)]
+    Approvals(Approvals),
     /// Look into the audit of every call: the last rows, a query, a check, an export
     #[command(subcommand)]
     Audit(Audit),
@@ -162,7 +168,7 @@ pub(crate) struct Mcp {
 #[command(after_help = "Example:
   paddock tool read_file '{\"path\": \"src/App.tsx\"}'
 
-Exit codes: 0 done, 1 denied or failed, 2 unknown tool or wrong arguments.")]
+Exit codes: 0 done, 1 denied or failed, 2 unknown tool or wrong arguments, 3 a person has to decide first.")]
 pub(crate) struct Tool {
     /// The tool's name
     pub(crate) name: String,

@@ -1,6 +1,7 @@
 //! Every command, one file each.
 
 mod apply;
+mod approvals;
 mod audit;
 mod backup;
 mod check;
@@ -43,6 +44,7 @@ pub(crate) fn run(cli: &Cli, printer: &Printer) -> anyhow::Result<Ended> {
         Command::Log(options) => log::run(global, options, printer),
         Command::Undo(options) => undo::run(global, options, printer),
         Command::Restore(options) => restore::run(global, options, printer),
+        Command::Approvals(options) => approvals::run(global, options, printer),
         Command::Audit(options) => audit::run(global, options, printer),
         Command::Backup(options) => backup::run(global, options, printer),
         Command::Fork(options) => fork::run(global, options, printer),

@@ -53,6 +53,23 @@ pub(crate) fn ask_unseen(prompt: &str) -> io::Result<String> {
     Ok(line)
 }
 
+/// What a person makes of a text in their editor. The file is private, and gone afterwards.
+pub(crate) fn edited_text(text: &str) -> io::Result<String> {
+    let editor = ["VISUAL", "EDITOR"].into_iter().find_map(|name| std::env::var(name).ok());
+    let editor = editor.filter(|editor| !editor.trim().is_empty());
+    let editor = editor.ok_or_else(|| io::Error::other("there is no $EDITOR"))?;
+    let mut file = tempfile::Builder::new().prefix("paddock-").suffix(".json").tempfile()?;
+    io::Write::write_all(&mut file, text.as_bytes())?;
+    // People write options into the variable.
+    let mut words = editor.split_whitespace();
+    let program = words.next().unwrap_or_default();
+    let status = std::process::Command::new(program).args(words).arg(file.path()).status()?;
+    if !status.success() {
+        return Err(io::Error::other(format!("\"{program}\" ended with {status}")));
+    }
+    std::fs::read_to_string(file.path())
+}
+
 /// A file, for reading it piece by piece.
 pub(crate) fn open(path: &Path) -> io::Result<std::fs::File> {
     std::fs::File::open(path)

@@ -16,6 +16,7 @@ use crate::failure::Failure;
 use crate::past;
 use crate::printer;
 use crate::project::{self, Project};
+use crate::secrets;
 
 /// How long looking may take.
 const LONGEST: Duration = Duration::from_secs(600);
@@ -38,7 +39,10 @@ impl Layered {
 
     /// For what changes something.
     pub(crate) fn claim(project: &Project) -> anyhow::Result<Self> {
-        let settings = Settings::of(project.host()?.project_root().to_owned(), Some(&project.config_file()?));
+        let file = project.config_file()?;
+        let settings =
+            Settings::of(project.host()?.project_root().to_owned(), Some(&file), &secrets::of_this_process());
+        let settings = settings.map_err(project::config_problem)?;
         let installation =
             Installation::claim(&project.system_root, &settings).map_err(project::installation_problem)?;
         Self::of(project, installation)

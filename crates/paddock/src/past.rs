@@ -81,7 +81,9 @@ pub(crate) fn refused(refused: &Refused) -> anyhow::Error {
             };
             Failure::failed(visible(&message), deepest_hint(source))
         }
-        Refused::Misuse { .. } | Refused::Gate(_) => Failure::failed(refused, "`paddock why` says what is allowed"),
+        Refused::Misuse { .. } | Refused::Gate(_) | Refused::NotApproved { .. } => {
+            Failure::failed(refused, "`paddock why` says what is allowed")
+        }
     }
 }
 

@@ -10,7 +10,6 @@ use paddock_config::{ConfigError, ConfigFile, Host, Installation, InstallationEr
 use paddock_core::{AgentName, Audit, CommandRunner, Gate, NoAudit};
 use paddock_db::Postgres;
 use paddock_exec::Runner;
-use paddock_ledger::{audit, history};
 use paddock_state::{HomeSources, SystemRoot, WorkspaceHome};
 use paddock_stores::virtual_store::PostgresBase;
 use paddock_tools::{PolicySource, RecordingGate, Toolbox};
@@ -18,6 +17,7 @@ use paddock_tools::{PolicySource, RecordingGate, Toolbox};
 use crate::cli::Global;
 use crate::failure::{Ended, Failure};
 use crate::host;
+use crate::secrets;
 
 /// The keys that may name a server.
 const VIRTUAL_URL: &str = "virtual.url";
@@ -108,13 +108,22 @@ impl Project {
 
     /// The project's installation as far as there is one. Makes nothing on disk.
     pub(crate) fn installation(&self) -> anyhow::Result<Installation> {
-        let settings = Settings::of(self.host()?.project_root().to_owned(), Some(&self.config_file()?));
+        let file = self.config_file()?;
+        let settings = Settings::of(self.host()?.project_root().to_owned(), Some(&file), &secrets::of_this_process());
+        let settings = settings.map_err(config_problem)?;
         Installation::look(&self.system_root, &settings).map_err(installation_problem)
     }
 
     /// What of the project's state is in PostgreSQL, by the key that says so.
     pub(crate) fn on_servers(&self) -> anyhow::Result<Vec<&'static str>> {
-        Ok(server_urls(&self.config_file()?).into_iter().map(|(key, _)| key).collect())
+        let config_file = self.config_file()?;
+        let is_server = |url: Option<&str>| !matches!(url, Some("sqlite" | "memory"));
+        // A secret can only be the address of a server.
+        let stores = config_file.config().virtual_.as_ref().and_then(|stores| stores.url.as_ref());
+        let state = config_file.config().state.as_ref().and_then(|state| state.url.as_ref());
+        let stores = stores.filter(|url| is_server(url.plain().map(|url| url.0.as_str()))).map(|_| VIRTUAL_URL);
+        let state = state.filter(|url| is_server(url.plain().map(|url| url.0.as_str()))).map(|_| STATE_URL);
+        Ok(stores.into_iter().chain(state).collect())
     }
 
     /// The servers themselves, by the key that names each. Reaches for nothing.
@@ -122,12 +131,12 @@ impl Project {
         let open = |(key, url): (&'static str, String)| {
             let schemas = match key {
                 VIRTUAL_URL => vec![PostgresBase::SCHEMA],
-                _ => vec![history::schema::POSTGRES, audit::POSTGRES_SCHEMA],
+                _ => paddock_config::state_schemas(),
             };
             let opened = Postgres::new(&url, schemas).map_err(|error| installation_problem(error.into()))?;
             Ok((key, opened))
         };
-        server_urls(&self.config_file()?).into_iter().map(open).collect()
+        server_urls(&self.config_file()?)?.into_iter().map(open).collect()
     }
 
     /// Was anything recorded yet? Asking an embedded database would make it.
@@ -143,7 +152,8 @@ impl Project {
         let mut ports = |host: &Host, file: Option<&ConfigFile>| -> anyhow::Result<Ports> {
             // Without a configuration there is no project, and nothing to keep anything of.
             if file.is_some() {
-                let settings = Settings::of(host.project_root().to_owned(), file);
+                let settings = Settings::of(host.project_root().to_owned(), file, &secrets::of_this_process());
+                let settings = settings.map_err(config_problem)?;
                 taken = take(&self.system_root, &settings).map_err(installation_problem)?;
             }
             let ports = taken.ports(gate());
@@ -177,14 +187,15 @@ impl From<ConfigError> for Stopped {
 }
 
 /// The urls of servers, by the key that says each.
-fn server_urls(file: &ConfigFile) -> Vec<(&'static str, String)> {
-    let config = file.config();
-    let virtual_ = config.virtual_.as_ref().and_then(|stores| stores.url.as_ref()).map(|url| url.0.as_str());
-    let state = config.state.as_ref().and_then(|state| state.url.as_ref()).map(|url| url.0.as_str());
-    let named = [(VIRTUAL_URL, virtual_), (STATE_URL, state)].into_iter();
+fn server_urls(file: &ConfigFile) -> anyhow::Result<Vec<(&'static str, String)>> {
+    let (config, secrets) = (file.config(), secrets::of_this_process());
+    let virtual_ = config.virtual_.as_ref().and_then(|stores| stores.url.as_ref());
+    let virtual_ = virtual_.map(|url| file.look_up(url, &secrets)).transpose().map_err(config_problem)?.flatten();
+    let state = config.state.as_ref().and_then(|state| state.url.as_ref());
+    let state = state.map(|url| file.look_up(url, &secrets)).transpose().map_err(config_problem)?.flatten();
+    let named = [(VIRTUAL_URL, virtual_.map(|url| url.0)), (STATE_URL, state.map(|url| url.0))].into_iter();
     let named = named.filter_map(|(key, url)| Some((key, url?)));
-    let servers = named.filter(|(_, url)| !matches!(*url, "sqlite" | "memory"));
-    servers.map(|(key, url)| (key, url.to_owned())).collect()
+    Ok(named.filter(|(_, url)| !matches!(url.as_str(), "sqlite" | "memory")).collect())
 }
 
 /// The policy of the agent that the options name, for looking at it.

@@ -4,17 +4,19 @@
 //! read and checked like any other and [`crate::ConfigFile::not_built`] lists it.
 
 mod agents;
+mod secrets;
 mod sections;
 mod values;
 
 pub use agents::{AgentTable, Agents, Durability, HardLinks, MountSpec, Quota, WorkspaceTable};
+pub use secrets::{NameOfSecret, OfSecret, SecretKey, SecretOr, SecretRef};
 pub use sections::{
     Approvals, Changes, Commands, Examples, History, Model, Network, Notify, RiskLevel, RiskRule, Run, Serve, State,
     Virtual, WebSearch,
 };
 pub use values::{
-    ByteSize, DatabaseUrl, Duration, GuardedText, HideList, HideText, HostText, IpAddress, Prefix, Scope, SecretKey,
-    SecretRef, ServiceUrl, StateUrl,
+    ByteSize, DatabaseUrl, Duration, GuardedText, HideList, HideText, HostText, IpAddress, Prefix, Scope, ServiceUrl,
+    StateUrl,
 };
 
 use schemars::generate::SchemaSettings;

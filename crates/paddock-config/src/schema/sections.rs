@@ -9,9 +9,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 use super::Durability;
-use super::values::{ByteSize, DatabaseUrl, Duration, HostText, IpAddress, Prefix, SecretKey, ServiceUrl, StateUrl};
+use super::secrets::{SecretKey, SecretOr};
+use super::values::{ByteSize, DatabaseUrl, Duration, HostText, IpAddress, Prefix, ServiceUrl, StateUrl};
 use crate::fault::Fault;
 use crate::read::{FromToml, Reading, Value};
+use crate::source::Located;
 use crate::table::{choice, table};
 
 table! {
@@ -20,7 +22,7 @@ table! {
         required {}
         optional {
             /// "sqlite" (embedded, in the System Root), "memory" (nothing on disk) or "postgres://…".
-            url: DatabaseUrl,
+            url: SecretOr<DatabaseUrl>,
             /// How much of the past is kept.
             history: History,
         }
@@ -48,7 +50,7 @@ table! {
         required {}
         optional {
             /// "sqlite", or "postgres://…" for many processes.
-            url: StateUrl,
+            url: SecretOr<StateUrl>,
             /// Which installation's rows are ours on a shared server. Default: the WorkspaceId.
             id: String,
             /// What a finished write survives. Default "process".
@@ -71,7 +73,7 @@ table! {
             /// Host places that a command may read beside the system's own.
             tools: Vec<String>,
             /// Variables that a command sees.
-            env: BTreeMap<String, String>,
+            env: BTreeMap<String, SecretOr<String>>,
             /// The longest time: "60 s".
             time_limit: Duration,
             /// The longest time on a processor: "60 s".
@@ -200,7 +202,7 @@ table! {
     pub struct RiskRule in "in [[approvals.rule]]" {
         required {
             /// The risk that it has then.
-            risk: RiskLevel,
+            risk: Located<RiskLevel>,
         }
         optional {
             /// The tool.
@@ -283,8 +285,11 @@ table! {
     pub struct WebSearch in "in [web_search]" {
         required {
             /// A SearXNG-compatible service: "http://127.0.0.1:8888".
-            url: ServiceUrl,
+            url: SecretOr<ServiceUrl>,
         }
-        optional {}
+        optional {
+            /// Sent with every search as a bearer token, as a reference to a stored secret.
+            key: SecretKey,
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Values with a form of their own: scopes, logical paths, sizes, durations, references to secrets.
+//! Values with a form of their own: scopes, logical paths, sizes, durations, addresses.
 //!
 //! Each is parsed here, once, into a type; past this module none of them is a bare text.
 
@@ -14,7 +14,6 @@ use crate::fault::Fault;
 use crate::nearest::nearest;
 use crate::read::{FromToml, Reading, Value, integer};
 use crate::source::Located;
-use crate::table::table;
 
 /// Notes a text that is empty where a name is needed.
 pub(super) fn named(text: &Located<String>, key: &str, reading: &mut Reading<'_>) -> Option<()> {
@@ -227,7 +226,7 @@ impl JsonSchema for ServiceUrl {
     }
 }
 
-fn is_service(url: &str) -> bool {
+pub(super) fn is_service(url: &str) -> bool {
     let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
     let Some(rest) = rest else { return false };
     let host = rest.split('/').next().unwrap_or_default();
@@ -387,32 +386,6 @@ fn number_and_unit(text: &str) -> Option<(u64, &str)> {
     Some((number.parse().ok()?, unit.trim_start_matches(' ')))
 }
 
-table! {
-    /// A secret by name: { secret = "openai" }. Its value is never in this file.
-    pub struct SecretRef in "in this reference" {
-        required {
-            /// The name that the secret is stored under.
-            secret: String,
-        }
-        optional {}
-    }
-}
-
-/// A place that holds a secret: a reference, never the value itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(transparent)]
-pub struct SecretKey(pub SecretRef);
-
-impl FromToml for SecretKey {
-    fn from_toml(value: &Value<'_>, reading: &mut Reading<'_>) -> Option<Self> {
-        if value.get_ref().is_str() {
-            let key = reading.key();
-            return reading.fail(Fault::PlainSecret { key }, value.span());
-        }
-        SecretRef::from_toml(value, reading).map(Self)
-    }
-}
-
 macro_rules! database_url {
     ($(#[$meta:meta])* $name:ident, $what:literal, [$($word:literal),*], $choices:literal, $pattern:literal) => {
         $(#[$meta])*
@@ -454,7 +427,7 @@ database_url! {
     "\"sqlite\" or \"postgres://…\"", "^(sqlite|postgres(ql)?://.+)$"
 }
 
-fn is_postgres(url: &str) -> bool {
+pub(super) fn is_postgres(url: &str) -> bool {
     let rest = url.strip_prefix("postgres://").or_else(|| url.strip_prefix("postgresql://"));
     rest.is_some_and(|rest| !rest.is_empty())
 }

@@ -526,7 +526,7 @@ url = "mysql://me:sk-123@host/db"
         r#"
 error: "key" holds a secret in plain text
  --> paddock.toml:3:7
-hint: write key = { secret = "NAME" }, which a later version looks up, and replace the exposed one
+hint: write key = { secret = "NAME" }, store it with `paddock secret set NAME`, and replace the exposed one
 
 error: "mysql://…@host/db" is not a place for Virtual Stores
  --> paddock.toml:5:7

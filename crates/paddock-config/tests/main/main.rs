@@ -9,6 +9,7 @@ mod parsing;
 mod properties;
 mod reloading;
 mod schema;
+mod secrets;
 mod support;
 mod tidying;
 mod warnings;

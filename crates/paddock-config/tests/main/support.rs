@@ -123,7 +123,7 @@ pub(crate) fn act(policy: &AgentPolicy, operation: Operation) -> Result<Outcome,
     let deadline = Instant::now() + Duration::from_secs(60);
     let call = Call { id: CallId::next(), agent: &policy.agent, cancel: &cancel, deadline };
     let plan = policy.vfs.plan(&call, operation)?;
-    let request = Request { tool: "test", risk: Risk::Low };
+    let request = Request::of_person("test", Risk::Low);
     let Passed::Now(token) = policy.vfs.ask(&call, &request, &plan)? else {
         panic!("the gate is open");
     };

@@ -13,7 +13,7 @@ fn nothing_is_let_go_of_while_a_copy_is_made() {
     let dir = tempfile::tempdir().unwrap();
     let sources = HomeSources { option: Some(dir.path().join("home")), ..HomeSources::default() };
     let system = SystemRoot::resolve(&sources, None).unwrap();
-    let settings = Settings::of(dir.path().join("project"), None);
+    let settings = Settings::of(dir.path().join("project"), None, &paddock_state::Secrets::none()).unwrap();
     let installation = Installation::claim(&system, &settings).unwrap();
     let (agent, cancel) = (AgentName::main(), Cancel::default());
     let deadline = Instant::now() + Duration::from_secs(60);

@@ -51,9 +51,9 @@ fn vfs() -> Vfs {
 fn run(vfs: &Vfs, operation: Operation) -> Result<Outcome, Refused> {
     with_call(|call| {
         let plan = vfs.plan(call, operation)?;
-        match vfs.ask(call, &Request { tool: "any", risk: Risk::Low }, &plan)? {
+        match vfs.ask(call, &Request::of_person("any", Risk::Low), &plan)? {
             Passed::Now(token) => vfs.run(call, plan, token),
-            Passed::Parked(id) => panic!("parked {id}"),
+            other => panic!("{other:?}"),
         }
     })
 }

@@ -73,9 +73,9 @@ fn plan(vfs: &Vfs, operation: Operation) -> Plan {
 }
 
 fn token(vfs: &Vfs, plan: &Plan) -> Token {
-    match with_call(|call| vfs.ask(call, &Request { tool: "any", risk: Risk::Low }, plan)).unwrap() {
+    match with_call(|call| vfs.ask(call, &Request::of_person("any", Risk::Low), plan)).unwrap() {
         Passed::Now(token) => token,
-        Passed::Parked(id) => panic!("parked {id}"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -127,7 +127,7 @@ fn a_plan_runs_only_where_it_was_made() {
 fn what_the_gate_does_not_let_pass_does_not_happen() {
     let (vfs, _) = one_store();
     let plan = plan(&vfs, write("/w/a", b"x", Expect::Any));
-    let ask = |tool| with_call(|call| vfs.ask(call, &Request { tool, risk: Risk::High }, &plan));
+    let ask = |tool| with_call(|call| vfs.ask(call, &Request::of_person(tool, Risk::High), &plan));
     assert!(matches!(ask("park"), Ok(Passed::Parked(id)) if id == "42"));
     assert!(matches!(ask("refuse"), Err(Refused::Gate(why)) if why == "not today"));
     assert_eq!(text(&vfs, "/w/a"), None);

@@ -86,9 +86,9 @@ pub(crate) fn act(vfs: &Vfs, operation: Operation) -> Result<Outcome, Refused> {
     let deadline = Instant::now() + Duration::from_secs(60);
     let call = Call { id: CallId::next(), agent: &agent, cancel: &cancel, deadline };
     let plan = vfs.plan(&call, operation)?;
-    match vfs.ask(&call, &Request { tool: "test", risk: Risk::Low }, &plan)? {
+    match vfs.ask(&call, &Request::of_person("test", Risk::Low), &plan)? {
         Passed::Now(token) => vfs.run(&call, plan, token),
-        Passed::Parked(id) => Err(Refused::Gate(id)),
+        other => Err(Refused::Gate(format!("{other:?}"))),
     }
 }
 

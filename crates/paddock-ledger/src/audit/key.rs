@@ -51,6 +51,11 @@ impl AuditKey {
         Ok(Self(bytes))
     }
 
+    /// For keys of other purposes that are made of it.
+    pub(crate) fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
     /// Signs a text of one purpose.
     pub(super) fn sign(&self, text: &[u8]) -> [u8; 32] {
         *blake3::keyed_hash(&self.0, text).as_bytes()
@@ -71,7 +76,7 @@ impl fmt::Debug for AuditKey {
 }
 
 /// 32 bytes that nobody can guess.
-pub(super) fn random() -> std::io::Result<[u8; 32]> {
+pub(crate) fn random() -> std::io::Result<[u8; 32]> {
     let mut bytes = [0; 32];
     let mut filled = 0;
     while filled < bytes.len() {

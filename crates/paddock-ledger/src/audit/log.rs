@@ -4,6 +4,8 @@
 //! texts, and a thread of its own writes them: after a tenth of a second, or when there are many. What the history has to
 //! write waits in the same queue and goes with them, so that an effect costs two transactions. When the queue is
 //! full the caller writes. If even that fails the row is counted, and the count becomes a row once the database is back.
+//!
+//! Every text of a row passes the [`Redactor`] before it waits: what is signed never holds the value of a secret.
 
 use std::fmt;
 use std::io::Write;
@@ -14,6 +16,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use paddock_core::{AgentName, Audit, CallId, CallRecord, LogicalPath, StoreError};
 use paddock_db::{Durability, Postgres, Sqlite};
+use paddock_state::Redactor;
 
 use super::error::AuditError;
 use super::key::AuditKey;
@@ -24,7 +27,7 @@ use super::row::{Kind, Row};
 use super::storage::{Result, Storage};
 use super::verify::{self, Finding, Report};
 use super::writer::{self, Book, Writer};
-use crate::history::storage::Deed;
+use paddock_db::statements::Deed;
 
 /// How long rows wait for others to be written with them.
 const GATHERED: Duration = Duration::from_millis(100);
@@ -41,6 +44,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The audit of this process. Making one touches nothing; dropping it writes what waits and closes the chain.
 pub struct AuditLog {
     inner: Arc<Inner>,
+    redactor: Redactor,
     flusher: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -76,17 +80,23 @@ impl AuditLog {
     /// The audit in a SQLite database that has [`super::SQLITE_SCHEMA`] among its schemas.
     ///
     /// `outside` is the file of the outside head: one for each database, beside the key. `durability` is the database's own.
-    pub fn sqlite(db: Sqlite, durability: Durability, key: AuditKey, outside: PathBuf) -> Self {
-        Self::new(Box::new(db), durability, key, outside)
+    pub fn sqlite(db: Sqlite, durability: Durability, key: AuditKey, outside: PathBuf, redactor: Redactor) -> Self {
+        Self::new(Box::new(db), durability, key, outside, redactor)
     }
 
     /// The audit in a PostgreSQL database that has [`super::POSTGRES_SCHEMA`] among its schemas. Every machine has the same key, and an
     /// outside head of its own.
-    pub fn postgres(db: Postgres, key: AuditKey, outside: PathBuf) -> Self {
-        Self::new(Box::new(db), Durability::Disk, key, outside)
+    pub fn postgres(db: Postgres, key: AuditKey, outside: PathBuf, redactor: Redactor) -> Self {
+        Self::new(Box::new(db), Durability::Disk, key, outside, redactor)
     }
 
-    fn new(storage: Box<dyn Storage>, durability: Durability, key: AuditKey, outside: PathBuf) -> Self {
+    fn new(
+        storage: Box<dyn Storage>,
+        durability: Durability,
+        key: AuditKey,
+        outside: PathBuf,
+        redactor: Redactor,
+    ) -> Self {
         let outside = Outside { path: outside, sync: durability == Durability::Disk };
         let inner = Inner {
             book: Book { storage, key, outside },
@@ -94,7 +104,7 @@ impl AuditLog {
             bell: Condvar::new(),
             writer: Mutex::default(),
         };
-        Self { inner: Arc::new(inner), flusher: Mutex::new(None) }
+        Self { inner: Arc::new(inner), redactor, flusher: Mutex::new(None) }
     }
 
     /// Keeps that an effect is about to be tried. Durable with what comes next and waits for it: the record of the effect,
@@ -238,8 +248,27 @@ impl AuditLog {
         self.inner.move_outside()
     }
 
-    /// `effect`: it is an error when there is no room for it.
+    /// Takes the values of secrets out of every text of a row, and keeps it.
     fn keep(&self, row: &Waiting<'_>, effect: bool, until: Option<Instant>) -> Result<()> {
+        if self.redactor.is_empty() {
+            return self.queue(row, effect, until);
+        }
+        let clean = |text| self.redactor.text(text);
+        let workspace = row.workspace.map(clean);
+        let row = Waiting {
+            agent: &clean(row.agent),
+            tool: &clean(row.tool),
+            workspace: workspace.as_deref(),
+            path: &clean(row.path),
+            outcome: &clean(row.outcome),
+            reason: &clean(row.reason),
+            ..*row
+        };
+        self.queue(&row, effect, until)
+    }
+
+    /// `effect`: it is an error when there is no room for it.
+    fn queue(&self, row: &Waiting<'_>, effect: bool, until: Option<Instant>) -> Result<()> {
         let mut front = lock(&self.inner.front);
         if front.queue.is_full() {
             front = self.inner.make_room(front);

@@ -69,6 +69,7 @@ mod writer;
 
 pub use self::error::AuditError;
 pub use self::key::AuditKey;
+pub(crate) use self::key::random;
 pub use self::log::AuditLog;
 pub use self::postgres::POSTGRES_SCHEMA;
 pub use self::prune::Pruned;

@@ -14,8 +14,8 @@ use super::chain::{Entry, Event, Head, Nonce};
 use super::query::{Cursor, Filter};
 use super::row::{Body, Kind, Row, risk_code, risk_of_code};
 use super::storage::{Found, Result, SignedHead, Storage, Tables};
-use crate::history::postgres::PgSession;
-use crate::history::storage::Deed;
+use paddock_db::statements::Deed;
+use paddock_db::statements::PgSession;
 
 /// The tables of the audit, for the database that is given to `AuditLog::postgres`.
 pub const POSTGRES_SCHEMA: Schema = Schema {

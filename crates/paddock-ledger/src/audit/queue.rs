@@ -6,7 +6,7 @@
 use paddock_core::{CallId, Risk};
 
 use super::row::{Body, Kind};
-use crate::history::storage::Deed;
+use paddock_db::statements::Deed;
 
 /// Rows that may wait.
 pub(super) const MOST_ROWS: usize = 1 << 16;

@@ -14,7 +14,7 @@ use super::chain::{Entry, Event, Head, Nonce, REGISTER};
 use super::query::{Cursor, Filter};
 use super::row::{Body, Kind, Row, risk_code, risk_of_code};
 use super::storage::{Found, Result, SignedHead, Storage, Tables};
-use crate::history::storage::{Deed, SqliteSession};
+use paddock_db::statements::{Deed, SqliteSession};
 
 /// The tables of the audit, for the database that is given to `AuditLog::sqlite`.
 pub const SQLITE_SCHEMA: Schema = Schema {

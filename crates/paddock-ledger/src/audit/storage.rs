@@ -9,7 +9,7 @@ use super::chain::{Entry, Head, Nonce};
 use super::error::AuditError;
 use super::query::{Cursor, Filter};
 use super::row::{Hash, Row};
-use crate::history::storage::Deed;
+use paddock_db::statements::Deed;
 
 pub(super) type Result<T, E = AuditError> = std::result::Result<T, E>;
 

@@ -14,7 +14,7 @@ use super::outside::{Mark, Outside, Seen};
 use super::queue::Queue;
 use super::row::Row;
 use super::storage::{Found, Result, SignedHead, Storage, Tables};
-use crate::history::storage::Deed;
+use paddock_db::statements::Deed;
 
 /// Rows in one transaction.
 const CHUNK: usize = 4096;

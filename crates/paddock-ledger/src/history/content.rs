@@ -9,10 +9,10 @@ use paddock_db::DbError;
 use super::log::Window;
 use super::place::{Place, Spot, logical};
 use super::row::{ChangeRow, What, millis};
-use super::storage::{Session, Value};
 use super::undo::{Now, alteration, find, name_of, say_all, version_now};
 use super::way::{Back, Way};
 use super::{History, HistoryError, Result};
+use paddock_db::statements::{Session, Value};
 
 /// Where the content that a path once held can be had.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,8 +8,7 @@
 //! What a Store has done is recorded even when the call's time is up: the change is there, and without its row
 //! nobody could take it back. An end that cannot be written leaves the call open, which is the truth about it.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use paddock_core::{
@@ -23,8 +22,9 @@ use super::log::Window;
 use super::place::Place;
 use super::planned::planned_text;
 use super::row::{CallState, ChangeRow, INSERT_CHANGE, What, call_id, change_values, millis};
-use super::storage::{Deed, Session, Value};
 use super::{History, HistoryError};
+use crate::approvals::mark_used;
+use paddock_db::statements::{Deed, Session, Value};
 
 /// The least time that is taken for writing down what has been done.
 const RECORDING: Duration = Duration::from_secs(10);
@@ -41,23 +41,32 @@ impl Journal for History {
         }
         let undoes = self.undoing().get(&call.id).copied();
         let (home, row) = (self.home.clone(), self.call_values(call, plan, undoes, now));
-        let stale = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&stale);
-        // Somebody may have undone the same meanwhile: known before anything is changed, and not only at the first part.
-        let until = undoes.map(|_| call.deadline);
+        let approval = self.using.take(call.id);
+        let (by, at) = (call.id.to_string(), millis(now));
+        let hindrance = Arc::new(Mutex::new(None));
+        let found = Arc::clone(&hindrance);
+        // Somebody may have undone the same meanwhile, or used the same approval: known before anything is changed, and not only
+        // at the first part.
+        let until = (undoes.is_some() || approval.is_some()).then_some(call.deadline);
         let begun = self.note(until, move |session| {
             let undone = undoes.map(|undone| is_undone(session, &home, undone)).transpose()?.unwrap_or(false);
-            seen.store(undone, Ordering::Release);
-            if !undone {
+            let used = match &approval {
+                Some(approval) => !mark_used(session, &home, approval, &by, at)?,
+                None => false,
+            };
+            let hindered = if undone { Some(ErrorKind::Stale) } else { used.then_some(ErrorKind::UsedUp) };
+            if hindered.is_none() {
                 session.execute(INSERT_CALL, &row)?;
             }
+            *found.lock().unwrap_or_else(PoisonError::into_inner) = hindered;
             Ok(())
         });
         if begun.is_err() {
             self.end(call, false);
         }
         begun?;
-        if stale.load(Ordering::Acquire) { Err(ErrorKind::Stale.into()) } else { Ok(()) }
+        let hindered = hindrance.lock().unwrap_or_else(PoisonError::into_inner).take();
+        hindered.map_or(Ok(()), |kind| Err(kind.into()))
     }
 
     fn part_begins(&self, call: &Call<'_>, part: &Part<'_>) -> Result<()> {

@@ -7,8 +7,8 @@ use paddock_db::DbError;
 
 use super::place::{Place, Spot};
 use super::row::{CALL_COLUMNS, CHANGE_COLUMNS, CallRow, ChangeRow, What};
-use super::storage::{Session, Value};
 use super::{History, HistoryError, Result};
+use paddock_db::statements::{Session, Value};
 
 /// How many calls an ambiguous id names.
 const NAMED: usize = 5;

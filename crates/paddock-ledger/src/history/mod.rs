@@ -16,12 +16,10 @@ mod journal;
 mod log;
 mod place;
 mod planned;
-pub(crate) mod postgres;
 mod retention;
 mod row;
 pub mod schema;
 mod since;
-pub(crate) mod storage;
 mod undo;
 mod way;
 
@@ -41,8 +39,9 @@ pub use self::retention::{Collected, Retention};
 pub use self::row::{CallRow, CallState, ChangeRow, What};
 pub use self::undo::Undo;
 
-use self::storage::{Session, Storage};
+use crate::approvals::Using;
 use crate::audit::AuditLog;
+use paddock_db::statements::{Session, Storage};
 
 /// The outcome of asking the history.
 pub type Result<T, E = HistoryError> = std::result::Result<T, E>;
@@ -60,6 +59,8 @@ pub struct History {
     clock: Arc<dyn Fn() -> SystemTime + Send + Sync>,
     /// Calls about to run, and the calls that they undo.
     undoing: Arc<Mutex<HashMap<CallId, CallId>>>,
+    /// Calls about to run, and the approvals that they use.
+    pub(crate) using: Using,
     /// Calls that run, and how many of their changes have rows that are not counted yet.
     counted: Arc<Mutex<HashMap<CallId, usize>>>,
 }
@@ -88,6 +89,7 @@ impl History {
             audit: None,
             clock: Arc::new(SystemTime::now),
             undoing: Arc::default(),
+            using: Using::default(),
             counted: Arc::default(),
         }
     }

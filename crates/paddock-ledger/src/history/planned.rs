@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use super::log::Window;
 use super::place::{Place, Spot, logical};
 use super::row::{CallRow, CallState, ChangeRow, What, millis, read_looks, write_looks};
-use super::storage::Session;
 use super::undo::{Now, version_now};
 use super::{History, HistoryError, Result};
+use paddock_db::statements::Session;
 
 /// A path that a call was about to change, and of which no row says that it did.
 #[derive(Debug, Clone, PartialEq, Eq)]

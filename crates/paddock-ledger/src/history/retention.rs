@@ -12,8 +12,8 @@ use paddock_db::DbError;
 
 use super::place::Spot;
 use super::row::millis;
-use super::storage::{Session, Value};
 use super::{History, PATIENCE, Result};
+use paddock_db::statements::{Session, Value};
 
 /// How many rows one transaction lets go of.
 const BATCH: usize = 500;

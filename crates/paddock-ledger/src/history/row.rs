@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use paddock_core::{Act, AppliedChange, Before, CallId, Change, Kept, Looks, Version};
 
 use super::place::{Place, Spot};
-use super::storage::{Row, Value};
+use paddock_db::statements::{Row, Value};
 
 /// What happened to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -12,7 +12,7 @@ use super::History;
 use super::log::Window;
 use super::place::Place;
 use super::row::ChangeRow;
-use super::storage::Session;
+use paddock_db::statements::Session;
 
 /// What happened to a path since.
 #[derive(Debug, Default)]

@@ -15,6 +15,7 @@ use paddock_core::{AgentName, Audit, CallId, CallRecord, LogicalPath, Risk};
 use paddock_db::postgres_testing::{self, Database};
 use paddock_db::{Durability, Postgres, Sqlite, rusqlite};
 use paddock_ledger::audit::{AuditKey, AuditLog, Finding, POSTGRES_SCHEMA, Report, SQLITE_SCHEMA};
+use paddock_state::Redactor;
 use tempfile::TempDir;
 
 /// Where an audit is kept for a test; gone when dropped.
@@ -95,9 +96,11 @@ fn open_at(home: &Path, url: Option<&str>) -> AuditLog {
     match url {
         None => {
             let db = Sqlite::new(home.join("state.db"), vec![SQLITE_SCHEMA], Durability::Process);
-            AuditLog::sqlite(db, Durability::Process, key, outside)
+            AuditLog::sqlite(db, Durability::Process, key, outside, Redactor::none())
         }
-        Some(url) => AuditLog::postgres(Postgres::new(url, vec![POSTGRES_SCHEMA]).unwrap(), key, outside),
+        Some(url) => {
+            AuditLog::postgres(Postgres::new(url, vec![POSTGRES_SCHEMA]).unwrap(), key, outside, Redactor::none())
+        }
     }
 }
 

@@ -114,9 +114,7 @@ impl World {
 
 fn run(vfs: &Vfs, call: &Call<'_>, operation: Operation) -> Result<(), Refused> {
     let plan = vfs.plan(call, operation)?;
-    let Passed::Now(token) = vfs.ask(call, &Request { tool: "test", risk: Risk::Low }, &plan)? else {
-        panic!("parked")
-    };
+    let Passed::Now(token) = vfs.ask(call, &Request::of_person("test", Risk::Low), &plan)? else { panic!("parked") };
     vfs.run(call, plan, token).map(|_| ())
 }
 
@@ -263,9 +261,21 @@ fn others_see_the_intent_before_a_store_is_asked_and_the_rest_before_the_call_is
     let world = World::new();
     let place = world.dir.path();
     let key = || AuditKey::from_bytes([5; 32]);
-    let ledger = Ledger::sqlite(&database(place), Durability::Process, key(), place.join("head"));
+    let ledger = Ledger::sqlite(
+        &database(place),
+        Durability::Process,
+        key(),
+        place.join("head"),
+        paddock_state::Redactor::none(),
+    );
     let others = History::on_sqlite(database(place));
-    let audit = AuditLog::sqlite(database(place), Durability::Process, key(), place.join("head"));
+    let audit = AuditLog::sqlite(
+        database(place),
+        Durability::Process,
+        key(),
+        place.join("head"),
+        paddock_state::Redactor::none(),
+    );
     let watched = Watched { history: Arc::clone(&ledger.history), others: others.clone(), audit };
     let watched = Arc::new(watched);
     let vfs = person(workspaces(place), Arc::clone(&watched) as Arc<dyn Journal>);

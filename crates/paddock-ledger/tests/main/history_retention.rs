@@ -159,7 +159,7 @@ fn a_workspace_without_a_territory_is_told_and_not_undone() {
     world.with_call(id, |call| {
         let operation = Operation::Write { path: path("/n/a"), content: b"x".to_vec(), expect: Expect::Any };
         let plan = vfs.plan(call, operation).unwrap();
-        let request = paddock_core::Request { tool: "test", risk: paddock_core::Risk::Low };
+        let request = paddock_core::Request::of_person("test", paddock_core::Risk::Low);
         let paddock_core::Passed::Now(token) = vfs.ask(call, &request, &plan).unwrap() else { panic!("parked") };
         vfs.run(call, plan, token).unwrap();
         assert!(

@@ -73,7 +73,7 @@ pub(crate) fn person(workspaces: Vec<Workspace>, journal: Arc<dyn Journal>) -> V
 /// Plans an operation, has it passed, and runs it.
 pub(crate) fn run(vfs: &Vfs, call: &Call<'_>, operation: Operation) -> Result<(), Refused> {
     let plan = vfs.plan(call, operation)?;
-    let request = Request { tool: "test", risk: Risk::Low };
+    let request = Request::of_person("test", Risk::Low);
     let Passed::Now(token) = vfs.ask(call, &request, &plan)? else { panic!("parked") };
     vfs.run(call, plan, token).map(|_| ())
 }

@@ -42,6 +42,10 @@ impl Changing {
 }
 
 impl PolicySource for Changing {
+    fn redactor(&self) -> paddock_state::Redactor {
+        paddock_state::Redactor::none()
+    }
+
     fn current(&self) -> Arc<AgentPolicy> {
         Arc::clone(&self.policy.read().unwrap())
     }

@@ -2,5 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, missing_docs)]
 
 mod instances;
+mod seed_004;
+mod specs;
 mod system_root;
 mod workspace_home;

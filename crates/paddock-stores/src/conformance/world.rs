@@ -313,9 +313,9 @@ fn run(vfs: &Vfs, call: &Call<'_>, operation: Operation) -> Result<Outcome, Refu
 }
 
 fn finish(vfs: &Vfs, call: &Call<'_>, plan: Plan) -> Result<Outcome, Refused> {
-    match vfs.ask(call, &Request { tool: "conformance", risk: Risk::Low }, &plan)? {
+    match vfs.ask(call, &Request::of_person("conformance", Risk::Low), &plan)? {
         Passed::Now(token) => vfs.run(call, plan, token),
-        Passed::Parked(id) => panic!("the gate is open, yet it parked {id}"),
+        other => panic!("the gate is open, yet it answered {other:?}"),
     }
 }
 

@@ -31,9 +31,9 @@ fn run_until(vfs: &Vfs, operation: Operation, cancel: &Cancel, deadline: Instant
     let agent = AgentName::main();
     let call = Call { id: CallId::next(), agent: &agent, cancel, deadline };
     let plan = vfs.plan(&call, operation)?;
-    match vfs.ask(&call, &Request { tool: "test", risk: Risk::Low }, &plan)? {
+    match vfs.ask(&call, &Request::of_person("test", Risk::Low), &plan)? {
         Passed::Now(token) => vfs.run(&call, plan, token),
-        Passed::Parked(id) => panic!("parked {id}"),
+        other => panic!("{other:?}"),
     }
 }
 

@@ -53,9 +53,9 @@ fn run(vfs: &Vfs, operation: Operation) -> Result<Outcome, Refused> {
     let deadline = Instant::now() + Duration::from_secs(300);
     let call = Call { id: CallId::next(), agent: &agent, cancel: &cancel, deadline };
     let plan = vfs.plan(&call, operation)?;
-    match vfs.ask(&call, &Request { tool: "test", risk: Risk::Low }, &plan)? {
+    match vfs.ask(&call, &Request::of_person("test", Risk::Low), &plan)? {
         Passed::Now(token) => vfs.run(&call, plan, token),
-        Passed::Parked(id) => panic!("parked {id}"),
+        other => panic!("{other:?}"),
     }
 }
 

@@ -133,9 +133,9 @@ impl Pasture {
         self.listener.told.lock().unwrap().clear();
         self.call(|call| {
             let plan = self.vfs.plan(call, operation)?;
-            match self.vfs.ask(call, &Request { tool: "test", risk: Risk::Low }, &plan)? {
+            match self.vfs.ask(call, &Request::of_person("test", Risk::Low), &plan)? {
                 Passed::Now(token) => self.vfs.run(call, plan, token),
-                Passed::Parked(id) => panic!("parked {id}"),
+                other => panic!("{other:?}"),
             }
         })?;
         Ok(self.listener.told.lock().unwrap().clone())
@@ -175,7 +175,7 @@ impl Pasture {
     pub(crate) fn read(&self, path: &str) -> String {
         match self.call(|call| {
             let plan = self.vfs.plan(call, Operation::Read { path: logical(path), range: 0..u64::MAX }).unwrap();
-            let passed = self.vfs.ask(call, &Request { tool: "test", risk: Risk::Low }, &plan).unwrap();
+            let passed = self.vfs.ask(call, &Request::of_person("test", Risk::Low), &plan).unwrap();
             let Passed::Now(token) = passed else { panic!("parked") };
             self.vfs.run(call, plan, token)
         }) {

@@ -71,9 +71,9 @@ impl Stall {
     fn run(&self, operation: Operation) -> Result<(), Refused> {
         call(|call| {
             let plan = self.vfs.plan(call, operation)?;
-            match self.vfs.ask(call, &Request { tool: "test", risk: Risk::Low }, &plan)? {
+            match self.vfs.ask(call, &Request::of_person("test", Risk::Low), &plan)? {
                 Passed::Now(token) => self.vfs.run(call, plan, token).map(|_| ()),
-                Passed::Parked(id) => panic!("parked {id}"),
+                other => panic!("{other:?}"),
             }
         })
     }

@@ -58,7 +58,7 @@ fn what_was_deleted_before_a_delete_stopped_is_told() {
     with_call(|call| {
         let plan = vfs.plan(call, Operation::Delete { path: path("/w/d"), recursive: true }).unwrap();
         fs::write(dir.path().join("d/late"), "came after the plan").unwrap();
-        let request = Request { tool: "test", risk: Risk::Low };
+        let request = Request::of_person("test", Risk::Low);
         let Passed::Now(token) = vfs.ask(call, &request, &plan).unwrap() else { panic!("the gate is open") };
         match vfs.run(call, plan, token) {
             Err(Refused::Store { source, .. }) => assert_eq!(*source.kind(), ErrorKind::NotEmpty),

@@ -111,7 +111,7 @@ pub(crate) fn run(
         settings,
         time_limit: timeout.map_or(settings.limits.time, |asked| asked.min(settings.limits.time)),
     };
-    let mut captured = Captured::new(settings.limits.output, evicted::anonymous_file());
+    let mut captured = Captured::new(settings.limits.output, evicted::anonymous_file(), cx.redactor().clone());
     let ran = commands.runner.run(cx.call(), &spec, &mut |piece| {
         captured.take(piece);
         cx.tell(piece)
@@ -143,6 +143,9 @@ fn commit(cx: &Context<'_>, settings: &CommandSettings, place: &Place, proposed:
     let Proposed { alterations, ignored, obstacles, stage } = proposed;
     if !obstacles.is_empty() {
         return Ok(Changes::Dropped(obstacles));
+    }
+    if let Some(secret) = alterations.iter().find_map(|made| cx.redactor().found_in(made.path.as_str().as_bytes())) {
+        return Ok(Changes::Dropped(vec![messages::secret_in_path(&secret)]));
     }
     if alterations.is_empty() {
         cx.weighs(Risk::Low);

@@ -81,7 +81,11 @@ fn ask(cx: &Context<'_>, service: WebSearch, query: String) -> Result<Vec<u8>, N
 
 fn fetch(service: &WebSearch, query: &str, patience: Duration) -> Result<Vec<u8>, NotSearched> {
     let url = format!("{}/search", service.url);
-    let asked = agent(&service.url, patience).get(&url).query("q", query).query("format", "json").call();
+    let mut request = agent(&service.url, patience).get(&url).query("q", query).query("format", "json");
+    if let Some(key) = &service.key {
+        request = request.header("Authorization", format!("Bearer {}", key.expose()));
+    }
+    let asked = request.call();
     let mut response = asked.map_err(|error| not_searched(&error))?;
     let status = response.status().as_u16();
     if status != 200 {
@@ -227,12 +231,13 @@ mod tests {
     #[test]
     fn a_cancelled_search_waits_for_nobody() {
         use paddock_core::{AgentName, AgentPolicy, LogicalPath, NoAudit, NoJournal, Vfs};
+        use paddock_state::Redactor;
 
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", silent.local_addr().unwrap());
         let vfs = Vfs::new(Vec::new(), Arc::new(crate::gate::RecordingGate::new()), Arc::new(NoJournal)).unwrap();
-        let policy =
-            AgentPolicy::new(AgentName::main(), LogicalPath::top(), vfs).with_web_search(Some(WebSearch { url }));
+        let policy = AgentPolicy::new(AgentName::main(), LogicalPath::top(), vfs)
+            .with_web_search(Some(WebSearch { url, key: None }));
         let control = crate::control::Control::for_at_most(Duration::from_secs(600));
         let cancel = Arc::clone(&control.cancel);
         let asked = std::thread::spawn(move || {
@@ -242,7 +247,7 @@ mod tests {
             connected
         });
         let given = json!({ "query": "x" }).as_object().cloned().unwrap();
-        let answer = crate::boundary::call(&policy, &NoAudit, "web_search", given, &control);
+        let answer = crate::boundary::call(&policy, &NoAudit, &Redactor::none(), "web_search", given, &control);
         assert_eq!(answer.structured["error"], "cancelled", "{}", answer.text());
         drop(asked.join());
     }

@@ -187,6 +187,10 @@ struct Changing {
 }
 
 impl PolicySource for Changing {
+    fn redactor(&self) -> paddock_state::Redactor {
+        paddock_state::Redactor::none()
+    }
+
     fn current(&self) -> Arc<AgentPolicy> {
         Arc::clone(&self.now.lock().unwrap())
     }

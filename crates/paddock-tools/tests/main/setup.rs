@@ -55,9 +55,9 @@ pub(crate) fn plant(store: &Arc<MemoryStore>, file: &str, content: &[u8]) {
     let deadline = std::time::Instant::now() + Duration::from_secs(60);
     let call = Call { id: CallId::next(), agent: &agent, cancel: &cancel, deadline };
     let plan = vfs.plan(&call, operation).unwrap();
-    match vfs.ask(&call, &Request { tool: "test", risk: Risk::Low }, &plan).unwrap() {
+    match vfs.ask(&call, &Request::of_person("test", Risk::Low), &plan).unwrap() {
         Passed::Now(token) => vfs.run(&call, plan, token).unwrap(),
-        Passed::Parked(id) => unreachable!("{id}"),
+        other => unreachable!("{other:?}"),
     };
 }
 

@@ -1,5 +1,7 @@
 //! `paddock check`: is the configuration right, and what in it has no effect yet?
 
+mod exposed;
+
 use paddock_config::{ConfigError, ConfigFile, Warning};
 use paddock_core::AgentPolicy;
 use serde_json::{Value, json};
@@ -8,6 +10,7 @@ use crate::cli::{Check, Global};
 use crate::failure::Ended;
 use crate::printer::{Look, Printer};
 use crate::project::{self, Project};
+use crate::secrets;
 
 pub(crate) fn run(global: &Global, options: &Check, printer: &Printer) -> anyhow::Result<Ended> {
     let project = Project::with_config(global)?;
@@ -22,14 +25,24 @@ pub(crate) fn run(global: &Global, options: &Check, printer: &Printer) -> anyhow
         Err(error) => Err(project::config_problem(error)),
         Ok((agents, file)) if options.json => {
             let warnings: Vec<Value> = warnings(&file, &agents).iter().map(warning_json).collect();
+            let exposed = exposed::look(&project, &agents).map(|exposed| exposed.json());
+            let missing = file.missing_secrets(&secrets::of_this_process()).map(|error| problems(&error));
             let agents: Vec<Value> = agents.iter().map(agent_json).collect();
             let not_built = file.not_built();
             printer.json(&json!({
-                "file": name, "valid": true, "agents": agents, "warnings": warnings, "not_built": not_built
+                "file": name, "valid": true, "agents": agents, "warnings": warnings, "not_built": not_built,
+                "missing_secrets": missing.unwrap_or_default(), "secrets_in_files": exposed,
             }))?;
             Ok(Ended::Done)
         }
-        Ok((agents, file)) => report(&name, &agents, &file, printer),
+        Ok((agents, file)) => {
+            report(&name, &agents, &file, printer)?;
+            exposed::report_missing(file.missing_secrets(&secrets::of_this_process()).as_ref(), printer)?;
+            if let Some(exposed) = exposed::look(&project, &agents) {
+                exposed.report(printer)?;
+            }
+            Ok(Ended::Done)
+        }
     }
 }
 
@@ -52,7 +65,7 @@ fn warnings(file: &ConfigFile, agents: &[AgentPolicy]) -> Vec<Warning> {
     warnings
 }
 
-fn report(name: &str, agents: &[AgentPolicy], file: &ConfigFile, printer: &Printer) -> anyhow::Result<Ended> {
+fn report(name: &str, agents: &[AgentPolicy], file: &ConfigFile, printer: &Printer) -> anyhow::Result<()> {
     printer.line(format_args!("{} {name}: no problems", printer.look(Look::Good, "✓")))?;
     for policy in agents {
         printer.line(format_args!("\nagent {}, relative paths start at {}", policy.agent, policy.base))?;
@@ -80,7 +93,7 @@ fn report(name: &str, agents: &[AgentPolicy], file: &ConfigFile, printer: &Print
         let place = printer.look(Look::Faint, format_args!("({name}:{})", key.at.line));
         printer.line(format_args!("  {} {key} {place}", printer.look(Look::Warning, "⚠")))?;
     }
-    Ok(Ended::Done)
+    Ok(())
 }
 
 fn agent_json(policy: &AgentPolicy) -> Value {

@@ -29,6 +29,7 @@ pub(crate) fn run(global: &Global, options: &Exec, printer: &Printer) -> anyhow:
     let mut control = Control::for_at_most(options.timeout.map_or(PATIENCE, Duration::from_secs) + PATIENCE);
     if !options.json {
         control.listener = Some(Arc::new(show()));
+        control.colours = true;
     }
     let answer = toolbox.call("execute_command", arguments(options), &control);
     let code = exit_code(&answer);

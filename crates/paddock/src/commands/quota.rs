@@ -61,7 +61,7 @@ fn chosen<'p>(policy: &'p AgentPolicy, text: Option<&str>) -> anyhow::Result<Vec
 
 fn is_in_memory(file: &ConfigFile) -> bool {
     let stores = file.config().virtual_.as_ref();
-    stores.and_then(|stores| stores.url.as_ref()).is_some_and(|url| url.0 == "memory")
+    stores.and_then(|stores| stores.url.as_ref()).and_then(|url| url.plain()).is_some_and(|url| url.0 == "memory")
 }
 
 fn show(row: &Row, widest: usize, printer: &Printer) -> String {

@@ -209,8 +209,8 @@ fn a_file_that_changed_meanwhile_is_a_conflict() {
     });
     let answer = execute(&world, "sleep 3; echo mine > a.txt; echo new > b.txt");
     other.join().unwrap();
-    assert_eq!(answer["verdict"], "failed", "{answer:#}");
-    assert!(text(&answer).contains("changed while the command ran"), "{answer:#}");
+    assert_eq!(answer["verdict"], "denied", "{answer:#}");
+    assert!(text(&answer).contains("\"/project/a.txt\" changed while the command ran"), "{answer:#}");
     assert_eq!(world.read("work/a.txt"), "by somebody else");
     assert!(!world.has("work/b.txt"));
 }

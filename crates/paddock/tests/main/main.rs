@@ -13,6 +13,7 @@ mod demo;
 mod docs;
 mod doctor;
 mod forks;
+mod half_way;
 mod harness;
 mod init;
 mod instance;

@@ -27,18 +27,19 @@ pub(crate) struct Server {
     pub(crate) port: u16,
     pages: Arc<Mutex<HashMap<String, Page>>>,
     heard: Arc<Mutex<Vec<String>>>,
+    heads: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
     pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let server = Self { port, pages: Arc::default(), heard: Arc::default() };
-        let (pages, heard) = (Arc::clone(&server.pages), Arc::clone(&server.heard));
+        let server = Self { port, pages: Arc::default(), heard: Arc::default(), heads: Arc::default() };
+        let (pages, heard, heads) = (Arc::clone(&server.pages), Arc::clone(&server.heard), Arc::clone(&server.heads));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (pages, heard) = (Arc::clone(&pages), Arc::clone(&heard));
-                std::thread::spawn(move || answer(stream, &pages, &heard));
+                let (pages, heard, heads) = (Arc::clone(&pages), Arc::clone(&heard), Arc::clone(&heads));
+                std::thread::spawn(move || answer(stream, &pages, &heard, &heads));
             }
         });
         server
@@ -49,16 +50,26 @@ impl Server {
         self.pages.lock().unwrap().insert(path.to_owned(), page);
     }
 
+    /// All other lines of their heads.
+    pub(crate) fn heads(&self) -> Vec<String> {
+        self.heads.lock().unwrap().clone()
+    }
+
     /// The first lines of all requests so far.
     pub(crate) fn heard(&self) -> Vec<String> {
         self.heard.lock().unwrap().clone()
     }
 }
 
-fn answer(mut stream: TcpStream, pages: &Mutex<HashMap<String, Page>>, heard: &Mutex<Vec<String>>) {
+fn answer(
+    mut stream: TcpStream,
+    pages: &Mutex<HashMap<String, Page>>,
+    heard: &Mutex<Vec<String>>,
+    heads: &Mutex<Vec<String>>,
+) {
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
     let Some(first) = lines.next() else { return };
-    let _ = lines.find(String::is_empty);
+    heads.lock().unwrap().extend(lines.by_ref().take_while(|line| !line.is_empty()));
     let path = first.split(' ').nth(1).unwrap_or_default();
     let path = path.split('?').next().unwrap_or_default().replace("%2f", "/").replace("%2F", "/");
     let page = pages.lock().unwrap().get(&path).cloned();

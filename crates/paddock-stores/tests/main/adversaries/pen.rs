@@ -96,9 +96,9 @@ impl Pen {
         let call = Call { id: CallId::next(), agent: &self.agent, cancel, deadline: Instant::now() + within };
         let plan = self.vfs.plan(&call, operation)?;
         meanwhile();
-        match self.vfs.ask(&call, &Request { tool: "test", risk: Risk::Low }, &plan)? {
+        match self.vfs.ask(&call, &Request::of_person("test", Risk::Low), &plan)? {
             Passed::Now(token) => self.vfs.run(&call, plan, token),
-            Passed::Parked(id) => panic!("parked {id}"),
+            other => panic!("{other:?}"),
         }
     }
 

@@ -104,9 +104,9 @@ impl Ground {
     pub(crate) fn run(&self, operation: Operation) -> Result<Outcome, Refused> {
         with_call(|call| {
             let plan = self.vfs.plan(call, operation)?;
-            match self.vfs.ask(call, &Request { tool: "test", risk: Risk::Low }, &plan)? {
+            match self.vfs.ask(call, &Request::of_person("test", Risk::Low), &plan)? {
                 Passed::Now(token) => self.vfs.run(call, plan, token),
-                Passed::Parked(id) => panic!("parked {id}"),
+                other => panic!("{other:?}"),
             }
         })
     }

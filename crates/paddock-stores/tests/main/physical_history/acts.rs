@@ -265,7 +265,7 @@ fn a_file_that_went_by_itself_from_among_many_was_absent() {
     let told = pasture.call(|call| {
         let plan = pasture.vfs.plan(call, delete("/w/d")).unwrap();
         fs::remove_file(pasture.host("d/f")).unwrap();
-        let request = paddock_core::Request { tool: "test", risk: paddock_core::Risk::Low };
+        let request = paddock_core::Request::of_person("test", paddock_core::Risk::Low);
         let paddock_core::Passed::Now(token) = pasture.vfs.ask(call, &request, &plan).unwrap() else { panic!() };
         pasture.vfs.run(call, plan, token).unwrap();
         pasture.listener.told.lock().unwrap().split_off(1)

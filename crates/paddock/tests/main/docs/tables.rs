@@ -90,7 +90,7 @@ fn agent(scope: AccessScope) -> (Toolbox, Arc<RecordingGate>) {
             Arc::new(paddock_core::NoAudit),
         ));
         let commands = Commands { settings: Arc::default(), runner };
-        let service = paddock_core::WebSearch { url: "http://127.0.0.1:9".to_owned() };
+        let service = paddock_core::WebSearch { url: "http://127.0.0.1:9".to_owned(), key: None };
         let policy = AgentPolicy::new(AgentName::main(), prefix, vfs).with_commands(Some(commands));
         Toolbox::fixed(policy.with_web_search(Some(service)))
     };

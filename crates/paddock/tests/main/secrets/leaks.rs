@@ -1,1 +1,281 @@
 //! A planted value is used in every way there is, and then looked for everywhere.
+//!
+//! Every file under the System Root is searched byte by byte, databases included, and so is everything that was printed
+//! on the way. Each act has to show the mark that stands in the place of the value, so that none of them is idle.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Ran, World};
+use crate::served::{Page, Server};
+
+/// Nothing in it needs an escape anywhere.
+const PLAIN: &str = "tok_0123456789abcdef";
+/// Everything in it does.
+const ODD: &str = "pl\"anted/Va&lue+ 9876543210";
+
+/// What must be found nowhere: the values, and what programs make of them.
+fn needles() -> Vec<String> {
+    let mut needles = Vec::new();
+    for value in [PLAIN, ODD] {
+        needles.push(value.to_owned());
+        needles.push(value.replace('"', "\\\""));
+        needles.push(value.replace('"', "\\\\\\\""));
+    }
+    for encoded in [
+        // base64 of each, alone and after one and two letters, as far as it depends on the value
+        "dG9rXzAxMjM0NTY3ODlhYmNkZW",
+        "Rva18wMTIzNDU2Nzg5YWJjZGVm",
+        "0b2tfMDEyMzQ1Njc4OWFiY2RlZ",
+        "cGwiYW50ZWQvVmEmbHVlKyA5ODc2NTQzMjEw",
+        // percent-encoded and in hexadecimal digits
+        "pl%22anted%2FVa%26lue%2B%209876543210",
+        "746f6b5f30313233343536373839616263646566",
+    ] {
+        needles.push(encoded.to_owned());
+    }
+    needles
+}
+
+#[track_caller]
+fn assert_free(what: &str, bytes: &[u8]) {
+    for needle in needles() {
+        let found = bytes.windows(needle.len()).any(|window| window == needle.as_bytes());
+        assert!(!found, "{what} holds {needle:?}:\n{}", String::from_utf8_lossy(bytes));
+    }
+}
+
+fn assert_directory_free(directory: &Path) -> usize {
+    let mut looked_at = 0;
+    for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        assert_free("a name", path.to_string_lossy().as_bytes());
+        if entry.file_type().unwrap().is_dir() {
+            looked_at += assert_directory_free(&path);
+        } else {
+            assert_free(&path.display().to_string(), &fs::read(&path).unwrap());
+            looked_at += 1;
+        }
+    }
+    looked_at
+}
+
+/// A project whose commands have both values in their environment.
+fn planted() -> World {
+    let world = World::configured(
+        r#"
+base = "/project"
+[[workspace]]
+prefix = "/project"
+scope = "READ_WRITE"
+mount = { physical = "work" }
+[commands]
+env = { PLAIN = { secret = "plain" }, ODD = { secret = "odd" }, LANG = "C.UTF-8" }
+output_limit = "2 KiB"
+"#,
+    );
+    for (name, value) in [("plain", PLAIN), ("odd", ODD)] {
+        assert_eq!(super::set(&world, name, value).code, 0);
+    }
+    world.write("work/settings.txt", format!("first\ntoken = {PLAIN}\nother = {ODD}\n"));
+    world
+}
+
+/// What was asked for and printed, and what of it has to hold a mark.
+struct Heard {
+    world: World,
+    count: usize,
+}
+
+impl Heard {
+    #[track_caller]
+    fn take(&mut self, what: &str, ran: &Ran) {
+        assert_free(what, ran.to_string().as_bytes());
+        let told = ran.to_string();
+        assert!(told.contains("[secret ") || told.contains("value of the secret"), "{what} came to nothing: {ran}");
+        self.count += 1;
+    }
+
+    #[track_caller]
+    fn tool(&mut self, tool: &str, arguments: &Value) {
+        let text = arguments.to_string();
+        let ran = self.world.paddock(&["--log", "trace", "tool", tool, &text]);
+        self.take(&format!("{tool} {text}"), &ran);
+        let ran = self.world.paddock(&["tool", tool, &text, "--json"]);
+        self.take(&format!("{tool} {text} as JSON"), &ran);
+    }
+}
+
+/// Commands that print them.
+const PRINTING: &[&str] = &[
+    r#"printf '%s\n' "$PLAIN" "$ODD""#,
+    r#"printf '%s\n' "$ODD" >&2"#,
+    r#"printf %s "$PLAIN" | base64; printf %s "x$PLAIN" | base64; printf %s "xy$PLAIN" | base64; printf %s "$ODD" | base64"#,
+    r#"printf %s "$PLAIN" | od -An -tx1 | tr -d ' \n'"#,
+    // in two writes, and on two streams
+    r#"printf %s "${PLAIN%????????}"; sleep 0.2; printf '%s\n' "${PLAIN#????????????}""#,
+    r#"printf %s "${PLAIN%????????}"; sleep 0.2; printf '%s\n' "${PLAIN#????????????}" >&2"#,
+    r#"printf '%s\033[31m%s\n' "${PLAIN%????????}" "${PLAIN#????????????}""#,
+    // and in a name
+    r#"touch "$PLAIN.txt"; mkdir "d$PLAIN""#,
+];
+
+#[test]
+fn a_planted_value_is_found_nowhere() {
+    let mut heard = Heard { world: planted(), count: 0 };
+    by_commands(&mut heard);
+    by_files_and_paths(&mut heard);
+    over_mcp(&mut heard);
+    by_the_command_line(&mut heard);
+    let Heard { world, count } = heard;
+    assert!(count > 40, "{count}");
+    for arguments in
+        [&["audit", "query", "--json"][..], &["audit", "export"], &["log"], &["log", "--json"], &["config", "show"]]
+    {
+        let ran = world.paddock(arguments);
+        assert_eq!(ran.code, 0, "{ran}");
+        assert_free(&format!("{arguments:?}"), ran.to_string().as_bytes());
+    }
+    let verified = world.paddock(&["audit", "verify"]);
+    assert_eq!(verified.code, 0, "{verified}");
+    let looked_at = assert_directory_free(&world.home());
+    assert!(looked_at > 6, "{looked_at}");
+    assert_eq!(
+        world.read("work/settings.txt"),
+        format!("first\ntoken = {PLAIN}\nother = {ODD}\n"),
+        "a file is as it was written"
+    );
+}
+
+fn by_commands(heard: &mut Heard) {
+    for command in PRINTING {
+        heard.tool("execute_command", &json!({ "command": command }));
+        // A terminal has two streams, and each is looked at by itself.
+        if !(command.contains("%????????") && (command.contains(">&2") || command.contains("033"))) {
+            let ran = heard.world.paddock(&["exec", command]);
+            heard.take(&format!("exec {command}"), &ran);
+        }
+    }
+    // The value in the text of a command.
+    heard.tool("execute_command", &json!({ "command": format!("echo {PLAIN}") }));
+    heard.tool("execute_command", &json!({ "command": "true", "workspace": format!("/x/{PLAIN}") }));
+    // More than is shown: all of it can be read later.
+    let long = r#"i=0; while [ $i -lt 500 ]; do echo "line $i $PLAIN $ODD"; i=$((i+1)); done"#;
+    let ran = heard.world.paddock(&["tool", "execute_command", &json!({ "command": long }).to_string(), "--json"]);
+    heard.take("a long output", &ran);
+    let path = ran.json()["structured"]["output_path"].as_str().unwrap().to_owned();
+    heard.tool("read_file", &json!({ "path": path, "offset": 200, "limit": 20 }));
+}
+
+fn by_files_and_paths(heard: &mut Heard) {
+    heard.tool("read_file", &json!({ "path": "settings.txt" }));
+    heard.tool("search_files", &json!({ "path": ".", "pattern": "token|other" }));
+    heard.tool(
+        "edit_file",
+        &json!({ "path": "settings.txt", "old_string": "no such", "new_string": PLAIN, "expected_version": ODD }),
+    );
+    for path in [format!("/project/{PLAIN}"), format!("/outside/{ODD}"), format!("../../{PLAIN}"), format!("{PLAIN}\0")]
+    {
+        heard.tool("read_file", &json!({ "path": path }));
+        heard.tool("write_file", &json!({ "path": path, "content": "x" }));
+    }
+    heard.tool("make_dir", &json!({ "path": format!("a/{PLAIN}/b") }));
+    heard.tool("move_file", &json!({ "source": "settings.txt", "destination": format!("{PLAIN}.txt") }));
+    heard.tool("find_files", &json!({ "path": ".", PLAIN: 1 }));
+    heard.tool(PLAIN, &json!({}));
+    // A name that a person gave to a file is listed without it.
+    heard.world.write(&format!("work/named-{PLAIN}.txt"), "x");
+    heard.tool("list_dir", &json!({ "path": "." }));
+    heard.tool("find_files", &json!({ "path": ".", "glob": "named*" }));
+    fs::remove_file(heard.world.project().join(format!("work/named-{PLAIN}.txt"))).unwrap();
+}
+
+fn over_mcp(heard: &mut Heard) {
+    let client = json!({ "name": "raw", "version": "1" });
+    let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
+    let mut lines = vec![
+        json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+    ];
+    let slow =
+        r#"printf %s "${PLAIN%????????}"; sleep 0.6; printf '%s\n' "${PLAIN#????????????}"; echo "$ODD"; sleep 0.6"#;
+    for (id, (tool, arguments)) in [
+        ("execute_command", json!({ "command": slow })),
+        ("read_file", json!({ "path": "settings.txt" })),
+        ("write_file", json!({ "path": format!("{PLAIN}.txt"), "content": PLAIN })),
+        (PLAIN, json!({})),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let params = json!({ "name": tool, "arguments": arguments, "_meta": { "progressToken": id } });
+        lines.push(json!({ "jsonrpc": "2.0", "id": id + 1, "method": "tools/call", "params": params }));
+    }
+    lines.push(json!({ "jsonrpc": "2.0", "id": 8, "method": "tools/list", "params": { "cursor": PLAIN } }));
+    lines.push(json!({ "jsonrpc": "2.0", "id": 9, "method": format!("tools/{PLAIN}"), "params": {} }));
+    let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let ran = heard.world.paddock_reading(&["--log", "info", "mcp"], &input);
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(ran.stdout.lines().filter(|line| line.contains("\"id\":")).count(), 7, "{ran}");
+    assert!(ran.stdout.contains("notifications/progress"), "{ran}");
+    heard.take("a session over MCP", &ran);
+    for line in ran.stdout.lines().filter(|line| !line.contains("\"id\":0")) {
+        assert!(line.contains("[secret ") || line.contains("progress"), "{line}");
+    }
+    let directories =
+        heard.world.paddock_reading(&["mcp", "work"], &input.replace("\"settings.txt\"", "\"/work/settings.txt\""));
+    heard.take("a session over MCP on directories", &directories);
+}
+
+fn by_the_command_line(heard: &mut Heard) {
+    let broken = format!("{{\"path\": {PLAIN}");
+    for arguments in [
+        &["undo", PLAIN][..],
+        &["restore", PLAIN, "--at", ODD],
+        &["diff", PLAIN],
+        &["--agent", PLAIN, "map"],
+        &["--config", PLAIN, "check"],
+        &["config", "set", "name", PLAIN, ODD],
+        &["config", "get", PLAIN],
+        &["secret", "rm", PLAIN],
+        &["mcp", PLAIN],
+    ] {
+        let ran = heard.world.paddock(arguments);
+        assert_ne!(ran.code, 0, "{ran}");
+        heard.take(&format!("{arguments:?}"), &ran);
+    }
+    assert_free("broken arguments", heard.world.paddock(&["tool", "read_file", &broken]).to_string().as_bytes());
+    let config = heard.world.read("paddock.toml");
+    heard.world.write("paddock.toml", format!("{config}\n[commands.{PLAIN}]\n"));
+    let ran = heard.world.paddock(&["check"]);
+    heard.take("a broken configuration", &ran);
+    heard.world.write("paddock.toml", config);
+}
+
+#[test]
+fn a_search_service_is_sent_its_key_and_nobody_else_is_told() {
+    let server = Server::start();
+    server.page(
+        "/search",
+        Page::ok(
+            "application/json",
+            json!({ "results": [
+        { "url": "https://doc.example/", "title": format!("told {PLAIN} back"), "content": "x" },
+    ] })
+            .to_string(),
+        ),
+    );
+    let world = World::configured(&format!(
+        "[[workspace]]\nprefix = \"/w\"\nscope = \"RO\"\nmount = {{ virtual = \"w\" }}\n\
+         [web_search]\nurl = {{ secret = \"service\" }}\nkey = {{ secret = \"plain\" }}\n"
+    ));
+    super::set(&world, "plain", PLAIN);
+    super::set(&world, "service", &format!("http://127.0.0.1:{}/", server.port));
+    let ran = world.paddock(&["--log", "trace", "tool", "web_search", r#"{"query": "x"}"#]);
+    assert!(ran.code == 0 && ran.stdout.contains("told [secret plain] back"), "{ran}");
+    assert_free("the answer", ran.to_string().as_bytes());
+    assert!(server.heads().iter().any(|head| head.to_lowercase().contains(&format!("authorization: bearer {PLAIN}"))));
+    assert_directory_free(&world.home());
+}

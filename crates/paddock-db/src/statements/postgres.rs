@@ -1,14 +1,16 @@
-//! The history on PostgreSQL: the same statements, with its way of writing parameters.
+//! PostgreSQL behind the statements, with its way of writing parameters.
 
 use std::error::Error;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use paddock_db::pg_types::private::BytesMut;
-use paddock_db::pg_types::{IsNull, ToSql, Type, to_sql_checked};
-use paddock_db::{DbError, PgRow, PgTransaction, Postgres};
+use tokio_postgres::types::private::BytesMut;
+use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
-use super::PATIENCE;
-use super::storage::{Row, Session, Storage, Value, Work};
+use super::{Row, Session, Storage, Value, Work};
+use crate::{DbError, PgRow, PgTransaction, Postgres};
+
+/// How long a look waits for the server.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Storage for Postgres {
     fn read(&self, work: Work<'_>) -> Result<(), DbError> {
@@ -20,9 +22,11 @@ impl Storage for Postgres {
     }
 }
 
-/// A transaction of PostgreSQL, as the history sees it.
-pub(crate) struct PgSession<'a, 't> {
-    pub(crate) tx: &'a mut PgTransaction<'t>,
+/// A transaction of PostgreSQL.
+#[derive(Debug)]
+pub struct PgSession<'a, 't> {
+    /// The transaction.
+    pub tx: &'a mut PgTransaction<'t>,
 }
 
 impl Session for PgSession<'_, '_> {
@@ -35,7 +39,7 @@ impl Session for PgSession<'_, '_> {
     }
 }
 
-/// No statement of the history holds a question mark that is not a parameter.
+/// No statement may hold a question mark that is not a parameter.
 fn dollars(sql: &str) -> String {
     sql.replace('?', "$")
 }

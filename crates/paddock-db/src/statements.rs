@@ -1,18 +1,22 @@
-//! The one small trait that the history asks its database through, and SQLite behind it.
+//! Statements that run on either database: one small trait, with SQLite and PostgreSQL behind it.
 //!
 //! Statements are the same for every database: parameters are written `?1`, `?2`, …, values are whole numbers and
 //! texts. A database must run a change whole or not at all, and may run it again when it met another's.
 //! Nothing here knows what the rows mean.
 
+mod postgres;
+
 use std::time::Instant;
 
-use paddock_db::{DbError, Sqlite};
+pub use postgres::PgSession;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql};
 
+use crate::{DbError, Sqlite};
+
 /// One value of a row or a parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Value {
+pub enum Value {
     /// Nothing.
     Null,
     /// A whole number.
@@ -23,22 +27,22 @@ pub(crate) enum Value {
 
 impl Value {
     /// The number, or 0 where there is none.
-    pub(crate) fn int(&self) -> i64 {
+    pub fn int(&self) -> i64 {
         if let Self::Int(n) = self { *n } else { 0 }
     }
 
     /// The number, where there is one.
-    pub(crate) fn maybe_int(&self) -> Option<i64> {
+    pub fn maybe_int(&self) -> Option<i64> {
         if let Self::Int(n) = self { Some(*n) } else { None }
     }
 
     /// The text, or an empty one.
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         if let Self::Text(text) = self { text } else { "" }
     }
 
     /// The text, where there is one.
-    pub(crate) fn maybe_text(&self) -> Option<&str> {
+    pub fn maybe_text(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 }
@@ -74,10 +78,10 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 }
 
 /// One row of an answer.
-pub(crate) type Row = Vec<Value>;
+pub type Row = Vec<Value>;
 
 /// A transaction that is open.
-pub(crate) trait Session {
+pub trait Session {
     /// All rows that `sql` answers.
     fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError>;
     /// How many rows `sql` changed.
@@ -85,14 +89,14 @@ pub(crate) trait Session {
 }
 
 /// What is done in a transaction. May be run more than once; only the last run counts.
-pub(crate) type Work<'a> = &'a mut dyn FnMut(&mut dyn Session) -> Result<(), DbError>;
+pub type Work<'a> = &'a mut dyn FnMut(&mut dyn Session) -> Result<(), DbError>;
 
 /// Something to be written down, by whoever writes next. Run again where it is not known whether it was kept, so that
 /// doing it twice must come to the same.
-pub(crate) type Deed = Box<dyn FnMut(&mut dyn Session) -> Result<(), DbError> + Send>;
+pub type Deed = Box<dyn FnMut(&mut dyn Session) -> Result<(), DbError> + Send>;
 
-/// A database that holds the tables of the history.
-pub(crate) trait Storage: Send + Sync {
+/// A database that statements run on.
+pub trait Storage: Send + Sync {
     /// Reads in one snapshot.
     fn read(&self, work: Work<'_>) -> Result<(), DbError>;
     /// Changes all of it, or nothing; waits for its turn, not past `until`.
@@ -109,10 +113,13 @@ impl Storage for Sqlite {
     }
 }
 
-/// A transaction of SQLite, as the history sees it.
-pub(crate) struct SqliteSession<'a> {
-    pub(crate) database: &'a Sqlite,
-    pub(crate) conn: &'a Connection,
+/// A transaction of SQLite.
+#[derive(Debug)]
+pub struct SqliteSession<'a> {
+    /// The database.
+    pub database: &'a Sqlite,
+    /// Its connection, in a transaction.
+    pub conn: &'a Connection,
 }
 
 impl Session for SqliteSession<'_> {

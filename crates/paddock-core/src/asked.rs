@@ -1,0 +1,94 @@
+//! What a [`Gate`](crate::Gate) is told of a call besides its plan, and on what terms a person is asked.
+//!
+//! The costly parts (the arguments as one text, the picture of what would change) are made only when somebody is asked.
+
+use std::time::Duration;
+
+use crate::ports::Risk;
+
+/// On what terms a person is asked, as the configuration has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Terms {
+    /// Above this risk.
+    pub above: Risk,
+    /// For how long a decision can be made, and used.
+    pub expires: Duration,
+    /// Stands for the policy of the agent: another policy has another.
+    pub policy: String,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self { above: Risk::Medium, expires: Duration::from_secs(24 * 3600), policy: String::new() }
+    }
+}
+
+/// Who makes a call, as far as a decision is bound to it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Requester {
+    /// The process, connection or thread: as long as it lasts, a decision can hold for it.
+    pub session: String,
+    /// The thread of a run; a decision for one holds for no other.
+    pub thread: Option<String>,
+    /// The person on whose behalf it runs.
+    pub user: Option<String>,
+    /// The token of a decision that was made.
+    pub token: Option<String>,
+}
+
+/// What would change, as a person is shown it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Preview {
+    /// A text with the changed lines.
+    pub text: String,
+    /// Is all of it there? Nobody can agree for good to what they did not see.
+    pub whole: bool,
+}
+
+/// A call as whoever decides has to know it.
+pub trait Asked {
+    /// On what terms.
+    fn terms(&self) -> &Terms;
+    /// Who asks.
+    fn requester(&self) -> &Requester;
+    /// The rule that says how risky it is, and why; nothing where only its own effects say so.
+    fn rule(&self) -> Option<String>;
+    /// The arguments as the one text that stands for them: equal arguments, equal texts.
+    fn arguments(&self) -> String;
+    /// The same for people and for keeping: without secrets.
+    fn shown_arguments(&self) -> String;
+    /// What would change.
+    fn preview(&self) -> Preview;
+}
+
+/// For what nobody is ever asked about: a person's own acts, and what no agent decides.
+pub(crate) struct NotAsked;
+
+static NEVER: Terms = Terms { above: Risk::High, expires: Duration::ZERO, policy: String::new() };
+static NOBODY: Requester = Requester { session: String::new(), thread: None, user: None, token: None };
+
+impl Asked for NotAsked {
+    fn terms(&self) -> &Terms {
+        &NEVER
+    }
+
+    fn requester(&self) -> &Requester {
+        &NOBODY
+    }
+
+    fn rule(&self) -> Option<String> {
+        None
+    }
+
+    fn arguments(&self) -> String {
+        String::new()
+    }
+
+    fn shown_arguments(&self) -> String {
+        String::new()
+    }
+
+    fn preview(&self) -> Preview {
+        Preview::default()
+    }
+}

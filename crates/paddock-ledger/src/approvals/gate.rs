@@ -1,0 +1,227 @@
+//! The Gate that asks: what is above the threshold waits for a person, and runs once one has agreed.
+//!
+//! A decision is used up in the transaction that records the intent of the call, so that of two calls that bring the same one only one
+//! has an effect, whichever process each is in. Nothing is let through on an error.
+
+use paddock_core::{Call, Gate, Passed, Permit, Plan, Refused, Request};
+
+use super::row::{self, Approval, Status, digest};
+use super::token::{self, Presented};
+use super::{Approvals, TokenFault, new_id};
+use paddock_db::statements::Session;
+
+/// What is to be done about a call.
+enum Way {
+    /// A grant covers it.
+    Granted(String),
+    /// A decision fits it.
+    Agreed(Approval),
+    /// A person put other arguments in the place of its own.
+    Edited(Approval),
+    /// A person said no.
+    Rejected(Approval),
+    /// It waits.
+    Waits(String),
+}
+
+impl Gate for Approvals {
+    fn pass(&self, call: &Call<'_>, request: &Request<'_>, plan: &Plan, permit: Permit) -> Result<Passed, Refused> {
+        let asked = request.asked;
+        let (terms, requester) = (asked.terms(), asked.requester());
+        if requester.token.is_none() && request.risk <= terms.above {
+            return Ok(Passed::Now(permit.grant()));
+        }
+        let (digest, state) = (digest(request.tool, &asked.arguments()), state_of(plan));
+        let now = self.now();
+        let by = Presented { requester, terms, tool: request.tool, digest: &digest, state: &state, now };
+        if let Some(token) = &requester.token {
+            let agreed = self.by_token(token, &by)?;
+            self.use_up(call, plan, &agreed)?;
+            return Ok(Passed::Now(permit.grant()));
+        }
+        match self.way(call, request, plan, &by)? {
+            Way::Granted(id) => {
+                self.count_use(&id);
+                Ok(Passed::Now(permit.grant()))
+            }
+            Way::Agreed(approval) => {
+                self.use_up(call, plan, &approval)?;
+                Ok(Passed::Now(permit.grant()))
+            }
+            Way::Edited(approval) => Ok(Passed::Edited {
+                arguments: approval.edited.unwrap_or_default(),
+                token: approval.token.unwrap_or_default(),
+            }),
+            Way::Rejected(approval) => {
+                let by = approval.decided_by.as_deref().unwrap_or("a person");
+                let why = approval.reason.as_deref().unwrap_or("no reason was given");
+                Err(Refused::NotApproved { name: "rejected", why: format!("{by} rejected this call: {why}") })
+            }
+            Way::Waits(id) => Ok(Passed::Parked(id)),
+        }
+    }
+}
+
+impl Approvals {
+    /// The decision that a token proves, for exactly this call.
+    fn by_token(&self, token: &str, by: &Presented<'_>) -> Result<Approval, Refused> {
+        let found = token::approval_of(token).map(|id| self.find(id));
+        let checked = match found {
+            Ok(Ok(Some(approval))) if matches!(approval.status, Status::Approved | Status::Edited) => {
+                token::check(&self.key, token, &approval, by).map(|()| approval)
+            }
+            Ok(Ok(_)) => Err(TokenFault::Unknown),
+            Ok(Err(error)) => return Err(Refused::Gate(error.to_string())),
+            Err(fault) => Err(fault),
+        };
+        checked.map_err(|fault| Refused::NotApproved { name: fault.name(), why: fault.to_string() })
+    }
+
+    /// Has the approval used by this call: with its intent where it changes something, else now.
+    fn use_up(&self, call: &Call<'_>, plan: &Plan, approval: &Approval) -> Result<(), Refused> {
+        if plan.kind().changes() {
+            self.using.add(call.id, approval.id.clone());
+            return Ok(());
+        }
+        let (home, id, by, now) = (self.home.clone(), approval.id.clone(), call.id.to_string(), self.now());
+        let used = self.write(|session| mark_used(session, &home, &id, &by, now));
+        match used {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(used_already()),
+            Err(error) => Err(Refused::Gate(error.to_string())),
+        }
+    }
+
+    fn way(&self, call: &Call<'_>, request: &Request<'_>, plan: &Plan, by: &Presented<'_>) -> Result<Way, Refused> {
+        let mut fresh = None;
+        let done = self.write(|session| {
+            if let Some(grant) = self.grant_for(session, call, request, plan, by)? {
+                return Ok(Way::Granted(grant));
+            }
+            if let Some(way) = self.decided(session, call, by)? {
+                return Ok(way);
+            }
+            // What is shown is made once, also where the transaction is tried again.
+            let row = fresh.get_or_insert_with(|| self.new_row(call, request, plan, by));
+            session.execute(row::INSERT, &row::values(&self.home, row))?;
+            Ok(Way::Waits(row.id.clone()))
+        });
+        let way = done.map_err(|error| Refused::Gate(format!("nobody can be asked: {error}")))?;
+        if let (Way::Waits(id), Some(row)) = (&way, &fresh)
+            && *id == row.id
+        {
+            self.tell(row);
+        }
+        Ok(way)
+    }
+
+    fn grant_for(
+        &self,
+        session: &mut dyn Session,
+        call: &Call<'_>,
+        request: &Request<'_>,
+        plan: &Plan,
+        by: &Presented<'_>,
+    ) -> Result<Option<String>, paddock_db::DbError> {
+        let grants = self.grants_in(session, Some((call.agent.as_str(), request.tool)))?;
+        let path = plan.path().as_str();
+        let covers = |grant: &&super::Grant| grant.covers(by.digest, path, &by.requester.session, request.risk);
+        Ok(grants.iter().find(covers).map(|grant| grant.id.clone()))
+    }
+
+    /// What was decided about this call, or that it waits already.
+    fn decided(
+        &self,
+        session: &mut dyn Session,
+        call: &Call<'_>,
+        by: &Presented<'_>,
+    ) -> Result<Option<Way>, paddock_db::DbError> {
+        let sql = format!(
+            "SELECT {} FROM approval WHERE home = ?1 AND agent = ?2 AND digest = ?3 AND status <> 'expired' \
+             ORDER BY requested_at DESC, id",
+            row::COLUMNS
+        );
+        let rows = session.query(&sql, &[self.home.as_str().into(), call.agent.as_str().into(), by.digest.into()])?;
+        let rows =
+            rows.iter().map(row::read).filter(|row| row.thread == by.requester.thread && row.user == by.requester.user);
+        let Some(newest) = rows.into_iter().find(|row| row.used_by.is_none() && row.tool == by.tool) else {
+            return Ok(None);
+        };
+        let is_as_it_was = newest.state_version == by.state && newest.policy == by.terms.policy;
+        if by.now >= newest.expires_at || (newest.status != Status::Rejected && !is_as_it_was) {
+            self.expire(session, &newest.id)?;
+            return Ok(None);
+        }
+        Ok(Some(match newest.status {
+            Status::Rejected => Way::Rejected(newest),
+            // The decision about a run comes back with its token.
+            Status::Approved | Status::Edited if newest.thread.is_some() => Way::Waits(newest.id),
+            Status::Approved => Way::Agreed(newest),
+            Status::Edited => Way::Edited(newest),
+            Status::Pending | Status::Expired => Way::Waits(newest.id),
+        }))
+    }
+
+    fn new_row(&self, call: &Call<'_>, request: &Request<'_>, plan: &Plan, by: &Presented<'_>) -> Approval {
+        let asked = request.asked;
+        let preview = asked.preview();
+        let expires = i64::try_from(by.terms.expires.as_millis()).unwrap_or(i64::MAX);
+        Approval {
+            id: new_id("ap"),
+            agent: call.agent.as_str().to_owned(),
+            session: by.requester.session.clone(),
+            thread: by.requester.thread.clone(),
+            user: by.requester.user.clone(),
+            tool: request.tool.to_owned(),
+            path: plan.path().as_str().to_owned(),
+            arguments: asked.shown_arguments(),
+            digest: by.digest.to_owned(),
+            state_version: by.state.to_owned(),
+            policy: by.terms.policy.clone(),
+            risk: request.risk,
+            rule: asked.rule(),
+            preview: preview.text,
+            whole: preview.whole,
+            held: None,
+            requested_at: by.now,
+            expires_at: by.now.saturating_add(expires),
+            status: Status::Pending,
+            decided_at: None,
+            decided_by: None,
+            reason: None,
+            edited: None,
+            reach: None,
+            token: None,
+            used_by: None,
+        }
+    }
+}
+
+/// Marks an approval as used, if nobody has used it.
+pub(crate) fn mark_used(
+    session: &mut dyn Session,
+    home: &str,
+    id: &str,
+    by: &str,
+    now: i64,
+) -> Result<bool, paddock_db::DbError> {
+    // Done again by the same call, it is still that call's.
+    let sql = "UPDATE approval SET used_by = ?1, used_at = ?2 WHERE home = ?3 AND id = ?4 \
+               AND status IN ('approved', 'edited') AND (used_by IS NULL OR used_by = ?1)";
+    Ok(session.execute(sql, &[by.into(), now.into(), home.into(), id.into()])? == 1)
+}
+
+pub(crate) fn used_already() -> Refused {
+    Refused::NotApproved { name: TokenFault::Used.name(), why: TokenFault::Used.to_string() }
+}
+
+/// Stands for what a plan would touch, as it is.
+fn state_of(plan: &Plan) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for effect in plan.effects() {
+        let before = effect.before.as_ref().map(ToString::to_string).unwrap_or_default();
+        let line = format!("{}\0{:?}\0{before}\n", effect.path, effect.what);
+        hasher.update(line.as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
+}

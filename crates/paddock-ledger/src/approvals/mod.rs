@@ -1,0 +1,319 @@
+//! Approvals: calls that wait for a person, what was decided about each, and what was allowed for longer.
+//!
+//! [`Approvals`] is the Gate of an agent's Vfs where there is somebody to ask. What waits is in the database, so that it outlives
+//! every process, and whoever decides may be in another one. It must never let a call through that was not decided, nor one
+//! decision be used twice, nor show a token to anybody but the call it was made for.
+
+mod error;
+mod gate;
+mod grants;
+mod row;
+pub mod schema;
+mod token;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use paddock_core::CallId;
+use paddock_db::DbError;
+
+pub use self::error::{ApprovalError, TokenFault};
+pub(crate) use self::gate::mark_used;
+pub use self::grants::Grant;
+pub use self::row::{Approval, Reach, Status};
+
+use self::token::TokenKey;
+use paddock_db::statements::{Session, Storage};
+
+/// How long the database is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The outcome of asking about approvals.
+pub type Result<T, E = ApprovalError> = std::result::Result<T, E>;
+
+/// What a person decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// Agreed, as far as said.
+    Approve(Reach),
+    /// Agreed, with these arguments (the one text that stands for them).
+    Edit(String),
+    /// Refused; the reason is for the agent.
+    Reject(String),
+}
+
+/// Which approvals are wanted.
+#[derive(Debug, Clone, Default)]
+pub struct ApprovalQuery {
+    /// Also those that were decided.
+    pub all: bool,
+    /// Only of this agent.
+    pub agent: Option<String>,
+    /// Only of this thread.
+    pub thread: Option<String>,
+    /// The most; the newest of them.
+    pub limit: Option<usize>,
+}
+
+/// Calls about to run, and the approvals that they use.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Using(Arc<Mutex<HashMap<CallId, String>>>);
+
+impl Using {
+    fn map(&self) -> MutexGuard<'_, HashMap<CallId, String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, call: CallId, approval: String) {
+        self.map().insert(call, approval);
+    }
+
+    pub(crate) fn take(&self, call: CallId) -> Option<String> {
+        self.map().remove(&call)
+    }
+}
+
+/// Told of a call that waits now.
+pub type Notify = dyn Fn(&Approval) + Send + Sync;
+
+/// The calls that wait for a person.
+#[derive(Clone)]
+pub struct Approvals {
+    storage: Arc<dyn Storage>,
+    home: String,
+    key: TokenKey,
+    clock: Arc<dyn Fn() -> SystemTime + Send + Sync>,
+    using: Using,
+    notify: Option<Arc<Notify>>,
+}
+
+impl std::fmt::Debug for Approvals {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Approvals").field("home", &self.home).finish_non_exhaustive()
+    }
+}
+
+impl Approvals {
+    pub(crate) fn new(storage: Arc<dyn Storage>, home: &str, key: &[u8; 32], using: Using) -> Self {
+        let (home, key) = (home.to_owned(), TokenKey::from(key));
+        Self { storage, home, key, clock: Arc::new(SystemTime::now), using, notify: None }
+    }
+
+    /// With somebody who is told of each call that begins to wait.
+    #[must_use]
+    pub fn with_notify(mut self, notify: Arc<Notify>) -> Self {
+        self.notify = Some(notify);
+        self
+    }
+
+    /// With another clock.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Arc<dyn Fn() -> SystemTime + Send + Sync>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    fn now(&self) -> i64 {
+        let since = (self.clock)().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    }
+
+    fn tell(&self, approval: &Approval) {
+        if let Some(notify) = &self.notify {
+            notify(approval);
+        }
+    }
+
+    fn read<T>(&self, mut look: impl FnMut(&mut dyn Session) -> Result<T, DbError>) -> Result<T, DbError> {
+        let mut seen = None;
+        self.storage.read(&mut |session| {
+            seen = Some(look(session)?);
+            Ok(())
+        })?;
+        seen.ok_or_else(no_answer)
+    }
+
+    fn write<T>(&self, mut change: impl FnMut(&mut dyn Session) -> Result<T, DbError>) -> Result<T, DbError> {
+        let mut done = None;
+        self.storage.write(Instant::now() + PATIENCE, &mut |session| {
+            done = Some(change(session)?);
+            Ok(())
+        })?;
+        done.ok_or_else(no_answer)
+    }
+
+    fn find(&self, id: &str) -> Result<Option<Approval>, DbError> {
+        self.read(|session| self.find_in(session, id))
+    }
+
+    fn find_in(&self, session: &mut dyn Session, id: &str) -> Result<Option<Approval>, DbError> {
+        let sql = format!("SELECT {} FROM approval WHERE home = ?1 AND id = ?2", row::COLUMNS);
+        let rows = session.query(&sql, &[self.home.as_str().into(), id.into()])?;
+        Ok(rows.first().map(row::read))
+    }
+
+    fn expire(&self, session: &mut dyn Session, id: &str) -> Result<(), DbError> {
+        let sql = "UPDATE approval SET status = 'expired' WHERE home = ?1 AND id = ?2 AND used_by IS NULL";
+        session.execute(sql, &[self.home.as_str().into(), id.into()]).map(drop)
+    }
+
+    /// One approval, as it stands now.
+    ///
+    /// # Errors
+    /// When there is none with that id.
+    pub fn show(&self, id: &str) -> Result<Approval> {
+        let found = self.find(id)?.ok_or_else(|| ApprovalError::NoApproval(id.to_owned()))?;
+        Ok(self.as_of_now(found))
+    }
+
+    /// Approvals, the newest first.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub fn list(&self, query: &ApprovalQuery) -> Result<Vec<Approval>> {
+        let waiting = if query.all { "" } else { " AND status = 'pending'" };
+        let sql =
+            format!("SELECT {} FROM approval WHERE home = ?1{waiting} ORDER BY requested_at DESC, id", row::COLUMNS);
+        let rows = self.read(|session| session.query(&sql, &[self.home.as_str().into()]))?;
+        let wanted = |approval: &Approval| {
+            query.agent.as_ref().is_none_or(|agent| approval.agent == *agent)
+                && query.thread.as_ref().is_none_or(|thread| approval.thread.as_ref() == Some(thread))
+                && (query.all || approval.status == Status::Pending)
+        };
+        let rows = rows.iter().map(row::read).map(|found| self.as_of_now(found)).filter(wanted);
+        Ok(rows.take(query.limit.unwrap_or(usize::MAX)).collect())
+    }
+
+    /// What nobody decided in time is over.
+    fn as_of_now(&self, mut approval: Approval) -> Approval {
+        if approval.status == Status::Pending && self.now() >= approval.expires_at {
+            approval.status = Status::Expired;
+        }
+        approval
+    }
+
+    /// Decides what waits, once. `shown` is [`Approval::shown`] of what the person looked at.
+    ///
+    /// # Errors
+    /// When there is none, it was decided or is over, or it is not what was shown.
+    pub fn decide(&self, id: &str, shown: Option<&str>, by: &str, decision: &Decision) -> Result<Approval> {
+        let grant_id = new_id("gr");
+        self.write(|session| {
+            Ok(self.find_in(session, id)?.map_or_else(
+                || Err(ApprovalError::NoApproval(id.to_owned())),
+                |found| self.decide_in(session, self.as_of_now(found), shown, by, decision, &grant_id),
+            ))
+        })?
+    }
+
+    fn decide_in(
+        &self,
+        session: &mut dyn Session,
+        mut approval: Approval,
+        shown: Option<&str>,
+        by: &str,
+        decision: &Decision,
+        grant_id: &str,
+    ) -> Result<Approval> {
+        let id = approval.id.clone();
+        if approval.status != Status::Pending {
+            return Err(ApprovalError::Decided { id, status: approval.status, by: approval.decided_by });
+        }
+        if shown.is_some_and(|shown| shown != approval.shown()) {
+            return Err(ApprovalError::NotAsShown(id));
+        }
+        match decision {
+            Decision::Approve(Reach::Session | Reach::Always) if !approval.whole => {
+                return Err(ApprovalError::NotWhole(id));
+            }
+            Decision::Edit(_) if approval.held.is_some() => return Err(ApprovalError::NothingToEdit(id)),
+            Decision::Approve(reach) => {
+                (approval.status, approval.reach) = (Status::Approved, Some(reach.name().to_owned()));
+            }
+            Decision::Edit(arguments) => {
+                (approval.status, approval.edited) = (Status::Edited, Some(arguments.clone()));
+            }
+            Decision::Reject(reason) => {
+                (approval.status, approval.reason) = (Status::Rejected, Some(reason.clone()));
+            }
+        }
+        (approval.decided_at, approval.decided_by) = (Some(self.now()), Some(by.to_owned()));
+        if approval.status != Status::Rejected {
+            approval.token = Some(token::token(&self.key, &approval));
+        }
+        self.keep_decision(session, &approval)?;
+        if let Decision::Approve(reach) = decision
+            && let Some(grant) = Grant::of(&approval, *reach, grant_id.to_owned(), by, self.now())
+        {
+            session.execute(grants::INSERT, &grants::values(&self.home, &grant))?;
+        }
+        Ok(approval)
+    }
+
+    fn keep_decision(&self, session: &mut dyn Session, approval: &Approval) -> Result<(), DbError> {
+        let sql = "UPDATE approval SET status = ?1, decided_at = ?2, decided_by = ?3, reason = ?4, edited = ?5, reach = ?6, \
+                   token = ?7 WHERE home = ?8 AND id = ?9 AND status = 'pending'";
+        let values = [
+            approval.status.name().into(),
+            approval.decided_at.into(),
+            approval.decided_by.clone().into(),
+            approval.reason.clone().into(),
+            approval.edited.clone().into(),
+            approval.reach.clone().into(),
+            approval.token.clone().into(),
+            self.home.as_str().into(),
+            approval.id.as_str().into(),
+        ];
+        session.execute(sql, &values).map(drop)
+    }
+
+    fn grants_in(&self, session: &mut dyn Session, of: Option<(&str, &str)>) -> Result<Vec<Grant>, DbError> {
+        let narrowed = if of.is_some() { " AND agent = ?2 AND tool = ?3" } else { "" };
+        let sql = format!(
+            "SELECT {} FROM approval_grant WHERE home = ?1{narrowed} AND revoked_at IS NULL ORDER BY granted_at DESC, id",
+            grants::COLUMNS
+        );
+        let mut params = vec![self.home.as_str().into()];
+        params.extend(of.iter().flat_map(|(agent, tool)| [(*agent).into(), (*tool).into()]));
+        Ok(session.query(&sql, &params)?.iter().map(grants::read).collect())
+    }
+
+    /// What is allowed without asking, the newest first.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub fn grants(&self) -> Result<Vec<Grant>> {
+        Ok(self.read(|session| self.grants_in(session, None))?)
+    }
+
+    /// Takes a grant back; from the next call on it is asked again.
+    ///
+    /// # Errors
+    /// When there is none with that id.
+    pub fn revoke(&self, id: &str) -> Result<()> {
+        let sql = "UPDATE approval_grant SET revoked_at = ?1 WHERE home = ?2 AND id = ?3 AND revoked_at IS NULL";
+        let changed =
+            self.write(|session| session.execute(sql, &[self.now().into(), self.home.as_str().into(), id.into()]))?;
+        if changed == 1 { Ok(()) } else { Err(ApprovalError::NoGrant(id.to_owned())) }
+    }
+
+    /// How often a grant was used is for people to see; a call does not fail for it.
+    fn count_use(&self, id: &str) {
+        let sql = "UPDATE approval_grant SET uses = uses + 1, last_used = ?1 WHERE home = ?2 AND id = ?3";
+        let _ = self.write(|session| session.execute(sql, &[self.now().into(), self.home.as_str().into(), id.into()]));
+    }
+}
+
+fn no_answer() -> DbError {
+    DbError::Other { name: "approvals".to_owned(), why: "it ran nothing".to_owned() }
+}
+
+/// A short name that nobody can guess.
+fn new_id(kind: &str) -> String {
+    const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+    let random =
+        crate::audit::random().unwrap_or_else(|_| *blake3::hash(CallId::next().to_string().as_bytes()).as_bytes());
+    let text: String = random[..10].iter().map(|byte| char::from(LETTERS[usize::from(byte & 31)])).collect();
+    format!("{kind}-{text}")
+}

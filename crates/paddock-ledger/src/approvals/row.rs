@@ -1,0 +1,232 @@
+//! One approval as a row: what was asked, what was decided, and by which call it was used.
+
+use paddock_core::Risk;
+
+use paddock_db::statements::{Row, Value};
+
+/// Where an approval stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Nobody decided yet.
+    Pending,
+    /// Agreed to as asked.
+    Approved,
+    /// Agreed to with other arguments.
+    Edited,
+    /// Refused.
+    Rejected,
+    /// Its time is over, or what it was about is no longer there.
+    Expired,
+}
+
+impl Status {
+    const ALL: [Self; 5] = [Self::Pending, Self::Approved, Self::Edited, Self::Rejected, Self::Expired];
+
+    /// The word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Approved => "approved",
+            Self::Edited => "edited",
+            Self::Rejected => "rejected",
+            Self::Expired => "expired",
+        }
+    }
+
+    fn parse(text: &str) -> Self {
+        Self::ALL.into_iter().find(|status| status.name() == text).unwrap_or(Self::Expired)
+    }
+}
+
+/// How far a decision reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// This call, once.
+    Once,
+    /// This exact call, as often as it comes.
+    Exact,
+    /// This tool, for as long as the session lasts that asked.
+    Session,
+    /// This tool on this path, from now on.
+    Always,
+}
+
+impl Reach {
+    /// All of them, the nearest first.
+    pub const ALL: [Self; 4] = [Self::Once, Self::Exact, Self::Session, Self::Always];
+
+    /// The word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Exact => "exact",
+            Self::Session => "session",
+            Self::Always => "always",
+        }
+    }
+}
+
+/// A call that a person is asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approval {
+    /// What it is called.
+    pub id: String,
+    /// The agent that asks.
+    pub agent: String,
+    /// The process, connection or thread that asks.
+    pub session: String,
+    /// The thread of a run.
+    pub thread: Option<String>,
+    /// The person on whose behalf it runs.
+    pub user: Option<String>,
+    /// The tool.
+    pub tool: String,
+    /// The first path of the call.
+    pub path: String,
+    /// The arguments, without secrets.
+    pub arguments: String,
+    /// Stands for the arguments as they are.
+    pub digest: String,
+    /// Stands for what the call would touch, as it was.
+    pub state_version: String,
+    /// Stands for the policy that held.
+    pub policy: String,
+    /// How risky it is.
+    pub risk: Risk,
+    /// The rule that says so.
+    pub rule: Option<String>,
+    /// What would change.
+    pub preview: String,
+    /// Is all of that shown?
+    pub whole: bool,
+    /// The change of a command that waits for this.
+    pub held: Option<String>,
+    /// When it was asked, in milliseconds since 1970.
+    pub requested_at: i64,
+    /// Until when it can be decided and used.
+    pub expires_at: i64,
+    /// Where it stands.
+    pub status: Status,
+    /// When it was decided.
+    pub decided_at: Option<i64>,
+    /// Who decided.
+    pub decided_by: Option<String>,
+    /// Why it was rejected, for the agent.
+    pub reason: Option<String>,
+    /// The arguments that a person put in the place of the agent's.
+    pub edited: Option<String>,
+    /// How far the decision reaches.
+    pub reach: Option<String>,
+    /// What proves the decision. Never for a model.
+    pub token: Option<String>,
+    /// The call that used it.
+    pub used_by: Option<String>,
+}
+
+impl Approval {
+    /// What a person agreed to: the agent's arguments, or those they put in their place.
+    pub(crate) fn agreed_digest(&self) -> String {
+        self.edited.as_ref().map_or_else(|| self.digest.clone(), |edited| digest(&self.tool, edited))
+    }
+
+    /// What binds a decision to what was shown: a second look that finds another one has to be a second decision.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let parts = [&self.id, &self.tool, &self.digest, &self.state_version, &self.preview];
+        let text: String = parts.iter().map(|part| format!("{}:{part};", part.len())).collect();
+        blake3::hash(text.as_bytes()).to_hex()[..16].to_owned()
+    }
+
+    /// Are the arguments kept as they are, with no secret taken out?
+    #[must_use]
+    pub fn shows_all_arguments(&self) -> bool {
+        digest(&self.tool, &self.arguments) == self.digest
+    }
+
+    /// How many lines would be added and removed.
+    #[must_use]
+    pub fn counts(&self) -> (usize, usize) {
+        let count = |sign: char, header: &str| {
+            self.preview.lines().filter(|line| line.starts_with(sign) && !line.starts_with(header)).count()
+        };
+        (count('+', "+++"), count('-', "---"))
+    }
+}
+
+/// Stands for a call: its tool and its arguments as one text.
+pub(crate) fn digest(tool: &str, arguments: &str) -> String {
+    let text = format!("{}:{tool};{arguments}", tool.len());
+    blake3::hash(text.as_bytes()).to_hex().to_string()
+}
+
+pub(crate) const COLUMNS: &str = "id, agent, session, thread, requested_for, tool, path, arguments, digest, state_version, policy, risk, rule, \
+     preview, whole, held, requested_at, expires_at, status, decided_at, decided_by, reason, edited, reach, token, used_by";
+
+pub(crate) const INSERT: &str = "INSERT INTO approval (home, id, agent, session, thread, requested_for, tool, path, arguments, digest, \
+     state_version, policy, risk, rule, preview, whole, held, requested_at, expires_at, status) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, 'pending')";
+
+pub(crate) fn values(home: &str, row: &Approval) -> Vec<Value> {
+    vec![
+        home.into(),
+        row.id.as_str().into(),
+        row.agent.as_str().into(),
+        row.session.as_str().into(),
+        row.thread.clone().into(),
+        row.user.clone().into(),
+        row.tool.as_str().into(),
+        row.path.as_str().into(),
+        row.arguments.as_str().into(),
+        row.digest.as_str().into(),
+        row.state_version.as_str().into(),
+        row.policy.as_str().into(),
+        row.risk.name().into(),
+        row.rule.clone().into(),
+        row.preview.as_str().into(),
+        row.whole.into(),
+        row.held.clone().into(),
+        row.requested_at.into(),
+        row.expires_at.into(),
+    ]
+}
+
+/// A row of [`COLUMNS`].
+pub(crate) fn read(row: &Row) -> Approval {
+    let text = |at: usize| row[at].text().to_owned();
+    let maybe = |at: usize| row[at].maybe_text().map(str::to_owned);
+    Approval {
+        id: text(0),
+        agent: text(1),
+        session: text(2),
+        thread: maybe(3),
+        user: maybe(4),
+        tool: text(5),
+        path: text(6),
+        arguments: text(7),
+        digest: text(8),
+        state_version: text(9),
+        policy: text(10),
+        risk: risk(row[11].text()),
+        rule: maybe(12),
+        preview: text(13),
+        whole: row[14].int() != 0,
+        held: maybe(15),
+        requested_at: row[16].int(),
+        expires_at: row[17].int(),
+        status: Status::parse(row[18].text()),
+        decided_at: row[19].maybe_int(),
+        decided_by: maybe(20),
+        reason: maybe(21),
+        edited: maybe(22),
+        reach: maybe(23),
+        token: maybe(24),
+        used_by: maybe(25),
+    }
+}
+
+/// A word that is none means the worst.
+pub(crate) fn risk(text: &str) -> Risk {
+    [Risk::Low, Risk::Medium].into_iter().find(|risk| risk.name() == text).unwrap_or(Risk::High)
+}

@@ -1,0 +1,129 @@
+//! The specifications say what is true: every example in `docs/specs` is run, every table of examples compared.
+//!
+//! An example is the fenced blocks under one heading; the word after the language says what a block is. Input and output
+//! are both shown, so a document in which one of them was altered fails here.
+
+mod folding;
+mod formats;
+mod page;
+
+use std::path::Path;
+
+use paddock_db::Durability;
+use paddock_state::conversation::{Message, MessageEvent, Notice};
+use paddock_state::instance::{FileInstances, Instances as _};
+use paddock_state::{InstanceKey, TurnId};
+use page::{Example, Page};
+
+/// What each block of the documents may be.
+const KINDS: &[&str] = &[
+    "base",
+    "events",
+    "messages",
+    "warnings",
+    "written",
+    "notices",
+    "base.jsonl",
+    "events.jsonl",
+    "metadata.json",
+    "origin.json",
+    "state",
+    "extensions/memory.json",
+];
+
+/// Instances in a directory of their own.
+struct Ground {
+    directory: tempfile::TempDir,
+    instances: FileInstances,
+    key: InstanceKey,
+}
+
+impl Ground {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let instances = FileInstances::at(directory.path().join("instances"), Durability::Process);
+        let key = InstanceKey::new("chat").unwrap();
+        instances.create(&key, "main").unwrap();
+        Self { directory, instances, key }
+    }
+
+    fn file(&self, name: &str) -> std::path::PathBuf {
+        self.directory.path().join("instances/chat").join(name)
+    }
+
+    /// One with files as a document shows them.
+    fn with_files(base: &str, events: &str) -> Self {
+        let ground = Self::new();
+        std::fs::write(ground.file("messages/base.jsonl"), base).unwrap();
+        std::fs::write(ground.file("messages/events.jsonl"), events).unwrap();
+        ground
+    }
+
+    /// The messages one per line, and what was noticed.
+    fn read(&self) -> (String, Vec<Notice>) {
+        let loaded = self.instances.load(&self.key).unwrap();
+        (lines(&loaded.messages), loaded.notices)
+    }
+}
+
+fn lines(messages: &[Message]) -> String {
+    messages.iter().map(|message| serde_json::to_string(message).unwrap() + "\n").collect()
+}
+
+fn messages(text: &str) -> Vec<Message> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+fn events(text: &str) -> Vec<MessageEvent> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+fn turn(text: &str) -> TurnId {
+    TurnId::new(text).unwrap()
+}
+
+#[test]
+fn every_block_of_the_specifications_is_looked_at() {
+    for (name, least) in [("workspace.md", 10), ("runtime.md", 40)] {
+        let page = Page::named(name);
+        let blocks: Vec<_> = page.examples().into_iter().flat_map(|example| example.blocks).collect();
+        assert!(blocks.len() >= least, "{name} has only {} examples: the test has lost them", blocks.len());
+        for block in blocks {
+            assert!(KINDS.contains(&block.kind.as_str()), "{name}: nobody looks at a block \"{}\"", block.kind);
+        }
+    }
+}
+
+/// A test that a specification names as its proof has to be there.
+#[test]
+fn every_test_that_the_specifications_name_exists() {
+    let sources = page::rust_sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    let workspace = Page::named("workspace.md");
+    let rows = workspace.rows_under("The rules of seed 004, and the test of each");
+    assert!(rows.len() >= 16, "{}", rows.len());
+    let runtime = Page::named("runtime.md");
+    let named = rows
+        .iter()
+        .map(|row| row[1].as_str())
+        .chain([runtime.section("The steps, and what is found after a crash at each")]);
+    let mut found = 0;
+    for text in named {
+        let quoted = text.split('`').skip(1).step_by(2);
+        // What is quoted and no name of a test is a file or a code.
+        for test in quoted.filter(|quoted| quoted.matches('_').count() > 2 && !quoted.starts_with("E_")) {
+            let declared = format!("fn {test}(");
+            assert!(sources.iter().any(|source| source.contains(&declared)), "there is no test \"{test}\"");
+            found += 1;
+        }
+    }
+    assert!(found >= rows.len(), "only {found} tests are named");
+    for row in rows {
+        assert!(row[1].contains('`'), "the rule \"{}\" has no test", row[0]);
+    }
+}
+
+/// The one example under a heading.
+fn example(page: &Page, heading: &str) -> Example {
+    let mut found = page.examples().into_iter().filter(|example| example.heading == heading);
+    found.next().unwrap_or_else(|| panic!("there is no example under \"{heading}\""))
+}
