@@ -14,6 +14,7 @@ use paddock_ledger::Ledger;
 use paddock_ledger::approvals::Approvals;
 use paddock_ledger::audit::{AuditError, AuditKey, AuditLog};
 use paddock_ledger::history::{History, HistoryError, Retention};
+use paddock_state::instance::{FileInstances, Instances, PostgresInstances};
 use paddock_state::{Forks, Origin, Redactor, Secrets, SecretsError, StateError, SystemRoot, WorkspaceHome};
 use paddock_stores::virtual_store::base::BaseStore;
 use paddock_stores::virtual_store::{MemoryBase, PostgresBase, SqliteBase, VirtualStore};
@@ -160,7 +161,12 @@ fn audit_key(system: &SystemRoot, purpose: Purpose) -> Result<(AuditKey, Option<
 #[must_use]
 pub fn state_schemas() -> Vec<Schema> {
     use paddock_ledger::{approvals, audit, history};
-    vec![history::schema::POSTGRES, approvals::schema::POSTGRES, audit::POSTGRES_SCHEMA]
+    vec![
+        history::schema::POSTGRES,
+        approvals::schema::POSTGRES,
+        audit::POSTGRES_SCHEMA,
+        PostgresInstances::SCHEMA,
+    ]
 }
 
 /// The history and the audit, where the configuration wants them.
@@ -168,16 +174,36 @@ fn ledger(
     home: &WorkspaceHome,
     settings: &Settings,
     state: &Sqlite,
+    shared: Option<&Postgres>,
     key: AuditKey,
-) -> Result<Ledger, InstallationError> {
+) -> Ledger {
     let outside = home.audit_head().to_owned();
     let redactor = settings.secrets.redactor();
-    if settings.state_url == "sqlite" {
-        return Ok(Ledger::sqlite(state, settings.durability, key, outside, redactor));
+    match shared {
+        None => Ledger::sqlite(state, settings.durability, key, outside, redactor),
+        Some(shared) => Ledger::postgres(shared, &ours(home, settings), key, outside, redactor),
     }
-    let shared = Postgres::new(&settings.state_url, state_schemas())?;
-    let ours = settings.id.clone().unwrap_or_else(|| home.id().to_string());
-    Ok(Ledger::postgres(&shared, &ours, key, outside, redactor))
+}
+
+/// The server of the state, where the configuration names one. Reaches for nothing.
+fn state_server(settings: &Settings) -> Result<Option<Postgres>, InstallationError> {
+    match settings.state_url.as_str() {
+        "sqlite" => Ok(None),
+        url => Ok(Some(Postgres::new(url, state_schemas())?)),
+    }
+}
+
+/// Whose rows are ours on that server.
+fn ours(home: &WorkspaceHome, settings: &Settings) -> String {
+    settings.id.clone().unwrap_or_else(|| home.id().to_string())
+}
+
+/// The instances of agents: in files of the project's own place, or on the server of its state.
+fn instances(home: &WorkspaceHome, settings: &Settings, shared: Option<Postgres>) -> Arc<dyn Instances> {
+    match shared {
+        None => Arc::new(FileInstances::of(home, settings.durability)),
+        Some(shared) => Arc::new(PostgresInstances::new(shared, ours(home, settings))),
+    }
 }
 
 /// One database holds the rows of all: it promises the most that any of them was promised.
@@ -197,6 +223,7 @@ pub struct Installation {
     home: Option<WorkspaceHome>,
     base: Arc<dyn BaseStore>,
     ledger: Option<Ledger>,
+    instances: Option<Arc<dyn Instances>>,
     kept: Option<KeptPlace>,
     embedded: Option<Embedded>,
     retention: Retention,
@@ -226,6 +253,7 @@ impl Installation {
             home: None,
             base: Arc::new(MemoryBase::new()),
             ledger: None,
+            instances: None,
             kept: None,
             embedded: None,
             retention: Retention::default(),
@@ -283,12 +311,15 @@ impl Installation {
             url => Arc::new(PostgresBase::new(Postgres::new(url, vec![PostgresBase::SCHEMA])?)),
         };
         let (key, key_gone) = audit_key(system, purpose)?;
-        let ledger = ledger(&home, settings, &embedded.state, key)?;
+        let shared = state_server(settings)?;
+        let ledger = ledger(&home, settings, &embedded.state, shared.as_ref(), key);
+        let instances = instances(&home, settings, shared);
         let kept = KeptPlace::new(&home.history_dir()).map_err(InstallationError::History)?;
         Ok(Self {
             home: Some(home),
             base,
             ledger: Some(ledger),
+            instances: Some(instances),
             kept: Some(kept),
             embedded: Some(embedded),
             retention: settings.retention,
@@ -370,6 +401,12 @@ impl Installation {
     #[must_use]
     pub fn history(&self) -> Option<&Arc<History>> {
         self.ledger.as_ref().map(|ledger| &ledger.history)
+    }
+
+    /// The instances of its agents, with their conversations; nothing where nothing is kept.
+    #[must_use]
+    pub fn instances(&self) -> Option<Arc<dyn Instances>> {
+        self.instances.clone()
     }
 
     /// The database of the Virtual Stores.
