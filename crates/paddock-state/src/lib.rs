@@ -1,10 +1,14 @@
-//! The System Root and the WorkspaceId: where Paddock keeps what happens while agents run.
+//! State that outlives a process: the System Root, a project's place in it, conversations and secrets.
 //!
 //! Execution state lives outside the project, in one private directory per person, so that no agent,
 //! no commit and no clean-up of a project can touch it. This crate finds that directory, refuses one
-//! that is not safe to use, and gives each project its own place in it.
+//! that is not safe to use, and gives each project its own place in it ([`SystemRoot`], [`WorkspaceId`], [`WorkspaceHome`]).
 //!
-//! It must never know agents or tools, and never hand one project's state to another.
+//! In that place an [`instance`] of an agent has its [`conversation`] and the state of its extensions: exact after a crash at any
+//! instant, and as cheap to go on with after a million messages as after ten. `docs/specs/workspace.md` and
+//! `docs/specs/runtime.md` are the reference for paths, formats and the order of folding; tests run their examples.
+//!
+//! It must never know agents or tools, never hand one project's state to another, and never look into what was said.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 #![allow(clippy::disallowed_methods, reason = "the System Root is on the host's disk and this crate owns it")]

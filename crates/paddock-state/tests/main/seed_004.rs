@@ -91,7 +91,7 @@ fn any_path_and_package_make_a_safe_name() {
             let origin = Origin::new(path, package);
             for id in [WorkspaceId::of(&origin), WorkspaceId::with_hash(&origin)] {
                 let text = id.as_str();
-                assert!(text.contains("__") && text.len() <= 120, "{path:?} {package:?}: {text}");
+                assert!(!["", ".", ".."].contains(&text) && text.len() <= 120, "{path:?} {package:?}: {text}");
                 assert!(text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c)), "{text}");
                 assert_eq!(Path::new(text).components().count(), 1, "{text}");
             }
