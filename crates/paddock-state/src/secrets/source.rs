@@ -170,7 +170,7 @@ impl Inner {
 impl fmt::Debug for Secrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Secrets")
-            .field("vault", &self.0.as_ref().map(|inner| inner.vault.path()))
+            .field("vault", &self.0.as_ref().map(|inner| inner.vault.path().to_owned()))
             .finish_non_exhaustive()
     }
 }

@@ -34,6 +34,8 @@ type Result<T> = std::result::Result<T, SecretsError>;
 #[derive(Debug, Clone)]
 pub struct Vault {
     directory: PathBuf,
+    /// The file in it, made once: it is looked at before every call.
+    path: PathBuf,
 }
 
 /// What opens a vault.
@@ -73,18 +75,20 @@ impl Vault {
     /// That of a System Root. Looks at nothing.
     #[must_use]
     pub fn of(system: &SystemRoot) -> Self {
-        Self { directory: system.secrets_dir() }
+        let directory = system.secrets_dir();
+        let path = directory.join(VAULT);
+        Self { directory, path }
     }
 
     /// The file itself.
     #[must_use]
-    pub fn path(&self) -> PathBuf {
-        self.directory.join(VAULT)
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The file as it is now; nothing where there is none. One `stat`.
     pub(super) fn stamp(&self) -> Option<Stamp> {
-        let found = fs::symlink_metadata(self.path()).ok()?;
+        let found = fs::symlink_metadata(&self.path).ok()?;
         Some(Stamp { inode: found.ino(), len: found.len(), changed: (found.ctime(), found.ctime_nsec()) })
     }
 
@@ -212,17 +216,16 @@ impl Vault {
     }
 
     fn read(&self) -> Result<Option<VaultFile>> {
-        let path = self.path();
         // Where there is none, this is all that happens.
         if self.stamp().is_none() {
             return Ok(None);
         }
-        files::read(&path)?.map(|bytes| VaultFile::parse(&path, &bytes)).transpose()
+        files::read(&self.path)?.map(|bytes| VaultFile::parse(&self.path, &bytes)).transpose()
     }
 
     fn open(&self, file: &VaultFile, known: Option<Unlocked>, ask: &dyn Passphrases) -> Result<(Unlocked, Opened)> {
         let unlocked = self.unlocked(file, known, ask)?;
-        let secrets = file.open(&self.path(), &unlocked.key)?;
+        let secrets = file.open(&self.path, &unlocked.key)?;
         Ok((unlocked, secrets))
     }
 
@@ -269,9 +272,9 @@ impl Vault {
     fn write(&self, key_of: KeyOf, key: &Key, secrets: &Opened) -> Result<()> {
         let path = self.path();
         let needed = key_of.passphrase.is_none().then(|| format!("{KEY}{}", key_of.id));
-        let file = VaultFile::of(key_of, key, secrets).map_err(|error| SecretsError::io(&path, error))?;
-        let bytes = file.bytes().map_err(|error| SecretsError::io(&path, error))?;
-        files::replace(&path, &bytes)?;
+        let file = VaultFile::of(key_of, key, secrets).map_err(|error| SecretsError::io(path, error))?;
+        let bytes = file.bytes().map_err(|error| SecretsError::io(path, error))?;
+        files::replace(path, &bytes)?;
         let surplus = files::leftovers(&self.directory, KEY, needed.as_deref());
         for left in &surplus {
             files::remove(left)?;

@@ -171,7 +171,7 @@ fn entries_that_are_exchanged_added_or_taken_out_are_refused() {
     for (text, secret) in [("a", "planted-value-1"), ("b", "planted-value-2")] {
         vault.set(&name(text), value(secret), &()).unwrap();
     }
-    let whole = VaultFile::parse(&vault.path(), &fs::read(vault.path()).unwrap()).unwrap();
+    let whole = VaultFile::parse(vault.path(), &fs::read(vault.path()).unwrap()).unwrap();
     let refused = |change: &dyn Fn(&mut VaultFile), told: &str| {
         let mut file = whole.clone();
         change(&mut file);
