@@ -150,7 +150,8 @@ impl Places {
         };
         match &shown.how {
             How::ReadOnly if !self.protections.sockets => {
-                self.steps.push(Step::Bind { from: seen(from)?, at, read_only: self.protections.read_only });
+                let from = seen_as(shown, from)?;
+                self.steps.push(Step::Bind { from, at, read_only: self.protections.read_only });
             }
             How::ReadOnly => self.overlay(all, shown, from, None)?,
             How::Staged(stage) => {
@@ -202,15 +203,15 @@ impl Places {
             _ => Vec::new(),
         };
         let masks: &[PathBuf] = if self.protections.masks { &shown.masks } else { &[] };
+        let base = seen_as(shown, from)?;
         let veil = veil::entries(from, masks, inner)?;
         let veil_at = text(format!("veil{}", self.steps.len()), "a number")?;
-        let base = seen(from)?;
         let at = relative(&shown.at)?;
         Ok(Layers { at, base, held, upper, veil_at, veil })
     }
 
     fn direct(&mut self, shown: &Shown, from: &Path, at: CString) -> Result<(), Error> {
-        self.steps.push(Step::Bind { from: seen(from)?, at, read_only: false });
+        self.steps.push(Step::Bind { from: seen_as(shown, from)?, at, read_only: false });
         let mut pins = BTreeMap::new();
         let mut guards = Vec::new();
         for guarded in shown.guarded.iter().filter(|_| self.protections.guards) {
@@ -240,7 +241,7 @@ impl Places {
                 why: "a WRITE_ONLY Workspace inside one that can be read must be an empty drop box",
             });
         }
-        self.steps.push(Step::Bind { from: seen(from)?, at, read_only: false });
+        self.steps.push(Step::Bind { from: seen_as(shown, from)?, at, read_only: false });
         Ok(())
     }
 
@@ -318,6 +319,18 @@ fn check_place(at: &Path) -> Result<(), Error> {
         return refused("it has `.` or `..` in it");
     }
     Ok(())
+}
+
+/// As [`seen`], of a place that the caller may have opened before: it has to be that one.
+fn seen_as(shown: &Shown, from: &Path) -> Result<Seen, Error> {
+    let seen = seen(from)?;
+    let Some(opened) = &shown.opened else { return Ok(seen) };
+    let host = |source: rustix::io::Errno| Error::Host { path: from.to_owned(), source: source.into() };
+    let judged = rustix::fs::fstat(opened).map_err(host)?;
+    if (judged.st_dev, judged.st_ino) != (seen.device, seen.inode) {
+        return Err(Error::Place { at: shown.at.clone(), why: "something else was put there while it was looked at" });
+    }
+    Ok(seen)
 }
 
 /// Opens a directory of the host, and remembers which one it was.

@@ -8,6 +8,7 @@ use std::fmt;
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::protections::Protections;
@@ -54,12 +55,16 @@ pub struct Shown {
     /// renamed or removed either. One that is absent at the start cannot be held by the kernel: it is looked for at
     /// the end and named in [`Ended::appeared`]. The other ways need no list: a staged change is judged.
     pub guarded: Vec<PathBuf>,
+    /// The directory of the host itself, where the caller has opened it to judge it. What is found at its path must be this
+    /// one; being open, it cannot be taken for another.
+    pub opened: Option<Arc<OwnedFd>>,
 }
 
 impl Shown {
     /// A directory of the host at a logical path, with nothing hidden and nothing guarded.
     pub fn host(at: impl Into<PathBuf>, from: impl Into<PathBuf>, how: How) -> Shown {
-        Shown { at: at.into(), what: What::Host(from.into()), how, masks: Vec::new(), guarded: Vec::new() }
+        let (masks, guarded) = (Vec::new(), Vec::new());
+        Shown { at: at.into(), what: What::Host(from.into()), how, masks, guarded, opened: None }
     }
 }
 

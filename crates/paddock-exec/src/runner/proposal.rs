@@ -79,8 +79,11 @@ impl Default for Proposal {
 impl Proposal {
     fn read(&mut self, layer: &Layer) -> Result<(), Error> {
         match &layer.from {
-            From::Upper { stage, base } => {
-                let changes = staged::changes(stage, base, MOST)?;
+            From::Upper { stage, base, opened } => {
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                let over = rustix::fs::openat(&**opened, ".", flags, Mode::empty())
+                    .map_err(|errno| Error::Host { path: base.clone(), source: errno.into() })?;
+                let changes = staged::changes_over(stage, over, MOST)?;
                 let mut homes = Homes::new(&stage.upper)?;
                 let mut ignores = Ignores::new(base);
                 self.take(layer, &changes, &mut homes, Some(&mut ignores))

@@ -4,12 +4,15 @@
 //! empty drop box, so that not even the size of what is there can be seen. Hidden names are not there. A command that is
 //! confined to a directory sees nothing else of its Workspace.
 
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use paddock_core::{AccessScope, Call, CommandSpec, LogicalPath, RelPath, Workspace};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 
 use super::hidden::{Names, Wanted};
 use super::served::ServedPlaces;
@@ -37,7 +40,7 @@ pub(super) struct Layer {
 /// What changes are read from.
 pub(super) enum From {
     /// A layer on top of a directory of the host.
-    Upper { stage: sandbox::Stage, base: PathBuf },
+    Upper { stage: sandbox::Stage, base: PathBuf, opened: Arc<OwnedFd> },
     /// An empty directory that was written to.
     Box(PathBuf),
 }
@@ -70,7 +73,7 @@ impl Scene {
         let prefix = workspace.prefix();
         if workspace.scope() == AccessScope::WriteOnly {
             let place = Place::of(around, workspace, prefix.clone(), PathBuf::new(), RelPath::HERE);
-            return self.place(around, n, place);
+            return self.place(around, n, place, None);
         }
         let Some(served) = &self.served else { return Ok(()) };
         let inside = around.spec.directory.below(prefix).filter(|rel| around.spec.confined && !rel.is_here());
@@ -86,7 +89,7 @@ impl Scene {
         let how = if workspace.scope() == AccessScope::ReadOnly { How::ReadOnly } else { How::Direct };
         let what = What::Fuse(served.serve(at, workspace.scope()));
         let at = PathBuf::from(at.as_str());
-        self.shown.push(Shown { at, what, how, masks: Vec::new(), guarded: Vec::new() });
+        self.shown.push(Shown { at, what, how, masks: Vec::new(), guarded: Vec::new(), opened: None });
         Ok(())
     }
 
@@ -96,8 +99,16 @@ impl Scene {
         if let Some(rel) = inside.filter(|_| is_routed_to(spec, workspace)) {
             return self.confine(around, n, workspace, host, rel);
         }
+        let opened = match open_plain(host, RelPath::HERE) {
+            Ok(opened) => Some(opened),
+            Err(Errno::NOENT) => None,
+            Err(_) => {
+                let at = PathBuf::from(workspace.prefix().as_str());
+                return Err(Error::Place { at, why: "its directory cannot be opened" });
+            }
+        };
         let place = Place::of(around, workspace, workspace.prefix().clone(), host.to_owned(), RelPath::HERE);
-        self.place(around, n, place)
+        self.place(around, n, place, opened)
     }
 
     /// Only one directory of a Workspace: nothing else of it is there.
@@ -110,23 +121,38 @@ impl Scene {
         rel: RelPath<'_>,
     ) -> Result<(), Error> {
         let prefix = around.spec.directory.clone();
-        // A link would lead to a place that was never judged.
-        if !is_plain_directory(host, rel) {
+        // A link would lead to a place that was never judged. What is open here is what the command gets, or nothing.
+        let Ok(opened) = open_plain(host, rel) else {
             let at = PathBuf::from(prefix.as_str());
             return Err(Error::Place { at, why: "there is no such directory to be confined to" });
-        }
+        };
         let nothing = around.stage.directory(&format!("around-{n}"))?;
         around.stage.directory(&format!("around-{n}/{}", rel.as_str()))?;
         self.shown.push(Shown::host(workspace.prefix().as_str(), nothing, How::ReadOnly));
-        self.place(around, n, Place::of(around, workspace, prefix, host.join(rel.as_str()), rel))
+        self.place(around, n, Place::of(around, workspace, prefix, host.join(rel.as_str()), rel), Some(opened))
     }
 
-    fn place(&mut self, around: &Around<'_>, n: usize, place: Place) -> Result<(), Error> {
+    fn place(
+        &mut self,
+        around: &Around<'_>,
+        n: usize,
+        place: Place,
+        opened: Option<Arc<OwnedFd>>,
+    ) -> Result<(), Error> {
         let Place { prefix, scope, host, masks, guarded } = place;
         let stage = around.stage;
         let at = PathBuf::from(prefix.as_str());
         // One that is not there yet is empty; the first change makes it.
-        let base = if host.is_dir() { host } else { stage.directory(&format!("empty-{n}"))? };
+        let (base, opened) = match opened {
+            Some(opened) => (host, opened),
+            None => {
+                let empty = stage.directory(&format!("empty-{n}"))?;
+                let gone = |_| Error::Place { at: at.clone(), why: "its place cannot be made" };
+                let opened = open_plain(&empty, RelPath::HERE).map_err(gone)?;
+                (empty, opened)
+            }
+        };
+        let mut opened = Some(opened);
         let (what, how, masks) = match scope {
             AccessScope::ReadOnly => (base, How::ReadOnly, masks),
             AccessScope::ReadWrite if around.spec.settings.direct => (base, How::Direct, masks),
@@ -136,16 +162,20 @@ impl Scene {
                     work: stage.directory(&format!("work-{n}"))?,
                     held: Vec::new(),
                 };
-                self.layers.push(Layer { prefix, from: From::Upper { stage: layer.clone(), base: base.clone() } });
+                if let Some(opened) = opened.clone() {
+                    let from = From::Upper { stage: layer.clone(), base: base.clone(), opened };
+                    self.layers.push(Layer { prefix, from });
+                }
                 (base, How::Staged(layer), masks)
             }
             AccessScope::WriteOnly => {
                 let dropped = stage.directory(&format!("box-{n}"))?;
+                opened = None;
                 self.layers.push(Layer { prefix, from: From::Box(dropped.clone()) });
                 (dropped, How::WriteOnly, Vec::new())
             }
         };
-        self.shown.push(Shown { at, what: What::Host(what), how, masks, guarded });
+        self.shown.push(Shown { at, what: What::Host(what), how, masks, guarded, opened });
         Ok(())
     }
 }
@@ -178,12 +208,15 @@ impl Place {
     }
 }
 
-/// Is there a directory below another, with no link on the way?
-fn is_plain_directory(top: &Path, rel: RelPath<'_>) -> bool {
+/// A directory below another, with no link on the way, opened.
+fn open_plain(top: &Path, rel: RelPath<'_>) -> Result<Arc<OwnedFd>, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let top = rustix::fs::openat2(CWD, top, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
-    top.and_then(|top| rustix::fs::openat2(top, rel.as_str(), flags, Mode::empty(), resolve)).is_ok()
+    let top = rustix::fs::openat2(CWD, top, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
+    if rel.is_here() {
+        return Ok(Arc::new(top));
+    }
+    rustix::fs::openat2(top, rel.as_str(), flags, Mode::empty(), resolve).map(Arc::new)
 }
 
 /// Does the directory that the command is confined to belong to this Workspace?

@@ -115,9 +115,14 @@ impl Drop for Changes {
 
 /// Reads what a staged run changed in the Workspace at `base`; more than `most` changes are an error.
 pub fn changes(stage: &Stage, base: &Path, most: usize) -> Result<Changes, Error> {
-    let layers = stage.held.iter().map(PathBuf::as_path).chain([base]);
-    let below = Below::new(layers.map(open_layer).collect::<Result<_, _>>()?);
-    read(&stage.upper, &below, most)
+    changes_over(stage, open_layer(base)?, most)
+}
+
+/// As [`changes`], over a directory that is open.
+pub fn changes_over(stage: &Stage, base: OwnedFd, most: usize) -> Result<Changes, Error> {
+    let mut layers: Vec<OwnedFd> = stage.held.iter().map(|held| open_layer(held)).collect::<Result<_, _>>()?;
+    layers.push(base);
+    read(&stage.upper, &Below::new(layers), most)
 }
 
 /// Reads what a command put into an empty drop box: everything in it is new.

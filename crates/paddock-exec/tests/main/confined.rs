@@ -46,6 +46,27 @@ fn write_only(yard: &Yard) -> Vec<Shown> {
 }
 
 as_each_user! {
+    fn what_comes_in_the_place_of_a_judged_directory_is_not_shown() {
+        let ways: [fn(&Yard) -> Shown; 3] = [Yard::read_only, Yard::direct, Yard::staged];
+        for way in ways {
+            let yard = with_secrets();
+            let opened: OwnedFd = fs::File::open(yard.path("w")).unwrap().into();
+            let opened = std::sync::Arc::new(opened);
+            let shown = || Shown { opened: Some(opened.clone()), ..way(&yard) };
+            assert_eq!(sh(vec![shown()], "cat sub/open").well().out, "open");
+            fs::rename(yard.path("w"), yard.path("away")).unwrap();
+            std::os::unix::fs::symlink(yard.path("elsewhere"), yard.path("w")).unwrap();
+            for name in ["upper", "work"] {
+                paddock_exec::staged::remove_tree(&yard.path(name)).unwrap();
+                fs::create_dir(yard.path(name)).unwrap();
+            }
+            // Nobody who only knows the path would notice.
+            assert_eq!(sh(vec![yard.direct()], "cat key").well().out, "SECRET");
+            let error = try_run(Sandbox::new(vec![shown()], Command::shell("/project", "cat key"))).unwrap_err();
+            assert!(matches!(error, paddock_exec::Error::Place { .. }), "{error}");
+        }
+    }
+
     fn the_way_up_ends_in_the_new_system() {
         let yard = with_secrets();
         yard.write("ground/project/file", "");

@@ -163,7 +163,7 @@ as_each_user! {
             });
         };
         let what = What::Fuse(Box::new(serve));
-        let shown = Shown { at: "/virtual".into(), what, how: How::Direct, masks: Vec::new(), guarded: Vec::new() };
+        let shown = Shown { at: "/virtual".into(), what, how: How::Direct, masks: Vec::new(), guarded: Vec::new(), opened: None };
         let ran = sh(vec![yard.direct(), shown], "ls /virtual").badly();
         assert!(ran.err.contains("not connected") || ran.err.contains("aborted"), "{ran:?}");
         let (length, number) = hears.recv().unwrap();

