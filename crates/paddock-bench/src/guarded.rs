@@ -156,7 +156,12 @@ impl Guarded {
     }
 
     pub(crate) fn read(&self, path: &str, range: Range<u64>) -> Result<Vec<u8>> {
-        match self.run("read_file", Operation::Read { path: self.at(path)?, range }, false)? {
+        self.read_as_asked(&format!("{}/{path}", self.prefix), range)
+    }
+
+    /// The path is as an agent writes it.
+    pub(crate) fn read_as_asked(&self, path: &str, range: Range<u64>) -> Result<Vec<u8>> {
+        match self.run("read_file", Operation::Read { path: logical(path)?, range }, false)? {
             Outcome::Read { bytes, .. } => Ok(bytes),
             other => bail!("reading answered {other:?}"),
         }
