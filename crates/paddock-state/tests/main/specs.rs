@@ -7,6 +7,7 @@ mod folding;
 mod formats;
 mod page;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use paddock_db::Durability;
@@ -14,6 +15,7 @@ use paddock_state::conversation::{Message, MessageEvent, Notice};
 use paddock_state::instance::{FileInstances, Instances as _};
 use paddock_state::{InstanceKey, TurnId};
 use page::{Example, Page};
+use serde_json::Value;
 
 /// What each block of the documents may be.
 const KINDS: &[&str] = &[
@@ -71,11 +73,18 @@ fn lines(messages: &[Message]) -> String {
 }
 
 fn messages(text: &str) -> Vec<Message> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+    text.lines().map(parsed).collect()
 }
 
 fn events(text: &str) -> Vec<MessageEvent> {
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+    text.lines().map(parsed).collect()
+}
+
+/// What a line says; it has to stand there as we would write it, so that nothing of it is passed over.
+fn parsed<T: serde::Serialize + serde::de::DeserializeOwned>(line: &str) -> T {
+    let value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+    assert_eq!(serde_json::to_string(&value).unwrap(), line);
+    value
 }
 
 fn turn(text: &str) -> TurnId {
@@ -91,6 +100,27 @@ fn every_block_of_the_specifications_is_looked_at() {
         for block in blocks {
             assert!(KINDS.contains(&block.kind.as_str()), "{name}: nobody looks at a block \"{}\"", block.kind);
         }
+    }
+}
+
+/// Some messages have no effect in their example. They are those of other examples, and have to be the same there.
+#[test]
+fn one_message_is_the_same_wherever_it_is_shown() {
+    for name in ["workspace.md", "runtime.md"] {
+        let mut known: BTreeMap<(String, String), String> = BTreeMap::new();
+        let examples = Page::named(name).examples();
+        let lines = examples.iter().flat_map(|example| &example.blocks).flat_map(|block| block.text.lines());
+        for value in lines.filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+            let mut message = value.get("message").unwrap_or(&value).clone();
+            let Some(fields) = message.as_object_mut().filter(|fields| fields.contains_key("id")) else { continue };
+            for frame in ["seq", "turnId", "line", "sum"] {
+                fields.remove(frame);
+            }
+            let key = (message["id"].to_string(), message["createdAt"].to_string());
+            let text = message.to_string();
+            assert_eq!(known.entry(key).or_insert_with(|| text.clone()), &text, "{name}");
+        }
+        assert!(known.len() >= 4, "{known:?}");
     }
 }
 

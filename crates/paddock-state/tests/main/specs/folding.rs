@@ -57,7 +57,11 @@ fn every_example_of_a_crash_is_read_as_shown() {
     let examples = Page::named("runtime.md").examples();
     let examples: Vec<_> = examples.into_iter().filter(|example| example.find("base.jsonl").is_some()).collect();
     assert!(examples.len() >= 4, "{}", examples.len());
-    for example in examples {
+    let lines = |kind: &'static str| examples.iter().flat_map(move |example| example.block(kind).lines());
+    for cut in lines("events.jsonl").filter(|line| !line.ends_with("\"}")) {
+        assert!(lines("events.jsonl").any(|line| line.len() > cut.len() && line.starts_with(cut)), "{cut}");
+    }
+    for example in &examples {
         let heading = &example.heading;
         let ground = Ground::with_files(example.block("base.jsonl"), example.block("events.jsonl"));
         let (shown, noticed) = (example.block("messages"), example.find("notices").unwrap_or_default());
@@ -78,6 +82,10 @@ fn every_example_of_a_crash_is_read_as_shown() {
         ground.instances.restart(&ground.key).unwrap();
         assert_eq!(ground.read(), (shown.to_owned(), vec![]), "{heading}, over");
         let base = std::fs::read_to_string(ground.file("messages/base.jsonl")).unwrap();
+        // What a crash left of a base is a beginning of what it was to be.
+        for (left, whole) in example.block("base.jsonl").lines().zip(base.lines()) {
+            assert!(whole.starts_with(left), "{heading}: {left}");
+        }
         let confirmed = base.lines().filter(|line| !line.starts_with("{\"type\":\"folded\"")).count();
         assert_eq!(confirmed, shown.lines().count(), "{heading}, over");
     }
