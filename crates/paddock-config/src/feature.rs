@@ -13,8 +13,6 @@ use crate::source::Position;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Feature {
-    /// Asking a person.
-    Approvals,
     /// Talking to models.
     Models,
     /// The agent runtime.
@@ -23,22 +21,9 @@ pub enum Feature {
     Servers,
 }
 
-impl Feature {
-    /// Does a key of it bound what agents may do, so that a person could rely on a bound that does not hold?
-    /// The others only speak of abilities: without them agents can do less, not more.
-    #[must_use]
-    pub fn bounds_agents(self) -> bool {
-        match self {
-            Self::Approvals => true,
-            Self::Models | Self::Runs | Self::Servers => false,
-        }
-    }
-}
-
 impl fmt::Display for Feature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Approvals => "approvals",
             Self::Models => "models",
             Self::Runs => "runs",
             Self::Servers => "the console and its server",
@@ -59,9 +44,6 @@ pub struct NotBuilt {
 
 impl fmt::Display for NotBuilt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.feature == Feature::Approvals {
-            return write!(f, "\"{}\" counts for commands only: nobody is asked yet", self.key);
-        }
         write!(f, "\"{}\" has no effect yet: {} are not built", self.key, self.feature)
     }
 }

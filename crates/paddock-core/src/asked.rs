@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use crate::alter::Alteration;
+use crate::path::LogicalPath;
 use crate::ports::Risk;
 
 /// On what terms a person is asked, as the configuration has it.
@@ -45,6 +47,59 @@ pub struct Preview {
     pub whole: bool,
 }
 
+/// What a command changed and nobody has made yet, about to wait for a person.
+#[derive(Debug, Clone, Copy)]
+pub struct Holding<'a> {
+    /// The changes, in the order in which they can be made.
+    pub alterations: &'a [Alteration],
+    /// What the command answered, kept for the agent.
+    pub told: &'a str,
+    /// The call that it is of, where another one makes it: [`Held::of`].
+    pub of: Option<&'a str>,
+}
+
+/// What a command changed, as it was kept for a person's decision.
+#[derive(Debug)]
+pub struct Held {
+    /// What is decided.
+    pub id: String,
+    /// Stands for the call that it is of.
+    pub of: String,
+    /// Where the command ran.
+    pub path: LogicalPath,
+    /// The changes.
+    pub alterations: Vec<Alteration>,
+    /// What the command answered.
+    pub told: String,
+    /// Who agreed.
+    pub by: String,
+    /// What proves it. Never for a model.
+    pub token: String,
+}
+
+/// What became of the change of an identical command that ran before.
+#[derive(Debug)]
+pub enum Earlier {
+    /// There was none. So many changes of other commands of the agent still wait.
+    Nothing {
+        /// How many.
+        waiting: usize,
+    },
+    /// It waits for a person; this names what they decide.
+    Waits(String),
+    /// A person agreed to it, and nobody has made it yet.
+    Agreed(Box<Held>),
+    /// It was made, and the agent has not heard of it.
+    Made {
+        /// What was decided.
+        id: String,
+        /// What the command answered.
+        told: String,
+        /// Who agreed.
+        by: String,
+    },
+}
+
 /// A call as whoever decides has to know it.
 pub trait Asked {
     /// On what terms.
@@ -59,6 +114,10 @@ pub trait Asked {
     fn shown_arguments(&self) -> String;
     /// What would change.
     fn preview(&self) -> Preview;
+    /// What a command changed already, to be kept until it is decided.
+    fn holding(&self) -> Option<Holding<'_>> {
+        None
+    }
 }
 
 /// For what nobody is ever asked about: a person's own acts, and what no agent decides.

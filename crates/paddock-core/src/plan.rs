@@ -232,6 +232,10 @@ pub struct Plan {
     pub(crate) lost: Vec<LogicalPath>,
     /// Is it what a command did?
     pub(crate) is_command: bool,
+    /// What is remembered of it where calls are listed.
+    pub(crate) note: String,
+    /// Does nobody mean it who takes back the last call?
+    pub(crate) is_aside: bool,
 }
 
 impl Plan {
@@ -248,6 +252,30 @@ impl Plan {
     /// The path as it was asked for.
     pub fn path(&self) -> &LogicalPath {
         &self.asked
+    }
+
+    /// The same with a note for where calls are listed: of a command, its text and how it ended.
+    #[must_use]
+    pub fn noting(mut self, note: &str) -> Self {
+        note.clone_into(&mut self.note);
+        self
+    }
+
+    /// The same as one that happened by the way: recorded, and not meant by who takes back the last call.
+    #[must_use]
+    pub fn aside(mut self) -> Self {
+        self.is_aside = true;
+        self
+    }
+
+    /// What is remembered of it where calls are listed.
+    pub fn note(&self) -> Option<&str> {
+        Some(self.note.as_str()).filter(|note| !note.is_empty())
+    }
+
+    /// Did it happen by the way?
+    pub fn is_aside(&self) -> bool {
+        self.is_aside
     }
 
     /// What will change, path by path; empty for what only looks.

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use crate::alter::Alteration;
-use crate::asked::{Asked, NotAsked};
+use crate::asked::{Asked, Earlier, NotAsked};
 use crate::call::{AgentName, Call, CallId};
 use crate::change::{Act, Applied, Change, ChangeSet};
 use crate::error::Result;
@@ -68,6 +68,19 @@ impl std::fmt::Debug for Request<'_> {
 pub trait Gate: Send + Sync {
     /// Lets it pass by granting the permit, parks it, or refuses with a reason.
     fn pass(&self, call: &Call<'_>, request: &Request<'_>, plan: &Plan, permit: Permit) -> Result<Passed, Refused>;
+
+    /// Can somebody be asked here?
+    fn asks(&self) -> bool {
+        false
+    }
+
+    /// What became of the change of an identical command that ran before.
+    fn earlier(&self, _call: &Call<'_>, _request: &Request<'_>) -> Result<Earlier, Refused> {
+        Ok(Earlier::Nothing { waiting: 0 })
+    }
+
+    /// What was held can no longer be made: it goes, and the same command may run again.
+    fn let_go(&self, _id: &str) {}
 }
 
 /// What the Gate answered.

@@ -346,12 +346,18 @@ impl Vfs {
     fn new_plan(&self, kind: OpKind, asked: LogicalPath, work: Work, effects: Vec<Effect>) -> Plan {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Plan { id, vfs: self.id, kind, asked, work, effects, lost: Vec::new(), is_command: false }
+        let (lost, note) = (Vec::new(), String::new());
+        Plan { id, vfs: self.id, kind, asked, work, effects, lost, is_command: false, note, is_aside: false }
     }
 
     /// Puts a plan before the Gate.
     pub fn ask(&self, call: &Call<'_>, request: &Request<'_>, plan: &Plan) -> Result<Passed, Refused> {
         self.gate.pass(call, request, plan, Permit { plan: plan.id })
+    }
+
+    /// The Gate itself, for what is asked beside a plan. It gives no token.
+    pub fn gate(&self) -> &dyn Gate {
+        &*self.gate
     }
 
     fn plan_file(

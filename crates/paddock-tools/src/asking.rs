@@ -4,17 +4,23 @@
 //! out of everything that is shown or kept.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::FileExt as _;
 
 use paddock_core::{
-    AgentPolicy, Asked, Audit, Effect, EffectKind, Operation, Outcome, Preview, Requester, Terms, TextKind, edit,
+    AgentPolicy, Alter, Asked, Audit, Effect, EffectKind, Held, Holding, Kind, Operation, Outcome, Preview, Requester, Terms,
+    TextKind, edit, visible,
 };
 use paddock_state::Redactor;
 use serde_json::{Map, Value};
 use similar::TextDiff;
 
+use crate::answer::Answer;
 use crate::arguments::{self, EditFile};
+use crate::boundary;
 use crate::catalogue;
+use crate::control::Control;
 use crate::person::Person;
+use crate::policy::PolicySource;
 
 /// The largest content that is shown line by line.
 const LARGEST: usize = 256 * 1024;
@@ -49,6 +55,13 @@ pub fn check_arguments(tool: &str, arguments: &Map<String, Value>) -> Result<(),
     arguments::read::<Value>(&tool.schema, arguments.clone()).map(|_| ()).map_err(|bad| bad.to_string())
 }
 
+/// Makes what a command of an agent changed and a person agreed to, without running it again. It is the agent's change, judged
+/// under the policy that holds now.
+pub fn make_held(source: &dyn PolicySource, held: Held, control: &Control) -> Answer {
+    let policy = source.current();
+    boundary::make_held(&policy, source.audit(), &source.redactor(), held, control)
+}
+
 /// What is known of a call when its plan is put before the Gate.
 pub(crate) struct Asking<'a> {
     pub(crate) policy: &'a AgentPolicy,
@@ -59,8 +72,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) given: &'a Map<String, Value>,
     pub(crate) rule: Option<String>,
     pub(crate) effects: &'a [Effect],
-    /// What files would hold, where the tool knows; by path.
-    pub(crate) proposed: &'a [(paddock_core::LogicalPath, Vec<u8>)],
+    /// What a command changed already.
+    pub(crate) holding: Option<Holding<'a>>,
 }
 
 impl Asked for Asking<'_> {
@@ -86,8 +99,16 @@ impl Asked for Asking<'_> {
         in_order(&shown).to_string()
     }
 
+    fn holding(&self) -> Option<Holding<'_>> {
+        self.holding
+    }
+
     fn preview(&self) -> Preview {
         let mut preview = Preview { text: String::new(), whole: true };
+        if self.tool == "execute_command" && self.holding.is_none() {
+            let text = "what it will do is not known before it runs\n".to_owned();
+            return Preview { text, whole: false };
+        }
         if self.effects.len() > MOST_PATHS {
             preview.whole = false;
         }
@@ -103,8 +124,16 @@ impl Asked for Asking<'_> {
             preview.text.push_str("\n… and more that is not shown\n");
         }
         self.redactor.text_in_place(&mut preview.text);
+        preview.text = seen(&preview.text);
         preview
     }
+}
+
+/// The same with every character shown that a reader would not see, or that would make them read something else.
+fn seen(text: &str) -> String {
+    // Tabs steer nothing, and code is full of them.
+    let line = |line: &str| line.split('\t').map(visible).collect::<Vec<_>>().join("\t");
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
 
 impl Asking<'_> {
@@ -115,44 +144,52 @@ impl Asking<'_> {
             EffectKind::MoveAway => format!("- {path} (moved away)\n"),
             EffectKind::MoveHere => format!("+ {path} (moved here)\n"),
             EffectKind::Dress => format!("~ {path} (mode or time)\n"),
-            EffectKind::Delete => self.gone(path, effect),
+            EffectKind::Delete => self.gone(effect, preview),
             EffectKind::Create | EffectKind::Replace | EffectKind::Append | EffectKind::Deliver => {
-                match self.diff(effect) {
-                    Some(diff) => diff,
-                    None => {
-                        preview.whole = false;
-                        format!("~ {path} (content not shown)\n")
-                    }
-                }
+                self.diff(effect).unwrap_or_else(|why| {
+                    preview.whole = false;
+                    format!("~ {path} ({why})\n")
+                })
             }
         };
         preview.text.push_str(&line);
     }
 
-    fn gone(&self, path: &str, effect: &Effect) -> String {
-        match self.old(effect).as_deref().map(|old| self.compared(path, old, b"")) {
-            Some(Some(diff)) => diff,
-            _ => format!("- {path}\n"),
+    /// What goes, with its lines where it is a text.
+    fn gone(&self, effect: &Effect, preview: &mut Preview) -> String {
+        let path = effect.path.as_str();
+        if effect.was.as_ref().is_some_and(|was| was.kind == Kind::Dir) {
+            return format!("- {path}/\n");
         }
+        let compared = match self.old(effect) {
+            Some(old) => compared(path, &old, b""),
+            None => Err("a link, or not readable".to_owned()),
+        };
+        compared.unwrap_or_else(|why| {
+            preview.whole = false;
+            format!("- {path} ({why})\n")
+        })
     }
 
-    /// What changes in a file; nothing where it is too long, or no text.
-    fn diff(&self, effect: &Effect) -> Option<String> {
+    /// What changes in a file; or why that cannot be shown.
+    fn diff(&self, effect: &Effect) -> Result<String, String> {
+        let unknown = || "content not shown".to_owned();
+        if let Some(Alter::Link { leads_to }) = self.altered(effect) {
+            return Ok(format!("+ {} -> {leads_to}\n", effect.path));
+        }
         let old = match effect.what {
             EffectKind::Create => Vec::new(),
-            _ => self.old(effect)?,
+            _ => self.old(effect).ok_or_else(unknown)?,
         };
-        let new = self.new_content(effect, &old)?;
-        self.compared(effect.path.as_str(), &old, &new)
+        let new = self.new_content(effect, &old).ok_or_else(unknown)?;
+        compared(effect.path.as_str(), &old, &new)
     }
 
-    fn compared(&self, path: &str, old: &[u8], new: &[u8]) -> Option<String> {
-        if old.len() > LARGEST || new.len() > LARGEST {
-            return None;
-        }
-        let (old, new) = (TextKind::of(old).decode(old)?, TextKind::of(new).decode(new)?);
-        let hunks = TextDiff::from_lines(old.as_str(), new.as_str()).unified_diff().to_string();
-        Some(format!("--- {path}\n+++ {path}\n{hunks}"))
+    /// What a command made of a path.
+    fn altered(&self, effect: &Effect) -> Option<&Alter> {
+        let alterations = self.holding.as_ref()?.alterations;
+        let brings = |how: &Alter| matches!(how, Alter::Write { .. } | Alter::Take(_) | Alter::Link { .. });
+        alterations.iter().find(|made| made.path == effect.path && brings(&made.how)).map(|made| &made.how)
     }
 
     /// What is there now, as a person reads it.
@@ -168,8 +205,8 @@ impl Asking<'_> {
 
     /// What would be there, from the arguments of the call or from what a command left.
     fn new_content(&self, effect: &Effect, old: &[u8]) -> Option<Vec<u8>> {
-        if let Some((_, content)) = self.proposed.iter().find(|(path, _)| *path == effect.path) {
-            return Some(content.clone());
+        if self.holding.is_some() {
+            return content_of(self.altered(effect)?);
         }
         let content = self.given.get("content").and_then(Value::as_str);
         match self.tool {
@@ -181,5 +218,31 @@ impl Asking<'_> {
             }
             _ => None,
         }
+    }
+}
+
+/// Two contents as a diff; or why they cannot be shown.
+fn compared(path: &str, old: &[u8], new: &[u8]) -> Result<String, String> {
+    if old.len() > LARGEST || new.len() > LARGEST {
+        return Err(format!("too long to be shown: {} bytes", new.len().max(old.len())));
+    }
+    let binary = || format!("no text: {} bytes", new.len().max(old.len()));
+    let old_text = TextKind::of(old).decode(old).ok_or_else(binary)?;
+    let new_text = TextKind::of(new).decode(new).ok_or_else(binary)?;
+    let hunks = TextDiff::from_lines(old_text.as_str(), new_text.as_str()).unified_diff().to_string();
+    Ok(format!("--- {path}\n+++ {path}\n{hunks}"))
+}
+
+/// What a change of a command brings in; nothing where it is more than is shown anyway.
+fn content_of(how: &Alter) -> Option<Vec<u8>> {
+    match how {
+        Alter::Write { content, .. } => Some(content.clone()),
+        Alter::Take(staged) => {
+            let len = usize::try_from(staged.len()).unwrap_or(usize::MAX).min(LARGEST + 1);
+            let mut content = vec![0; len];
+            staged.file().read_exact_at(&mut content, 0).ok()?;
+            Some(content)
+        }
+        _ => None,
     }
 }

@@ -12,8 +12,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
 use paddock_core::{
-    AgentPolicy, Audit, Call, CallId, CallRecord, Effect, LogicalPath, OpKind, Operation, Outcome, Passed, Plan,
-    Refused, Request, Requester, Risk, RiskRule, Workspace, visible,
+    AgentPolicy, Audit, Call, CallId, CallRecord, Earlier, Effect, Held, Holding, LogicalPath, OpKind, Operation,
+    Outcome, Passed, Plan, Refused, Request, Requester, Risk, RiskRule, Workspace, visible,
 };
 use paddock_state::Redactor;
 use serde::de::DeserializeOwned;
@@ -28,9 +28,13 @@ use crate::failure::Failure;
 use crate::hearing::Hearing;
 use crate::messages;
 use crate::person::Person;
+use crate::tools::command;
 
 /// How much is repeated of a name or a path that is none.
 const SHOWN: usize = 60;
+
+/// How many characters of a command are remembered.
+const NOTED: usize = 120;
 
 /// What a running tool has: the policy of this call, and the way through it.
 pub(crate) struct Context<'a> {
@@ -38,7 +42,8 @@ pub(crate) struct Context<'a> {
     audit: &'a dyn Audit,
     call: Call<'a>,
     tool: &'static Tool,
-    requester: Requester,
+    /// Its token is shown to the Gate once.
+    requester: RefCell<Requester>,
     /// The arguments, where somebody may be asked about them.
     given: Map<String, Value>,
     risk: Cell<Option<Risk>>,
@@ -48,10 +53,46 @@ pub(crate) struct Context<'a> {
     effect: Cell<bool>,
     /// The first path of the call, for the log.
     path: RefCell<String>,
+    /// What is remembered of a command: its text and how it ended.
+    note: RefCell<String>,
+    /// Does it only happen to change something?
+    aside: Cell<bool>,
+    /// What bounds it from outside.
+    control: &'a Control,
     /// Knows what must not leave.
     redactor: &'a Redactor,
     /// Told what a command prints, as it comes.
     hearing: Hearing<'a>,
+}
+
+impl<'a> Context<'a> {
+    fn of(
+        policy: &'a AgentPolicy,
+        audit: &'a dyn Audit,
+        redactor: &'a Redactor,
+        tool: &'static Tool,
+        given: Map<String, Value>,
+        control: &'a Control,
+    ) -> Self {
+        let (cancel, deadline) = (&*control.cancel, control.deadline);
+        Self {
+            policy,
+            audit,
+            call: Call { id: control.call.unwrap_or_else(CallId::next), agent: &policy.agent, cancel, deadline },
+            tool,
+            requester: RefCell::new(control.requester.clone()),
+            given,
+            risk: Cell::new(None),
+            bytes: Cell::new(0),
+            effect: Cell::new(false),
+            path: RefCell::default(),
+            note: RefCell::default(),
+            aside: Cell::new(false),
+            control,
+            redactor,
+            hearing: Hearing::of(control, redactor),
+        }
+    }
 }
 
 impl Context<'_> {
@@ -77,6 +118,14 @@ impl Context<'_> {
         Ok(path?)
     }
 
+    /// The path that the log names, where the call itself named none.
+    pub(crate) fn names(&self, path: &LogicalPath) {
+        let mut logged = self.path.borrow_mut();
+        if logged.is_empty() {
+            logged.push_str(path.as_str());
+        }
+    }
+
     /// The policy of this call.
     pub(crate) fn policy(&self) -> &AgentPolicy {
         self.policy
@@ -90,6 +139,22 @@ impl Context<'_> {
     /// Takes back what this call has changed, where something stopped it half-way.
     pub(crate) fn take_back(&self) -> Result<bool, Refused> {
         Person::on(self.policy, self.audit).take_back(self.call.id)
+    }
+
+    /// Has a command remembered where calls are listed, and how it ended once it has. Secrets go before it is shortened: half
+    /// of one would not be known any more.
+    pub(crate) fn notes(&self, ended: Option<&str>, command: &str) {
+        let text = self.redactor.text(command).split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = match text.char_indices().nth(NOTED) {
+            Some((end, _)) => format!("{}…", &text[..end]),
+            None => text,
+        };
+        self.note.replace(ended.map_or_else(|| text.clone(), |ended| format!("{ended}: {text}")));
+    }
+
+    /// What the call changes it changes by the way: nobody means it who takes back the last call.
+    pub(crate) fn changes_by_the_way(&self) {
+        self.aside.set(true);
     }
 
     /// Passes on what a command prints.
@@ -130,15 +195,30 @@ impl Context<'_> {
         operation: Operation,
         weigh: impl FnOnce(&[Effect]) -> Result<Risk, Failure>,
     ) -> Result<Outcome, Failure> {
+        self.perform_holding(operation, None, weigh)
+    }
+
+    /// As [`Self::perform_if`], of what a command changed already: where a person has to decide, it is kept for them.
+    pub(crate) fn perform_holding(
+        &self,
+        operation: Operation,
+        holding: Option<Holding<'_>>,
+        weigh: impl FnOnce(&[Effect]) -> Result<Risk, Failure>,
+    ) -> Result<Outcome, Failure> {
         let vfs = &self.policy.vfs;
         self.count(content_of(&operation));
         let plan = vfs.plan(&self.call, operation)?;
+        self.spare_protected(&plan)?;
         let (risk, rule) = self.policy.rules.weigh(self.tool.name, &plan, weigh(plan.effects())?);
         // What nobody can take back is no light matter, whatever it is.
         let risk = if plan.lost().is_empty() { risk } else { Risk::High };
         self.risk.set(Some(risk));
-        let asked = self.asking(&plan, rule);
+        let plan = plan.noting(&self.note.borrow());
+        let plan = if self.aside.get() { plan.aside() } else { plan };
+        let requester = self.requester();
+        let asked = self.asking(&requester, plan.effects(), rule, holding);
         match vfs.ask(&self.call, &Request { tool: self.tool.name, risk, asked: &asked }, &plan)? {
+            Passed::Now(_) if self.control.rehearsal => Err(Failure::Rehearsed),
             Passed::Now(token) => {
                 self.effect.set(self.effect.get() || plan.kind().changes());
                 let outcome = vfs.run(&self.call, plan, token)?;
@@ -152,31 +232,68 @@ impl Context<'_> {
         }
     }
 
+    /// Who asks, with a token the first time.
+    fn requester(&self) -> Requester {
+        let mut ours = self.requester.borrow_mut();
+        let token = ours.token.take();
+        Requester { token, ..ours.clone() }
+    }
+
     /// The call as whoever decides about it sees it.
-    fn asking<'p>(&'p self, plan: &'p Plan, rule: Option<&RiskRule>) -> Asking<'p> {
+    fn asking<'p>(
+        &'p self,
+        requester: &'p Requester,
+        effects: &'p [Effect],
+        rule: Option<&RiskRule>,
+        holding: Option<Holding<'p>>,
+    ) -> Asking<'p> {
         Asking {
             policy: self.policy,
             audit: self.audit,
             redactor: self.redactor,
-            requester: &self.requester,
+            requester,
             tool: self.tool.name,
             given: &self.given,
             rule: rule.map(RiskRule::told),
-            effects: plan.effects(),
-            proposed: &[],
+            effects,
+            holding,
         }
+    }
+
+    /// What became of the change of an identical command that ran before.
+    pub(crate) fn earlier(&self) -> Result<Earlier, Failure> {
+        let requester = self.requester.borrow().clone();
+        let asked = self.asking(&requester, &[], None, None);
+        let request = Request { tool: self.tool.name, risk: Risk::High, asked: &asked };
+        Ok(self.policy.vfs.gate().earlier(&self.call, &request)?)
+    }
+
+    /// From now on the call has this token.
+    pub(crate) fn brings(&self, token: String) {
+        self.requester.borrow_mut().token = Some(token);
     }
 
     /// Makes the call with the arguments that a person put in the place of the agent's, and says so.
     fn edited(&mut self, arguments: String, token: String) -> Result<Answer, Failure> {
         let given: Map<String, Value> = serde_json::from_str(&arguments).map_err(|_| Failure::Defect)?;
-        self.requester.token = Some(token);
+        self.brings(token);
         self.given = given.clone();
         self.path.borrow_mut().clear();
         let mut answer = attempt(self, given)?;
         let told = format!("A person changed the arguments of this call to {arguments}");
         answer.content.insert(0, Piece::Text(told));
         Ok(answer.with("edited", true))
+    }
+
+    /// Whoever calls may keep something from the call that the policy would allow: a run keeps its plan.
+    fn spare_protected(&self, plan: &Plan) -> Result<(), Failure> {
+        let met = plan.effects().iter().find(|effect| self.control.protected.contains(&effect.path));
+        met.map_or(Ok(()), |effect| Err(Failure::Protected(effect.path.clone())))
+    }
+
+    /// Is it only looked whether the call could run?
+    pub(crate) fn rehearses(&self) -> bool {
+        self.control.rehearsal
     }
 
     /// How many files were searched only in part.
@@ -231,6 +348,21 @@ fn redacted(mut answer: Answer, redactor: &Redactor) -> Answer {
     answer
 }
 
+/// Makes what a command changed and a person agreed to: the agent's change, recorded as such.
+pub(crate) fn make_held(
+    policy: &AgentPolicy,
+    audit: &dyn Audit,
+    redactor: &Redactor,
+    held: Held,
+    control: &Control,
+) -> Answer {
+    let Some(tool) = catalogue::find("execute_command") else { return messages::answer_to(&Failure::Defect) };
+    let context = Context::of(policy, audit, redactor, tool, Map::new(), control);
+    context.path.borrow_mut().push_str(held.path.as_str());
+    let made = catch_unwind(AssertUnwindSafe(|| command::held::make(&context, held))).unwrap_or(Err(Failure::Defect));
+    redacted(ended(&context, made, Instant::now()), redactor)
+}
+
 fn unredacted(
     policy: &AgentPolicy,
     audit: &dyn Audit,
@@ -243,34 +375,30 @@ fn unredacted(
     let Some(tool) = catalogue::find(name) else {
         return refuse_unknown(policy, audit, &redactor.text(name), began);
     };
-    let call = Call { id: CallId::next(), agent: &policy.agent, cancel: &control.cancel, deadline: control.deadline };
     // What a person may be asked about is told with its arguments.
     let keeps_arguments = !tool.is_read_only() || !policy.rules.0.is_empty();
-    let mut context = Context {
-        policy,
-        audit,
-        call,
-        tool,
-        requester: control.requester.clone(),
-        given: if keeps_arguments { given.clone() } else { Map::new() },
-        risk: Cell::new(None),
-        bytes: Cell::new(0),
-        effect: Cell::new(false),
-        path: RefCell::default(),
-        redactor,
-        hearing: Hearing::of(control, redactor),
-    };
+    let kept = if keeps_arguments { given.clone() } else { Map::new() };
+    let mut context = Context::of(policy, audit, redactor, tool, kept, control);
     let mut ran = attempt(&context, given);
     if let Err(Failure::Edited { arguments, token }) = ran {
         ran = context.edited(arguments, token);
     }
     context.hearing.end();
+    // What only was looked at has left nothing to record.
+    if let Err(Failure::Rehearsed) = ran {
+        return Answer::done("");
+    }
+    ended(&context, ran, began)
+}
+
+/// The answer to a call that is over, logged and recorded.
+fn ended(context: &Context<'_>, ran: Result<Answer, Failure>, began: Instant) -> Answer {
     let (answer, reason) = match ran {
         Ok(answer) => (answer, ""),
         Err(failure) => (messages::answer_to(&failure), failure.reason()),
     };
-    log(&context, &answer, reason);
-    record(audit, &context, answer, reason, began)
+    log(context, &answer, reason);
+    record(context.audit, context, answer, reason, began)
 }
 
 /// Whatever a tool or a Store does, a panic included, ends here.
@@ -283,6 +411,11 @@ fn record(audit: &dyn Audit, context: &Context<'_>, answer: Answer, reason: &str
     let path = context.path.borrow();
     let asked = context.policy.path(&path).ok();
     let decision = asked.as_ref().map(|asked| context.policy.vfs.judge(OpKind::Read, asked));
+    let reason = match (context.note.borrow().as_str(), reason) {
+        ("", reason) => reason.to_owned(),
+        (note, "") => note.to_owned(),
+        (note, reason) => format!("{reason}: {note}"),
+    };
     let record = CallRecord {
         call: context.call.id,
         agent: context.call.agent,
@@ -290,7 +423,7 @@ fn record(audit: &dyn Audit, context: &Context<'_>, answer: Answer, reason: &str
         path: &path,
         workspace: decision.as_ref().and_then(|decision| decision.workspace()).map(Workspace::prefix),
         outcome: answer.verdict.name(),
-        reason,
+        reason: &reason,
         risk: context.risk.get(),
         bytes: context.bytes.get(),
         took: began.elapsed(),

@@ -1,6 +1,6 @@
 //! Why a call has no result, before it is put into words.
 
-use paddock_core::{DenyRule, LogicalPath, NotRun, PathError, Refused, Risk};
+use paddock_core::{DenyRule, ErrorKind, LogicalPath, NotRun, PathError, Refused, Risk};
 use paddock_state::SecretName;
 
 use crate::arguments::BadArguments;
@@ -22,6 +22,10 @@ pub(crate) enum Failure {
     Refused(Refused),
     /// A person has to decide first.
     Parked(String),
+    /// It could run; it was only looked whether.
+    Rehearsed,
+    /// Whoever calls keeps this path from the call.
+    Protected(LogicalPath),
     /// A person agreed to other arguments, which this token is for.
     Edited { arguments: String, token: String },
     /// The file changed every time it was read.
@@ -74,12 +78,15 @@ impl Failure {
                 DenyRule::Own => "own",
                 DenyRule::HoldsWorkspace => "holds a Workspace",
             },
+            Self::Refused(Refused::Store { source, .. }) if *source.kind() == ErrorKind::UsedUp => "token_used",
             Self::Refused(Refused::Store { .. }) => "store",
             Self::Refused(Refused::Misuse { .. }) => "misuse",
             Self::Refused(Refused::Gate(_)) => "gate",
             Self::Refused(Refused::NotApproved { name, .. }) => name,
             Self::Parked(_) => "parked",
             Self::Edited { .. } => "edited",
+            Self::Rehearsed => "rehearsed",
+            Self::Protected(_) => "protected",
             Self::Restless(_) => "changing",
             Self::NoPlace { .. } => "scope",
             Self::NotRun(NotRun::Word(_)) => "word",

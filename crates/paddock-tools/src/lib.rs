@@ -56,7 +56,7 @@ mod toolbox;
 mod tools;
 
 pub use answer::{Answer, Piece, Verdict};
-pub use asking::{canonical, check_arguments};
+pub use asking::{canonical, check_arguments, make_held};
 pub use catalogue::{Hints, ToolSpec};
 pub use control::{Control, Listener};
 pub use gate::RecordingGate;
@@ -64,4 +64,4 @@ pub use middleware::{Handled, ModelRequest, ToolRequest, WorkspacesMiddleware};
 pub use output::PlainText;
 pub use person::{Acted, Person, settle};
 pub use policy::{Audited, Fixed, PolicySource};
-pub use toolbox::Toolbox;
+pub use toolbox::{Rehearsal, Toolbox};

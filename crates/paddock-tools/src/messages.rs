@@ -32,7 +32,16 @@ pub(crate) fn answer_to(failure: &Failure) -> Answer {
         Failure::Parked(id) => error(
             Verdict::Parked(id.clone()),
             "parked",
-            format!("A person has to approve this call first ({id}). Make the same call again once it is approved."),
+            format!(
+                "A person has to approve this call first: `paddock approvals show {id}`. Make exactly the same call again once it \
+                 is approved."
+            ),
+        )
+        .with("approval", id.as_str()),
+        Failure::Protected(path) => error(
+            Verdict::Denied,
+            "protected",
+            format!("\"{path}\" is kept by the run itself and cannot be changed by a call. Read it to see the plan."),
         ),
         Failure::Restless(path) => error(
             Verdict::Failed,
@@ -68,7 +77,7 @@ pub(crate) fn answer_to(failure: &Failure) -> Answer {
              person has to look at Paddock's database; until then only reading works.",
         ),
         // Made again with those arguments before anybody is told.
-        Failure::Edited { .. } | Failure::Defect => error(
+        Failure::Edited { .. } | Failure::Rehearsed | Failure::Defect => error(
             Verdict::Failed,
             "defect",
             "Something broke inside Paddock, and the call was stopped. Other calls still work; a person can find the \

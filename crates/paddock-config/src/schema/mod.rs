@@ -46,7 +46,7 @@ table! {
             /// Commands that agents may run in a sandbox. Absent: no execute_command.
             commands: Commands,
             /// When a person is asked. Absent: above = "medium".
-            approvals: Approvals => later Approvals,
+            approvals: Approvals,
             /// The model that the agent runtime talks to.
             model: Model => later Models,
             /// What bounds a run.

@@ -83,6 +83,14 @@ pub enum ApprovalError {
     /// A command's held change has no arguments to edit.
     #[error("approval \"{0}\" is of what a command did: it can be approved or rejected, not edited")]
     NothingToEdit(String),
+    /// What a command changed is not there as it was kept.
+    #[error("what approval \"{id}\" holds cannot be made: {why}")]
+    NotHeld {
+        /// The approval.
+        id: String,
+        /// Why not.
+        why: String,
+    },
     /// There is no such grant.
     #[error("there is no grant \"{0}\"")]
     NoGrant(String),
@@ -101,6 +109,7 @@ impl ApprovalError {
             Self::NotAsShown(_) => "`paddock approvals show ID` shows what it is now",
             Self::NotWhole(_) => "approve it once",
             Self::NothingToEdit(_) => "reject it with a reason, and the agent can run another command",
+            Self::NotHeld { .. } => "reject it, and the agent can run the command again",
             Self::NoGrant(_) => "`paddock approvals grants` lists them",
             Self::Database(error) => error.hint(),
         }

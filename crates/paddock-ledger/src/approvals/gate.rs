@@ -3,12 +3,18 @@
 //! A decision is used up in the transaction that records the intent of the call, so that of two calls that bring the same one only one
 //! has an effect, whichever process each is in. Nothing is let through on an error.
 
-use paddock_core::{Call, Gate, Passed, Permit, Plan, Refused, Request};
+use paddock_core::{Call, Earlier, Gate, Passed, Permit, Plan, Refused, Request};
+use paddock_db::DbError;
+use paddock_db::statements::Session;
 
+use super::held;
 use super::row::{self, Approval, Status, digest};
 use super::token::{self, Presented};
 use super::{Approvals, TokenFault, new_id};
-use paddock_db::statements::Session;
+
+/// How the history writes that a call has not ended, or failed.
+const CALL_OPEN: i64 = 0;
+const CALL_FAILED: i64 = 2;
 
 /// What is to be done about a call.
 enum Way {
@@ -22,6 +28,8 @@ enum Way {
     Rejected(Approval),
     /// It waits.
     Waits(String),
+    /// It has to wait, and what it changed is not kept yet.
+    Keep,
 }
 
 impl Gate for Approvals {
@@ -31,9 +39,11 @@ impl Gate for Approvals {
         if requester.token.is_none() && request.risk <= terms.above {
             return Ok(Passed::Now(permit.grant()));
         }
-        let (digest, state) = (digest(request.tool, &asked.arguments()), state_of(plan));
+        let (of_call, digest) = digests(request)?;
+        let state = state_of(plan);
         let now = self.now();
-        let by = Presented { requester, terms, tool: request.tool, digest: &digest, state: &state, now };
+        let by =
+            Presented { requester, terms, tool: request.tool, of_call: &of_call, digest: &digest, state: &state, now };
         if let Some(token) = &requester.token {
             let agreed = self.by_token(token, &by)?;
             self.use_up(call, plan, &agreed)?;
@@ -52,14 +62,82 @@ impl Gate for Approvals {
                 arguments: approval.edited.unwrap_or_default(),
                 token: approval.token.unwrap_or_default(),
             }),
-            Way::Rejected(approval) => {
-                let by = approval.decided_by.as_deref().unwrap_or("a person");
-                let why = approval.reason.as_deref().unwrap_or("no reason was given");
-                Err(Refused::NotApproved { name: "rejected", why: format!("{by} rejected this call: {why}") })
-            }
+            Way::Rejected(approval) => Err(rejected(&approval)),
             Way::Waits(id) => Ok(Passed::Parked(id)),
+            Way::Keep => Err(Refused::Gate("what waits could not be kept".to_owned())),
         }
     }
+
+    fn asks(&self) -> bool {
+        true
+    }
+
+    fn earlier(&self, call: &Call<'_>, request: &Request<'_>) -> Result<Earlier, Refused> {
+        let broken = |error: DbError| Refused::Gate(format!("nobody can be asked: {error}"));
+        let of_call = digest(request.tool, &request.asked.arguments());
+        let held = self.read(|session| self.held_of(session, call.agent.as_str())).map_err(broken)?;
+        let (now, requester) = (self.now(), request.asked.requester());
+        let is_meant = |row: &&Approval| {
+            row.of_call == of_call && row.thread == requester.thread && row.user == requester.user && row.told_at.is_none()
+        };
+        let waits = |row: &Approval| row.status == Status::Pending && now < row.expires_at;
+        let Some(newest) = held.iter().find(is_meant) else {
+            return Ok(Earlier::Nothing { waiting: held.iter().filter(|row| waits(row)).count() });
+        };
+        let nothing = || Earlier::Nothing { waiting: held.iter().filter(|row| waits(row)).count() };
+        if let Some(call) = &newest.used_by {
+            let state = self.read(|session| self.state_of_call(session, call)).map_err(broken)?;
+            return Ok(match state {
+                Some(CALL_OPEN) => Earlier::Waits(newest.id.clone()),
+                Some(CALL_FAILED) => nothing(),
+                _ => {
+                    self.write(|session| self.mark_told(session, &newest.id)).map_err(broken)?;
+                    let (told, by) = (newest.told.clone(), newest.decided_by.clone());
+                    Earlier::Made {
+                        id: newest.id.clone(),
+                        told: told.unwrap_or_default(),
+                        by: by.unwrap_or_default(),
+                    }
+                }
+            });
+        }
+        match newest.status {
+            Status::Pending if waits(newest) => Ok(Earlier::Waits(newest.id.clone())),
+            Status::Rejected if now < newest.expires_at => Err(rejected(newest)),
+            Status::Approved if now < newest.expires_at => {
+                let held = self.load(newest).map_err(|error| Refused::Gate(error.to_string()))?;
+                Ok(Earlier::Agreed(Box::new(held)))
+            }
+            _ => Ok(nothing()),
+        }
+    }
+
+    fn let_go(&self, id: &str) {
+        // What is left is swept away when its time is over.
+        let sql = "UPDATE approval SET status = 'expired', told_at = ?1 WHERE home = ?2 AND id = ?3";
+        let _ = self.write(|session| {
+            session.execute(sql, &[self.now().into(), self.home.as_str().into(), id.into()])?;
+            self.sweep(session)
+        });
+    }
+}
+
+/// What stands for a call by itself, and with what it changed already.
+fn digests(request: &Request<'_>) -> Result<(String, String), Refused> {
+    let Some(holding) = request.asked.holding() else {
+        let of_call = digest(request.tool, &request.asked.arguments());
+        return Ok((of_call.clone(), of_call));
+    };
+    let of_call =
+        holding.of.map_or_else(|| digest(request.tool, &request.asked.arguments()), std::borrow::ToOwned::to_owned);
+    let changes = held::digest(&of_call, &holding).map_err(|error| Refused::Gate(error.to_string()))?;
+    Ok((of_call, changes))
+}
+
+fn rejected(approval: &Approval) -> Refused {
+    let by = approval.decided_by.as_deref().unwrap_or("a person");
+    let why = approval.reason.as_deref().unwrap_or("no reason was given");
+    Refused::NotApproved { name: "rejected", why: format!("{by} rejected this call: {why}") }
 }
 
 impl Approvals {
@@ -93,18 +171,43 @@ impl Approvals {
     }
 
     fn way(&self, call: &Call<'_>, request: &Request<'_>, plan: &Plan, by: &Presented<'_>) -> Result<Way, Refused> {
+        let way = self.way_with(call, request, plan, by, None)?;
+        let (Way::Keep, Some(holding)) = (&way, request.asked.holding()) else { return Ok(way) };
+        // Its content is there before anybody is asked about it.
+        let id = new_id("ap");
+        self.keep(&id, &holding).map_err(|error| Refused::Gate(error.to_string()))?;
+        self.way_with(call, request, plan, by, Some(&id))
+    }
+
+    /// `kept` is the id under which what a command changed was kept.
+    fn way_with(
+        &self,
+        call: &Call<'_>,
+        request: &Request<'_>,
+        plan: &Plan,
+        by: &Presented<'_>,
+        kept: Option<&str>,
+    ) -> Result<Way, Refused> {
         let mut fresh = None;
         let done = self.write(|session| {
             if let Some(grant) = self.grant_for(session, call, request, plan, by)? {
                 return Ok(Way::Granted(grant));
             }
-            if let Some(way) = self.decided(session, call, by)? {
+            if request.asked.holding().is_some() {
+                if kept.is_none() {
+                    return Ok(Way::Keep);
+                }
+                self.sweep(session)?;
+            } else if let Some(way) = self.decided(session, call, by)? {
                 return Ok(way);
             }
             // What is shown is made once, also where the transaction is tried again.
-            let row = fresh.get_or_insert_with(|| self.new_row(call, request, plan, by));
-            session.execute(row::INSERT, &row::values(&self.home, row))?;
-            Ok(Way::Waits(row.id.clone()))
+            let row = fresh.get_or_insert_with(|| self.new_row(call, request, plan, by, kept));
+            if session.execute(row::INSERT, &row::values(&self.home, row))? == 1 {
+                return Ok(Way::Waits(row.id.clone()));
+            }
+            // Another process asked the same between the look and now.
+            Ok(self.decided(session, call, by)?.unwrap_or(Way::Keep))
         });
         let way = done.map_err(|error| Refused::Gate(format!("nobody can be asked: {error}")))?;
         if let (Way::Waits(id), Some(row)) = (&way, &fresh)
@@ -115,6 +218,29 @@ impl Approvals {
         Ok(way)
     }
 
+    /// The changes of commands of an agent that were held, the newest first.
+    fn held_of(&self, session: &mut dyn Session, agent: &str) -> Result<Vec<Approval>, DbError> {
+        let sql = format!(
+            "SELECT {} FROM approval WHERE home = ?1 AND agent = ?2 AND held IS NOT NULL AND status <> 'expired' \
+             AND told_at IS NULL ORDER BY requested_at DESC, id",
+            row::COLUMNS
+        );
+        let rows = session.query(&sql, &[self.home.as_str().into(), agent.into()])?;
+        Ok(rows.iter().map(row::read).collect())
+    }
+
+    /// How the call ended that made a held change, as the history has it.
+    fn state_of_call(&self, session: &mut dyn Session, call: &str) -> Result<Option<i64>, DbError> {
+        let sql = "SELECT state FROM history_call WHERE home = ?1 AND call = ?2";
+        let rows = session.query(sql, &[self.home.as_str().into(), call.into()])?;
+        Ok(rows.first().map(|row| row[0].int()))
+    }
+
+    fn mark_told(&self, session: &mut dyn Session, id: &str) -> Result<(), DbError> {
+        let sql = "UPDATE approval SET told_at = ?1 WHERE home = ?2 AND id = ?3";
+        session.execute(sql, &[self.now().into(), self.home.as_str().into(), id.into()]).map(drop)
+    }
+
     fn grant_for(
         &self,
         session: &mut dyn Session,
@@ -122,7 +248,7 @@ impl Approvals {
         request: &Request<'_>,
         plan: &Plan,
         by: &Presented<'_>,
-    ) -> Result<Option<String>, paddock_db::DbError> {
+    ) -> Result<Option<String>, DbError> {
         let grants = self.grants_in(session, Some((call.agent.as_str(), request.tool)))?;
         let path = plan.path().as_str();
         let covers = |grant: &&super::Grant| grant.covers(by.digest, path, &by.requester.session, request.risk);
@@ -135,10 +261,10 @@ impl Approvals {
         session: &mut dyn Session,
         call: &Call<'_>,
         by: &Presented<'_>,
-    ) -> Result<Option<Way>, paddock_db::DbError> {
+    ) -> Result<Option<Way>, DbError> {
         let sql = format!(
             "SELECT {} FROM approval WHERE home = ?1 AND agent = ?2 AND digest = ?3 AND status <> 'expired' \
-             ORDER BY requested_at DESC, id",
+             AND held IS NULL ORDER BY requested_at DESC, id",
             row::COLUMNS
         );
         let rows = session.query(&sql, &[self.home.as_str().into(), call.agent.as_str().into(), by.digest.into()])?;
@@ -162,12 +288,19 @@ impl Approvals {
         }))
     }
 
-    fn new_row(&self, call: &Call<'_>, request: &Request<'_>, plan: &Plan, by: &Presented<'_>) -> Approval {
+    fn new_row(
+        &self,
+        call: &Call<'_>,
+        request: &Request<'_>,
+        plan: &Plan,
+        by: &Presented<'_>,
+        kept: Option<&str>,
+    ) -> Approval {
         let asked = request.asked;
         let preview = asked.preview();
         let expires = i64::try_from(by.terms.expires.as_millis()).unwrap_or(i64::MAX);
         Approval {
-            id: new_id("ap"),
+            id: kept.map_or_else(|| new_id("ap"), str::to_owned),
             agent: call.agent.as_str().to_owned(),
             session: by.requester.session.clone(),
             thread: by.requester.thread.clone(),
@@ -182,7 +315,7 @@ impl Approvals {
             rule: asked.rule(),
             preview: preview.text,
             whole: preview.whole,
-            held: None,
+            held: kept.map(str::to_owned),
             requested_at: by.now,
             expires_at: by.now.saturating_add(expires),
             status: Status::Pending,
@@ -193,6 +326,9 @@ impl Approvals {
             reach: None,
             token: None,
             used_by: None,
+            of_call: by.of_call.to_owned(),
+            told: asked.holding().map(|holding| holding.told.to_owned()),
+            told_at: None,
         }
     }
 }
@@ -204,7 +340,7 @@ pub(crate) fn mark_used(
     id: &str,
     by: &str,
     now: i64,
-) -> Result<bool, paddock_db::DbError> {
+) -> Result<bool, DbError> {
     // Done again by the same call, it is still that call's.
     let sql = "UPDATE approval SET used_by = ?1, used_at = ?2 WHERE home = ?3 AND id = ?4 \
                AND status IN ('approved', 'edited') AND (used_by IS NULL OR used_by = ?1)";

@@ -7,6 +7,7 @@
 mod error;
 mod gate;
 mod grants;
+mod held;
 mod row;
 pub mod schema;
 mod token;
@@ -15,7 +16,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use paddock_core::CallId;
+use paddock_core::{CallId, Held};
 use paddock_db::DbError;
 
 pub use self::error::{ApprovalError, TokenFault};
@@ -167,6 +168,17 @@ impl Approvals {
         Ok(self.as_of_now(found))
     }
 
+    /// What a command changed and a person agreed to; nothing where it was made, or nobody agreed.
+    ///
+    /// # Errors
+    /// When there is no such approval, or what it holds cannot be read.
+    pub fn held(&self, id: &str) -> Result<Option<Held>> {
+        let approval = self.show(id)?;
+        let waits = approval.held.is_some() && approval.status == Status::Approved && approval.used_by.is_none();
+        let unreadable = |error: held::NotHeld| ApprovalError::NotHeld { id: id.to_owned(), why: error.to_string() };
+        waits.then(|| self.load(&approval)).transpose().map_err(unreadable)
+    }
+
     /// Approvals, the newest first.
     ///
     /// # Errors
@@ -242,7 +254,12 @@ impl Approvals {
         if approval.status != Status::Rejected {
             approval.token = Some(token::token(&self.key, &approval));
         }
-        self.keep_decision(session, &approval)?;
+        if !self.keep_decision(session, &approval)? {
+            // Somebody else decided between the look and now.
+            let now = self.find_in(session, &id)?.ok_or_else(|| ApprovalError::NoApproval(id.clone()))?;
+            return Err(ApprovalError::Decided { id, status: now.status, by: now.decided_by });
+        }
+        self.sweep(session)?;
         if let Decision::Approve(reach) = decision
             && let Some(grant) = Grant::of(&approval, *reach, grant_id.to_owned(), by, self.now())
         {
@@ -251,7 +268,8 @@ impl Approvals {
         Ok(approval)
     }
 
-    fn keep_decision(&self, session: &mut dyn Session, approval: &Approval) -> Result<(), DbError> {
+    /// Whether it was still undecided.
+    fn keep_decision(&self, session: &mut dyn Session, approval: &Approval) -> Result<bool, DbError> {
         let sql = "UPDATE approval SET status = ?1, decided_at = ?2, decided_by = ?3, reason = ?4, edited = ?5, reach = ?6, \
                    token = ?7 WHERE home = ?8 AND id = ?9 AND status = 'pending'";
         let values = [
@@ -265,7 +283,7 @@ impl Approvals {
             self.home.as_str().into(),
             approval.id.as_str().into(),
         ];
-        session.execute(sql, &values).map(drop)
+        Ok(session.execute(sql, &values)? == 1)
     }
 
     fn grants_in(&self, session: &mut dyn Session, of: Option<(&str, &str)>) -> Result<Vec<Grant>, DbError> {

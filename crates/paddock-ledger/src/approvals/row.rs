@@ -123,6 +123,12 @@ pub struct Approval {
     pub token: Option<String>,
     /// The call that used it.
     pub used_by: Option<String>,
+    /// Stands for the call by itself: for a command, without what it changed.
+    pub(crate) of_call: String,
+    /// What a command answered whose change is held.
+    pub(crate) told: Option<String>,
+    /// When the agent was told that the change was made.
+    pub(crate) told_at: Option<i64>,
 }
 
 impl Approval {
@@ -162,11 +168,12 @@ pub(crate) fn digest(tool: &str, arguments: &str) -> String {
 }
 
 pub(crate) const COLUMNS: &str = "id, agent, session, thread, requested_for, tool, path, arguments, digest, state_version, policy, risk, rule, \
-     preview, whole, held, requested_at, expires_at, status, decided_at, decided_by, reason, edited, reach, token, used_by";
+     preview, whole, held, requested_at, expires_at, status, decided_at, decided_by, reason, edited, reach, token, used_by, \
+     of_call, told, told_at";
 
 pub(crate) const INSERT: &str = "INSERT INTO approval (home, id, agent, session, thread, requested_for, tool, path, arguments, digest, \
-     state_version, policy, risk, rule, preview, whole, held, requested_at, expires_at, status) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, 'pending')";
+     state_version, policy, risk, rule, preview, whole, held, requested_at, expires_at, of_call, told, status) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, 'pending') ON CONFLICT DO NOTHING";
 
 pub(crate) fn values(home: &str, row: &Approval) -> Vec<Value> {
     vec![
@@ -189,6 +196,8 @@ pub(crate) fn values(home: &str, row: &Approval) -> Vec<Value> {
         row.held.clone().into(),
         row.requested_at.into(),
         row.expires_at.into(),
+        row.of_call.as_str().into(),
+        row.told.clone().into(),
     ]
 }
 
@@ -223,6 +232,9 @@ pub(crate) fn read(row: &Row) -> Approval {
         reach: maybe(23),
         token: maybe(24),
         used_by: maybe(25),
+        of_call: text(26),
+        told: maybe(27),
+        told_at: row[28].maybe_int(),
     }
 }
 

@@ -36,6 +36,8 @@ pub(crate) struct Presented<'a> {
     pub(crate) requester: &'a Requester,
     pub(crate) terms: &'a Terms,
     pub(crate) tool: &'a str,
+    /// Stands for the call by itself, without what it changed already.
+    pub(crate) of_call: &'a str,
     pub(crate) digest: &'a str,
     pub(crate) state: &'a str,
     pub(crate) now: i64,
@@ -105,7 +107,8 @@ pub(crate) fn fits(approval: &Approval, by: &Presented<'_>) -> Result<(), TokenF
     if approval.agreed_digest() != by.digest {
         return Err(TokenFault::OtherArguments);
     }
-    if approval.policy != by.terms.policy {
+    // What a command changed is judged under the policy of the day it is made: there is no call that could be asked about anew.
+    if approval.held.is_none() && approval.policy != by.terms.policy {
         return Err(TokenFault::OtherPolicy);
     }
     // What an edited call would touch is seen when it is planned.

@@ -3,6 +3,7 @@
 // A test prepares and inspects the host's disk behind the ledger's back, and starts processes to kill.
 #![allow(clippy::disallowed_methods)]
 
+mod approvals;
 mod audit;
 mod cut_off;
 mod half_way;

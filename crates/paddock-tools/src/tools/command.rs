@@ -4,17 +4,19 @@
 //! other change: judged path by path, weighed by what it *did*, put before the Gate, made and recorded as one. Where a
 //! single path is refused, nothing of it is made, and the answer says why.
 
+pub(crate) mod held;
+
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use paddock_core::{
-    AccessScope, Alteration, CommandLine, CommandSettings, CommandSpec, Effect, EffectKind, LogicalPath, OpKind,
-    Operation, Outcome, Proposed, Ran, Refused, Risk, Workspace,
+    AccessScope, Alteration, CommandLine, CommandSettings, CommandSpec, Earlier, Effect, EffectKind, Holding,
+    LogicalPath, OpKind, Operation, Outcome, Proposed, Ran, Refused, Risk, Workspace,
 };
 use serde_json::{Map, Value, json};
 
 use crate::answer::{Answer, Piece, Verdict};
-use crate::arguments::ExecuteCommand;
+use crate::arguments::{BadArguments, ExecuteCommand};
 use crate::boundary::Context;
 use crate::evicted;
 use crate::failure::Failure;
@@ -30,9 +32,29 @@ const VERY_MANY: usize = 1000;
 
 pub(crate) fn execute_command(cx: &Context<'_>, given: Map<String, Value>) -> Result<Answer, Failure> {
     let args: ExecuteCommand = cx.arguments(given)?;
+    if args.timeout == Some(0) {
+        let why = "is 0, and it takes at least 1 second: leave it out for all the time there is".to_owned();
+        return Err(Failure::Arguments(BadArguments::Bad { name: "timeout", why }));
+    }
     let line = CommandLine::Shell(&args.command);
+    cx.notes(None, &args.command);
     let place = Place::of(cx, args.workspace.as_deref())?;
-    let ran = run(cx, line, &place, args.timeout.map(Duration::from_secs))?;
+    cx.names(&place.directory);
+    let waiting = match cx.earlier()? {
+        Earlier::Nothing { waiting } => waiting,
+        Earlier::Waits(id) => return Err(Failure::Parked(id)),
+        Earlier::Agreed(held) => {
+            let answer = held::make(cx, *held);
+            // That was the answer; the same command runs again from now on.
+            let _ = cx.earlier();
+            return answer;
+        }
+        Earlier::Made { id, told, by } => return Ok(held::made(&id, &told, &by)),
+    };
+    let mut ran = run(cx, line, &place, args.timeout.map(Duration::from_secs))?;
+    if waiting > 0 {
+        ran.ran.notes.push(held::still_waiting(waiting));
+    }
     Ok(ran.answer())
 }
 
@@ -86,8 +108,10 @@ enum Changes {
     Dropped(Vec<String>),
     /// It stopped half-way, and what was made before that could not be taken back: it stays, and is recorded.
     Partly(String),
-    /// It waits for a person, who cannot be asked yet.
-    Held(Risk, Vec<Effect>),
+    /// A person would have to decide, and there is nobody to ask.
+    NobodyToAsk(Risk, Vec<Effect>),
+    /// It waits for a person; this names what they decide.
+    Held(String, Vec<Effect>),
 }
 
 /// Runs a command and makes what it changed.
@@ -103,6 +127,9 @@ pub(crate) fn run(
         return Err(Failure::NotRun(paddock_core::NotRun::Word(word)));
     }
     ask_before(cx, settings, place)?;
+    if cx.rehearses() {
+        return Err(Failure::Rehearsed);
+    }
     let spec = CommandSpec {
         command: line,
         vfs: &cx.policy().vfs,
@@ -117,10 +144,17 @@ pub(crate) fn run(
         cx.tell(piece)
     });
     let mut ran = ran.map_err(Failure::NotRun)?;
+    let ended = match ran.ended_by {
+        None => format!("exit {}", ran.exit),
+        Some("stopped") => "cancelled".to_owned(),
+        Some(limit) => format!("ended by the limit of {limit}"),
+    };
+    cx.notes(Some(&ended), &text_of(line));
     let (shown, all) = captured.finish();
     let evicted = if shown.cut { all.and_then(|all| evicted::keep(cx, all)) } else { None };
     let proposed = std::mem::take(&mut ran.proposed);
-    let changes = commit(cx, settings, place, proposed)?;
+    let told = held::kept_answer(&ran, &shown);
+    let changes = commit(cx, settings, place, proposed, &told)?;
     Ok(Done { ran, shown, evicted, changes })
 }
 
@@ -130,7 +164,7 @@ fn ask_before(cx: &Context<'_>, settings: &CommandSettings, place: &Place) -> Re
         return Ok(());
     }
     cx.weighs(Risk::High);
-    if settings.ask_above < Risk::High {
+    if settings.ask_above < Risk::High && !cx.policy().vfs.gate().asks() {
         let why = if settings.direct { "its changes would take effect at once" } else { "it may reach the network" };
         return Err(Failure::NobodyToAsk { risk: Risk::High, why });
     }
@@ -139,7 +173,13 @@ fn ask_before(cx: &Context<'_>, settings: &CommandSettings, place: &Place) -> Re
 }
 
 /// Makes what a command changed, all of it or nothing.
-fn commit(cx: &Context<'_>, settings: &CommandSettings, place: &Place, proposed: Proposed) -> Result<Changes, Failure> {
+fn commit(
+    cx: &Context<'_>,
+    settings: &CommandSettings,
+    place: &Place,
+    proposed: Proposed,
+    told: &str,
+) -> Result<Changes, Failure> {
     let Proposed { alterations, ignored, obstacles, stage } = proposed;
     if !obstacles.is_empty() {
         return Ok(Changes::Dropped(obstacles));
@@ -154,10 +194,14 @@ fn commit(cx: &Context<'_>, settings: &CommandSettings, place: &Place, proposed:
     let mut held = None;
     let mut made = Vec::new();
     let operation = Operation::Commit { path: place.directory.clone(), alterations: alterations.clone() };
-    let done = cx.perform_if(operation, |effects| {
+    let holding = Holding { alterations: &alterations, told, of: None };
+    let done = cx.perform_holding(operation, Some(holding), |effects| {
         let risk = weigh(cx, effects, &ignored);
+        if effects.iter().all(|effect| ignored.contains(&effect.path) || is_refreshed_by_git(&effect.path)) {
+            cx.changes_by_the_way();
+        }
         made = effects.to_vec();
-        if risk > settings.ask_above {
+        if risk > settings.ask_above && !cx.policy().vfs.gate().asks() {
             held = Some(risk);
             return Err(Failure::NobodyToAsk { risk, why: "it changed what a person has to look at first" });
         }
@@ -166,7 +210,8 @@ fn commit(cx: &Context<'_>, settings: &CommandSettings, place: &Place, proposed:
     let changes = match (done, held) {
         (Ok(Outcome::Changed { .. } | Outcome::Accepted), _) => Ok(Changes::Made(made)),
         (Ok(_), _) => Err(Failure::Defect),
-        (Err(_), Some(risk)) => Ok(Changes::Held(risk, made)),
+        (Err(_), Some(risk)) => Ok(Changes::NobodyToAsk(risk, made)),
+        (Err(Failure::Parked(id)), None) => Ok(Changes::Held(id, made)),
         // Planned, let through, and then something was in the way.
         (Err(Failure::Refused(refused)), None) if !made.is_empty() => Ok(take_back(cx, &refused)),
         (Err(Failure::Refused(refused)), None) => Ok(Changes::Dropped(reasons(cx, place, &refused, &alterations))),
@@ -186,6 +231,18 @@ fn take_back(cx: &Context<'_>, refused: &Refused) -> Changes {
             tracing::warn!(%error, "what a command changed half-way could not be taken back");
             Changes::Partly(reason)
         }
+    }
+}
+
+/// What git writes anew when it only looks: `git status` notes there what it has compared.
+fn is_refreshed_by_git(path: &LogicalPath) -> bool {
+    path.as_str().ends_with("/.git/index")
+}
+
+fn text_of(line: CommandLine<'_>) -> String {
+    match line {
+        CommandLine::Shell(text) => text.to_owned(),
+        CommandLine::Words(words) => words.join(" "),
     }
 }
 
@@ -251,8 +308,11 @@ impl Done {
         if let Changes::Partly(reason) = &self.changes {
             answer = answer.with("error", "partly").with("reasons", vec![reason.clone()]);
         }
-        if let Changes::Held(risk, _) = &self.changes {
+        if let Changes::NobodyToAsk(risk, _) = &self.changes {
             answer = answer.with("error", "nobody_to_ask").with("risk", risk.name());
+        }
+        if let Changes::Held(id, effects) = &self.changes {
+            answer = answer.with("error", "parked").with("approval", id.as_str()).with("paths", effects.len());
         }
         if let Changes::Made(effects) = &self.changes {
             let listed = effects.iter().take(MOST_LISTED);
@@ -263,10 +323,11 @@ impl Done {
     }
 
     fn verdict(&self) -> Verdict {
-        match self.changes {
+        match &self.changes {
+            Changes::Held(id, _) => Verdict::Parked(id.clone()),
             Changes::Made(_) if self.ran.exit == 0 && self.ran.ended_by.is_none() => Verdict::Done,
             Changes::Made(_) => Verdict::Failed,
-            Changes::Dropped(_) | Changes::Held(..) => Verdict::Denied,
+            Changes::Dropped(_) | Changes::NobodyToAsk(..) => Verdict::Denied,
             Changes::Partly(_) => Verdict::Failed,
         }
     }
@@ -302,7 +363,15 @@ impl Done {
                      was made with `paddock log` and `paddock undo`."
                 ));
             }
-            Changes::Held(risk, effects) => {
+            Changes::Held(id, effects) => {
+                lines.push(format!(
+                    "❌ ERROR: What it changed waits for a person, who has to approve it first: `paddock approvals show {id}`. Until \
+                     then files are as they were before it. Once it is approved the change is made as it is; the same command \
+                     is not run again then, and answers with this result."
+                ));
+                lines.push(listed("It would change", effects));
+            }
+            Changes::NobodyToAsk(risk, effects) => {
                 lines.push(format!(
                     "❌ ERROR: Nothing it changed was kept: the risk of it is {}, and there is nobody to ask. A person can let \
                      it through with [approvals] above in paddock.toml.",

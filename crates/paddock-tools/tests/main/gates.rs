@@ -33,7 +33,8 @@ fn what_the_gate_does_not_let_through_changes_nothing() {
     assert_eq!(parked.verdict, Verdict::Parked("write_file-7".to_owned()));
     assert_eq!(
         parked.text(),
-        "❌ ERROR: A person has to approve this call first (write_file-7). Make the same call again once it is approved."
+        "❌ ERROR: A person has to approve this call first: `paddock approvals show write_file-7`. Make exactly the same call \
+         again once it is approved."
     );
     let refused = call(&toolbox, "delete_file", json!({"path": "/w/f"}));
     assert_eq!(refused.verdict, Verdict::Denied);

@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 
-use paddock_config::{AdhocDir, Host, Installation, NotBuilt, Settings, upkeep};
+use paddock_config::{AdhocDir, Host, Installation, Settings, upkeep};
 use paddock_tools::{Audited, PolicySource};
 
 use crate::cli::{Global, Mcp};
@@ -41,23 +41,7 @@ fn configured(global: &Global) -> anyhow::Result<Served> {
     }
     upkeep::stay();
     let (policy, installation) = project.working(global)?;
-    if global.log >= tracing::Level::WARN {
-        tell_what_does_not_hold(policy.not_built());
-    }
     Ok((Arc::new(policy), installation))
-}
-
-/// A person who set a bound should not believe that it holds. What only waits for an ability, as the section that
-/// `init` writes for commands, is no reason to worry anybody; `paddock check` lists it. The agent is told nothing.
-fn tell_what_does_not_hold(keys: &[NotBuilt]) {
-    let bounds: Vec<&str> =
-        keys.iter().filter(|note| note.feature.bounds_agents()).map(|note| note.key.as_str()).collect();
-    if !bounds.is_empty() {
-        printer::tell(format_args!(
-            "warning: without effect in this version: {}; see `paddock check`",
-            bounds.join(", ")
-        ));
-    }
 }
 
 fn of_directories(global: &Global, dirs: &[String]) -> anyhow::Result<Served> {

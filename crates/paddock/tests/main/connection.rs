@@ -201,13 +201,9 @@ fn calls_that_are_refused_are_not_told_on_standard_error() {
 }
 
 #[test]
-fn what_has_no_effect_yet_is_told_to_people_only() {
+fn what_holds_is_told_to_nobody() {
     let world = World::configured(&format!("{BOUNDED}quota = {{ bytes = \"1MiB\" }}\n[approvals]\n"));
-    insta::assert_snapshot!(world.paddock(&["mcp"]), @r"
-    [stderr]
-    warning: without effect in this version: approvals; see `paddock check`
-    [exit 0]
-    ");
+    assert_eq!(world.paddock(&["mcp"]).stderr, "");
     let answers = world.paddock_reading(&["mcp"], &format!("{}\n", greeting())).stdout;
     assert!(answers.contains("/code") && !answers.contains("quota"), "{answers}");
 }

@@ -1,11 +1,11 @@
 //! A person's decisions: each made once, bound to what was looked at, and recorded.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use paddock_config::{Installation, Reloader};
-use paddock_core::{AgentName, CallId, CallRecord, LogicalPath, visible};
+use paddock_core::{AgentName, CallId, CallRecord, Held, LogicalPath, visible};
 use paddock_ledger::approvals::{Approval, Approvals, Decision, Grant, Reach};
-use paddock_tools::PolicySource as _;
+use paddock_tools::Control;
 use serde_json::{Map, Value};
 
 use super::{showing, told};
@@ -14,6 +14,9 @@ use crate::failure::{Ended, Failure};
 use crate::host;
 use crate::printer::{self, Printer};
 use crate::project::Project;
+
+/// As long as making what waited may take.
+const LONGEST: Duration = Duration::from_secs(600);
 
 /// The agent's policy and the installation that a decision is made in.
 struct Desk {
@@ -44,6 +47,21 @@ impl Desk {
         };
         self.record(word, &approval.path, decided.is_ok(), began)?;
         decided.map_err(told)
+    }
+
+    /// Makes what a command changed, as the agent's change.
+    fn make(&self, held: Held, printer: &Printer) -> anyhow::Result<Ended> {
+        let answer = paddock_tools::make_held(&self.policy, held, &Control::for_at_most(LONGEST));
+        // What the command printed, and how it ended, is for the agent.
+        let is_made = !answer.structured.contains_key("error");
+        if !is_made {
+            let text = answer.text();
+            let text = text.trim_start_matches("❌ ERROR: ");
+            return Err(Failure::failed(visible(text), "the agent can run the command again"));
+        }
+        let count = answer.structured.get("paths").and_then(Value::as_u64).unwrap_or_default();
+        printer.line(format_args!("made what the command changed: {count} paths; `paddock undo` takes it back"))?;
+        Ok(Ended::Done)
     }
 
     fn record(&self, command: &str, path: &str, done: bool, began: Instant) -> anyhow::Result<()> {
@@ -91,6 +109,9 @@ pub(super) fn approve(
     let desk = Desk::of(project, &approval.agent)?;
     let decided = desk.decide(approval, &Decision::Approve(reach))?;
     printer.line(format_args!("approved {}: {}", decided.id, showing::in_words(reach, &decided)))?;
+    if let Some(held) = desk.approvals()?.held(&decided.id).map_err(told)? {
+        return desk.make(held, printer);
+    }
     printer::tell("hint: the agent makes the same call again, and it runs");
     Ok(Ended::Done)
 }

@@ -50,7 +50,7 @@ pub(super) fn one(approval: &Approval, json: bool, printer: &Printer) -> anyhow:
     }
     let at = |millis| moment::shown(moment::of_millis(millis));
     printer.line(format_args!("{}  {}", printer.look(Look::Strong, &approval.id), shown_status(approval, printer)))?;
-    let mut row = |name: &str, value: &str| printer.line(format_args!("  {name:<10} {value}"));
+    let row = |name: &str, value: &str| printer.line(format_args!("  {name:<10} {value}"));
     row("tool", &approval.tool)?;
     row("agent", &visible(&approval.agent))?;
     row("path", &visible(&approval.path))?;
