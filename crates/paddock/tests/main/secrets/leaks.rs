@@ -4,7 +4,9 @@
 //! on the way. Each act has to show the mark that stands in the place of the value, so that none of them is idle.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
@@ -39,12 +41,17 @@ fn needles() -> Vec<String> {
     needles
 }
 
+/// What of it is there.
+fn held(what: &str, bytes: &[u8]) -> Option<String> {
+    let is_there = |needle: &&String| bytes.windows(needle.len()).any(|window| window == needle.as_bytes());
+    let needles = needles();
+    let found = needles.iter().find(is_there)?;
+    Some(format!("{what} holds {found:?}:\n{}", String::from_utf8_lossy(bytes)))
+}
+
 #[track_caller]
 fn assert_free(what: &str, bytes: &[u8]) {
-    for needle in needles() {
-        let found = bytes.windows(needle.len()).any(|window| window == needle.as_bytes());
-        assert!(!found, "{what} holds {needle:?}:\n{}", String::from_utf8_lossy(bytes));
-    }
+    assert_eq!(held(what, bytes), None);
 }
 
 fn assert_directory_free(directory: &Path) -> usize {
@@ -87,18 +94,25 @@ output_limit = "2 KiB"
 struct Heard {
     world: World,
     count: usize,
+    /// What is wrong, all of it: a run is long.
+    wrong: Vec<String>,
 }
 
 impl Heard {
-    #[track_caller]
     fn take(&mut self, what: &str, ran: &Ran) {
-        assert_free(what, ran.to_string().as_bytes());
+        self.listen(what, ran);
         let told = ran.to_string();
-        assert!(told.contains("[secret ") || told.contains("value of the secret"), "{what} came to nothing: {ran}");
+        if !told.contains("[secret ") && !told.contains("value of the secret") {
+            self.wrong.push(format!("{what} came to nothing: {ran}"));
+        }
+    }
+
+    /// The same for what may tell nothing.
+    fn listen(&mut self, what: &str, ran: &Ran) {
+        self.wrong.extend(held(what, ran.to_string().as_bytes()));
         self.count += 1;
     }
 
-    #[track_caller]
     fn tool(&mut self, tool: &str, arguments: &Value) {
         let text = arguments.to_string();
         let ran = self.world.paddock(&["--log", "trace", "tool", tool, &text]);
@@ -124,12 +138,13 @@ const PRINTING: &[&str] = &[
 
 #[test]
 fn a_planted_value_is_found_nowhere() {
-    let mut heard = Heard { world: planted(), count: 0 };
+    let mut heard = Heard { world: planted(), count: 0, wrong: Vec::new() };
     by_commands(&mut heard);
     by_files_and_paths(&mut heard);
     over_mcp(&mut heard);
     by_the_command_line(&mut heard);
-    let Heard { world, count } = heard;
+    let Heard { world, count, wrong } = heard;
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     assert!(count > 40, "{count}");
     for arguments in
         [&["audit", "query", "--json"][..], &["audit", "export"], &["log"], &["log", "--json"], &["config", "show"]]
@@ -172,10 +187,9 @@ fn by_commands(heard: &mut Heard) {
 fn by_files_and_paths(heard: &mut Heard) {
     heard.tool("read_file", &json!({ "path": "settings.txt" }));
     heard.tool("search_files", &json!({ "path": ".", "pattern": "token|other" }));
-    heard.tool(
-        "edit_file",
-        &json!({ "path": "settings.txt", "old_string": "no such", "new_string": PLAIN, "expected_version": ODD }),
-    );
+    let edit = json!({ "path": "settings.txt", "old_string": "no such", "new_string": PLAIN, "expected_version": ODD });
+    let ran = heard.world.paddock(&["--log", "trace", "tool", "edit_file", &edit.to_string()]);
+    heard.listen("edit_file", &ran);
     for path in [format!("/project/{PLAIN}"), format!("/outside/{ODD}"), format!("../../{PLAIN}"), format!("{PLAIN}\0")]
     {
         heard.tool("read_file", &json!({ "path": path }));
@@ -216,9 +230,7 @@ fn over_mcp(heard: &mut Heard) {
     lines.push(json!({ "jsonrpc": "2.0", "id": 8, "method": "tools/list", "params": { "cursor": PLAIN } }));
     lines.push(json!({ "jsonrpc": "2.0", "id": 9, "method": format!("tools/{PLAIN}"), "params": {} }));
     let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    let ran = heard.world.paddock_reading(&["--log", "info", "mcp"], &input);
-    assert_eq!(ran.code, 0, "{ran}");
-    assert_eq!(ran.stdout.lines().filter(|line| line.contains("\"id\":")).count(), 7, "{ran}");
+    let ran = session(&heard.world, &input, 7);
     assert!(ran.stdout.contains("notifications/progress"), "{ran}");
     heard.take("a session over MCP", &ran);
     for line in ran.stdout.lines().filter(|line| !line.contains("\"id\":0")) {
@@ -227,6 +239,27 @@ fn over_mcp(heard: &mut Heard) {
     let directories =
         heard.world.paddock_reading(&["mcp", "work"], &input.replace("\"settings.txt\"", "\"/work/settings.txt\""));
     heard.take("a session over MCP on directories", &directories);
+}
+
+/// A session whose client stays until so many of its requests are answered: only then is progress told.
+fn session(world: &World, input: &str, answers: usize) -> Ran {
+    let mut command = world.command(&["--log", "info", "mcp"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut to = child.stdin.take().unwrap();
+    to.write_all(input.as_bytes()).unwrap();
+    let mut stdout = String::new();
+    let mut from = BufReader::new(child.stdout.take().unwrap());
+    let mut left = answers;
+    while left > 0 {
+        let before = stdout.len();
+        assert_ne!(from.read_line(&mut stdout).unwrap(), 0, "{stdout}");
+        left -= usize::from(stdout[before..].contains("\"id\":"));
+    }
+    drop(to);
+    from.read_to_string(&mut stdout).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(ended.stderr).unwrap();
+    Ran { stdout, stderr, code: ended.status.code().unwrap_or(-1) }
 }
 
 fn by_the_command_line(heard: &mut Heard) {
@@ -246,7 +279,8 @@ fn by_the_command_line(heard: &mut Heard) {
         assert_ne!(ran.code, 0, "{ran}");
         heard.take(&format!("{arguments:?}"), &ran);
     }
-    assert_free("broken arguments", heard.world.paddock(&["tool", "read_file", &broken]).to_string().as_bytes());
+    let ran = heard.world.paddock(&["tool", "read_file", &broken]);
+    heard.listen("broken arguments", &ran);
     let config = heard.world.read("paddock.toml");
     heard.world.write("paddock.toml", format!("{config}\n[commands.{PLAIN}]\n"));
     let ran = heard.world.paddock(&["check"]);
