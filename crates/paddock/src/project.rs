@@ -21,7 +21,7 @@ use crate::secrets;
 
 /// The keys that may name a server.
 const VIRTUAL_URL: &str = "virtual.url";
-const STATE_URL: &str = "state.url";
+pub(crate) const STATE_URL: &str = "state.url";
 
 /// A project as the command line names it.
 #[derive(Debug)]

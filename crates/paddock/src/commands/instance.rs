@@ -10,13 +10,13 @@ mod transcript;
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use paddock_config::Installation;
 use paddock_core::visible;
-use paddock_db::Durability;
 use paddock_state::conversation::{ConversationError, Notice};
-use paddock_state::instance::{FileInstances, Instances};
+use paddock_state::instance::Instances;
 use paddock_state::{ExtensionName, InstanceKey};
 
 use crate::cli::{Global, Instance};
@@ -24,7 +24,7 @@ use crate::failure::{Ended, Failure};
 use crate::host;
 use crate::layered::Layered;
 use crate::printer::{self, Printer};
-use crate::project::Project;
+use crate::project::{self, Project};
 
 pub(crate) fn run(global: &Global, options: &Instance, printer: &Printer) -> anyhow::Result<Ended> {
     match options {
@@ -42,7 +42,7 @@ pub(crate) fn run(global: &Global, options: &Instance, printer: &Printer) -> any
 
 /// The instances of a project.
 struct Kept {
-    instances: Box<dyn Instances>,
+    instances: Arc<dyn Instances>,
     /// The directory that holds them, where they are files.
     place: Option<PathBuf>,
 }
@@ -66,9 +66,12 @@ impl Named {
         &*self.kept.instances
     }
 
-    /// The extensions that keep a state in it.
+    /// The extensions that keep a state in it; a server is not asked which there are, and that is told.
     fn extensions(&self) -> anyhow::Result<Vec<ExtensionName>> {
-        let Some(place) = &self.kept.place else { return Ok(Vec::new()) };
+        let Some(place) = &self.kept.place else {
+            printer::tell("note: states of extensions on the server are neither listed nor exported");
+            return Ok(Vec::new());
+        };
         let place = place.join(&self.key).join("extensions");
         let names = host::names_in(&place).with_context(|| format!("cannot read \"{}\"", place.display()))?;
         let stems = names.iter().filter_map(|name| name.strip_suffix(".json"));
@@ -88,21 +91,21 @@ fn key_of(text: &str) -> anyhow::Result<InstanceKey> {
 
 /// The instances of the project, where it has a place. Makes nothing on disk.
 fn instances(global: &Global) -> anyhow::Result<Option<Kept>> {
-    let installation = Project::with_config(global)?.installation()?;
-    Ok(kept_by(&installation))
+    let project = Project::with_config(global)?;
+    kept_by(&project, &project.installation()?)
 }
 
 /// The instances of the project, for making one.
 fn made_instances(global: &Global) -> anyhow::Result<Kept> {
     let project = Project::with_config(global)?;
-    kept_by(&Layered::claim(&project)?.installation)
-        .ok_or_else(|| Failure::failed("the project keeps no state", "look at [state] in paddock.toml"))
+    let kept = kept_by(&project, &Layered::claim(&project)?.installation)?;
+    kept.ok_or_else(|| Failure::failed("the project keeps no state", "look at [state] in paddock.toml"))
 }
 
-fn kept_by(installation: &Installation) -> Option<Kept> {
-    let home = installation.home()?;
-    let instances = Box::new(FileInstances::of(home, Durability::Disk));
-    Some(Kept { instances, place: Some(home.instances_dir()) })
+fn kept_by(project: &Project, installation: &Installation) -> anyhow::Result<Option<Kept>> {
+    let (Some(instances), Some(home)) = (installation.instances(), installation.home()) else { return Ok(None) };
+    let on_a_server = project.on_servers()?.contains(&project::STATE_URL);
+    Ok(Some(Kept { instances, place: (!on_a_server).then(|| home.instances_dir()) }))
 }
 
 /// What cannot be done with an instance, as it is told.

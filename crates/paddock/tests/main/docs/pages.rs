@@ -17,9 +17,10 @@ fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The README and everything in `docs/`.
+/// The README, and everything in `docs/` and `docs/specs/`.
 pub(super) fn all() -> Vec<Page> {
-    let docs = fs::read_dir(top().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let places = ["docs", "docs/specs"].map(|place| fs::read_dir(top().join(place)).unwrap());
+    let docs = places.into_iter().flatten().map(|entry| entry.unwrap().path());
     let mut paths: Vec<PathBuf> = docs.filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
     paths.sort();
     paths.insert(0, top().join("README.md"));

@@ -47,6 +47,23 @@ fn what_was_exported_is_imported_byte_by_byte() {
 }
 
 #[test]
+fn on_a_server_it_is_the_same() {
+    let database = paddock_db::postgres_testing::Database::fresh();
+    let world = World::configured(&format!("{CONFIG}\n[state]\nurl = \"{}\"\nid = \"app\"\n", database.url()));
+    import(&world, "chat", LINES);
+    import(&world, "other", "");
+    assert_eq!(instance(&world, &["export", "chat"]).stdout, LINES);
+    assert_eq!(keys(&world), ["chat", "other"]);
+    let shown = instance(&world, &["show", "chat", "--json"]);
+    assert_eq!((&shown.json()["messages"], &shown.json()["agent"]), (&json!(3), &json!("main")));
+    assert!(shown.stderr.contains("states of extensions on the server"), "{shown}");
+    assert_eq!(instance(&world, &["restart", "chat"]).code, 0);
+    assert!(instance(&world, &["repair", "chat"]).stdout.contains("nothing is damaged: 3 messages"));
+    assert_eq!(instance(&world, &["delete", "chat", "--force"]).stdout, "deleted instance \"chat\"\n");
+    assert_eq!(keys(&world), ["other"]);
+}
+
+#[test]
 fn an_export_goes_over_nothing_and_leaves_nothing_half_done() {
     let world = with_chat();
     world.write("there.jsonl", "mine");

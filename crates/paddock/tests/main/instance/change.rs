@@ -1,11 +1,13 @@
 //! Restarting, deleting and repairing.
 
 use std::fs;
+use std::io::Write as _;
 
 use paddock_state::instance::Instances as _;
 use serde_json::json;
 
 use super::{LINES, files, import, instance, key, keys, open_turn, place, with_chat};
+use crate::harness::World;
 
 #[test]
 fn a_turn_that_was_cut_off_is_ended_and_keeps_what_it_said() {
@@ -135,4 +137,35 @@ fn repairing_shows_each_lost_line_and_changes_only_with_a_word() {
     let kept: Vec<&str> = LINES.lines().enumerate().filter(|(at, _)| *at != 1).map(|(_, line)| line).collect();
     let ran = instance(&world, &["messages", "chat", "--jsonl"]);
     assert_eq!(ran.stdout.lines().collect::<Vec<_>>(), kept, "{ran}");
+}
+
+/// Runs a command at a terminal, where somebody types an answer.
+fn at_a_terminal(world: &World, arguments: &[&str], typed: &str) -> (i32, String) {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let open = || fs::File::options().read(true).write(true).open(&name).unwrap();
+    let arguments: Vec<&str> = std::iter::once("instance").chain(arguments.iter().copied()).collect();
+    let mut command = world.command(&arguments);
+    command.stdin(open()).stderr(open()).stdout(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    fs::File::from(master.try_clone().unwrap()).write_all(typed.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+}
+
+#[test]
+fn at_a_terminal_a_person_is_asked_and_the_answer_counts() {
+    let world = with_chat();
+    for no in ["\n", "n\n", "delete\n"] {
+        assert_eq!(at_a_terminal(&world, &["delete", "chat"], no), (1, String::new()), "{no:?}");
+        assert_eq!(at_a_terminal(&world, &["restart", "chat", "--fresh"], no), (1, String::new()), "{no:?}");
+    }
+    assert_eq!(instance(&world, &["messages", "chat", "--jsonl"]).stdout, LINES);
+    let anew = (0, "instance \"chat\" begins anew\n".to_owned());
+    assert_eq!(at_a_terminal(&world, &["restart", "chat", "--fresh"], "y\n"), anew);
+    assert_eq!(at_a_terminal(&world, &["delete", "chat"], "yes\n"), (0, "deleted instance \"chat\"\n".to_owned()));
+    assert!(keys(&world).is_empty());
 }
