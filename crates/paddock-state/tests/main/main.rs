@@ -4,5 +4,6 @@
 mod instances;
 mod seed_004;
 mod specs;
+mod secrets;
 mod system_root;
 mod workspace_home;
