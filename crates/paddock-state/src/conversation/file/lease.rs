@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
@@ -13,10 +14,21 @@ use serde::{Deserialize, Serialize};
 use crate::conversation::{ConversationError, Result};
 use crate::{InstanceKey, Timestamp};
 
+/// How long a look at the lock takes, and for how many of them it is waited.
+const LOOK: Duration = Duration::from_millis(2);
+const LOOKS: u32 = 10;
+
 /// Held until dropped.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    _file: File,
+    file: File,
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        // Closing would not be enough: a process that is just being started has the descriptor too, until its own program runs.
+        let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+    }
 }
 
 /// Who has a lease.
@@ -34,7 +46,7 @@ impl Lease {
         let told = |error| ConversationError::io(&path, error);
         let opened = File::options().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
         let mut file = opened.map_err(told)?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        match locked(&file) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => {
                 let holder = holder(&mut file);
@@ -43,7 +55,19 @@ impl Lease {
             Err(error) => return Err(told(error.into())),
         }
         sign(&mut file).map_err(told)?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
+    }
+}
+
+/// Takes the lock. Who only looks whether somebody has it, has it for that moment: such moments are waited for.
+fn locked(file: &File) -> rustix::io::Result<()> {
+    let mut tries = LOOKS;
+    loop {
+        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) if tries > 0 => tries -= 1,
+            done => return done,
+        }
+        std::thread::sleep(LOOK);
     }
 }
 
@@ -52,7 +76,10 @@ pub(crate) fn held_by(directory: &Path) -> Option<String> {
     let mut file = File::open(directory.join("lease")).ok()?;
     match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
         Err(rustix::io::Errno::WOULDBLOCK) => Some(holder(&mut file)),
-        _ => None,
+        _ => {
+            let _ = rustix::fs::flock(&file, FlockOperation::Unlock);
+            None
+        }
     }
 }
 

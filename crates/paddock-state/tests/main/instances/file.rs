@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use paddock_state::ExtensionName;
 use paddock_state::conversation::{ConversationError, Loaded, Message, MessageEvent, Notice};
@@ -118,6 +120,45 @@ fn a_link_in_the_place_of_an_instance_is_refused() {
     assert_eq!(listing.instances.iter().map(|one| one.instance_key.as_str()).collect::<Vec<_>>(), ["main"]);
     assert_eq!(listing.unreadable.len(), 1);
     assert_eq!(said(&*elsewhere, "evil"), ["a"]);
+}
+
+#[test]
+fn who_only_asks_who_writes_is_in_nobodys_way() {
+    let world = World::files();
+    let instances = world.with("main");
+    drop(instances.conversation(&key("main")).unwrap());
+    let (done, begin) = (AtomicBool::new(false), Barrier::new(2));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            begin.wait();
+            while !done.load(Ordering::Acquire) {
+                instances.held_by(&key("main"));
+            }
+        });
+        begin.wait();
+        let refused = (0..200).filter_map(|_| instances.conversation(&key("main")).err()).next();
+        done.store(true, Ordering::Release);
+        assert!(refused.is_none(), "{refused:?}");
+    });
+}
+
+#[test]
+fn a_process_that_is_being_started_does_not_keep_what_was_given_back() {
+    let world = World::files();
+    let instances = world.with("main");
+    let (done, begin) = (AtomicBool::new(false), Barrier::new(2));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            begin.wait();
+            while !done.load(Ordering::Acquire) {
+                std::process::Command::new("true").status().unwrap();
+            }
+        });
+        begin.wait();
+        let refused = (0..500).filter_map(|_| instances.conversation(&key("main")).err()).next();
+        done.store(true, Ordering::Release);
+        assert!(refused.is_none(), "{refused:?}");
+    });
 }
 
 /// A conversation with a history and an open turn, and its files.
