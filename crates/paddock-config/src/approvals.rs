@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use paddock_core::{LogicalPath, Origin, PathGlob, Risk, RiskRule, RiskRules, Terms};
+use paddock_core::{LogicalPath, Notify, Origin, PathGlob, Risk, RiskRule, RiskRules, Terms};
 
 use crate::config_file::ConfigFile;
 use crate::fault::Fault;
@@ -28,6 +28,11 @@ pub(crate) fn terms(file: &ConfigFile) -> Terms {
         above: approvals.and_then(|approvals| approvals.above).map_or(Risk::Medium, risk),
         expires: approvals.and_then(|approvals| approvals.expires.as_ref()).map_or(EXPIRES, |time| time.0),
         policy: digest(file.source().text()),
+        entrusted: approvals.and_then(|approvals| approvals.trust_elicitation.clone()).unwrap_or_default(),
+        notify: approvals.and_then(|approvals| approvals.notify.as_ref()).map(|notify| match notify {
+            schema::Notify::Command(words) => Notify::Command(words.clone()),
+            schema::Notify::Url(url) => Notify::Webhook(url.clone()),
+        }),
     }
 }
 

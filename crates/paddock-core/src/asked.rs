@@ -17,11 +17,51 @@ pub struct Terms {
     pub expires: Duration,
     /// Stands for the policy of the agent: another policy has another.
     pub policy: String,
+    /// The clients whose own prompt may decide, by the name that they give.
+    pub entrusted: Vec<String>,
+    /// Who is told of a call that begins to wait.
+    pub notify: Option<Notify>,
+}
+
+/// Who is told of a call that begins to wait.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notify {
+    /// A program with its arguments; the tool, the path and the id come after them.
+    Command(Vec<String>),
+    /// An address that is sent the same.
+    Webhook(String),
+}
+
+/// A call that begins to wait, as far as others may know of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Waiting<'a> {
+    /// What is decided.
+    pub id: &'a str,
+    /// The agent that asks.
+    pub agent: &'a str,
+    /// The tool.
+    pub tool: &'a str,
+    /// The first path of the call.
+    pub path: &'a str,
+    /// How risky it is.
+    pub risk: Risk,
+}
+
+/// What a person is asked, in words, where they are asked by the agent's own client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// What is decided.
+    pub id: String,
+    /// The first path of the call.
+    pub path: String,
+    /// All that there is to see.
+    pub text: String,
 }
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { above: Risk::Medium, expires: Duration::from_secs(24 * 3600), policy: String::new() }
+        let expires = Duration::from_secs(24 * 3600);
+        Self { above: Risk::Medium, expires, policy: String::new(), entrusted: Vec::new(), notify: None }
     }
 }
 
@@ -123,7 +163,8 @@ pub trait Asked {
 /// For what nobody is ever asked about: a person's own acts, and what no agent decides.
 pub(crate) struct NotAsked;
 
-static NEVER: Terms = Terms { above: Risk::High, expires: Duration::ZERO, policy: String::new() };
+static NEVER: Terms =
+    Terms { above: Risk::High, expires: Duration::ZERO, policy: String::new(), entrusted: Vec::new(), notify: None };
 static NOBODY: Requester = Requester { session: String::new(), thread: None, user: None, token: None };
 
 impl Asked for NotAsked {

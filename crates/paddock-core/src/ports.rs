@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use crate::alter::Alteration;
-use crate::asked::{Asked, Earlier, NotAsked};
+use crate::asked::{Asked, Earlier, NotAsked, Question};
 use crate::call::{AgentName, Call, CallId};
 use crate::change::{Act, Applied, Change, ChangeSet};
 use crate::error::Result;
@@ -77,6 +77,16 @@ pub trait Gate: Send + Sync {
     /// What became of the change of an identical command that ran before.
     fn earlier(&self, _call: &Call<'_>, _request: &Request<'_>) -> Result<Earlier, Refused> {
         Ok(Earlier::Nothing { waiting: 0 })
+    }
+
+    /// What a person is asked about this call, which waits; nothing where it does not, or cannot be shown whole in words.
+    fn question(&self, _agent: &AgentName, _id: &str, _tool: &str, _arguments: &str) -> Option<Question> {
+        None
+    }
+
+    /// What was answered to a question.
+    fn answered(&self, _id: &str, _by: &str, _agrees: bool) -> Result<(), Refused> {
+        Err(Refused::Gate("there is nobody to ask".to_owned()))
     }
 
     /// What was held can no longer be made: it goes, and the same command may run again.

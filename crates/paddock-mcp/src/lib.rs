@@ -16,6 +16,7 @@
 mod answers;
 mod calls;
 mod changes;
+mod eliciting;
 mod id_finder;
 mod lines;
 mod listing;

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use paddock_tools::{Control, PolicySource, Toolbox};
+use paddock_tools::{Answer, Control, PolicySource, Toolbox, Verdict};
 use rmcp::model::{
     CacheScope, CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CompleteRequestMethod,
-    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode, Implementation,
+    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode, Implementation, JsonObject,
     ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
     ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
     ServerConfig, SubscriptionFilter,
@@ -21,6 +21,7 @@ use tokio::sync::watch;
 
 use crate::answers::FactsIn;
 use crate::changes::Changes;
+use crate::eliciting::{Asked, Eliciting};
 use crate::listing::Listings;
 use crate::{answers, calls};
 
@@ -31,6 +32,7 @@ const KEPT_FOR_MS: u64 = 5_000;
 /// The tools of one agent, as MCP.
 pub(crate) struct Server {
     toolbox: Toolbox,
+    policy: Arc<dyn PolicySource>,
     listings: Listings,
     changes: Arc<Changes>,
     /// True once the client will send nothing more.
@@ -39,7 +41,21 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn new(policy: Arc<dyn PolicySource>, changes: Arc<Changes>, ended: watch::Receiver<bool>) -> Self {
-        Self { toolbox: Toolbox::new(policy), listings: Listings::default(), changes, ended }
+        Self { toolbox: Toolbox::new(Arc::clone(&policy)), policy, listings: Listings::default(), changes, ended }
+    }
+}
+
+impl Server {
+    async fn run(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+        context: RequestContext<RoleServer>,
+    ) -> Result<Answer, ErrorData> {
+        if self.listings.last(&self.toolbox).is_quick(name, &arguments) {
+            return Ok(calls::at_once(&self.toolbox, name, arguments));
+        }
+        calls::on_a_thread(&self.toolbox, name.to_owned(), arguments, context).await
     }
 }
 
@@ -88,11 +104,27 @@ impl ServerHandler for Server {
         let arguments = request.arguments.unwrap_or_default();
         let facts =
             context.client_info().map_or(FactsIn::StructuredContent, |client| FactsIn::for_client(&client.name));
-        let answer = if self.listings.last(&self.toolbox).is_quick(&request.name, &arguments) {
-            calls::at_once(&self.toolbox, &request.name, arguments)
-        } else {
-            calls::on_a_thread(&self.toolbox, request.name.into_owned(), arguments, context).await?
+        let name = request.name.into_owned();
+        let Some(asking) = Eliciting::of(&self.policy, &context, &name, &arguments) else {
+            let answer = self.run(&name, arguments, context).await?;
+            self.changes.look_after_call();
+            return Ok(answers::result(answer, facts).into());
         };
+        let has_answered = request.input_responses.is_some();
+        if let Some(answers) = &request.input_responses {
+            asking.hear(request.request_state.as_deref(), answers);
+        }
+        let mut answer = self.run(&name, arguments, context.clone()).await?;
+        if let Verdict::Parked(id) = &answer.verdict
+            && !has_answered
+            && let Some(question) = asking.question(id)
+        {
+            match asking.ask(question).await {
+                Asked::Modern(required) => return Ok(required.into()),
+                Asked::Decided => answer = self.run(&name, asking.arguments(), context).await?,
+                Asked::Undecided => {}
+            }
+        }
         self.changes.look_after_call();
         Ok(answers::result(answer, facts).into())
     }

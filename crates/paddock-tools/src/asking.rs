@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt as _;
+use std::time::Instant;
 
 use paddock_core::{
-    AgentPolicy, Alter, Asked, Audit, Effect, EffectKind, Held, Holding, Kind, Operation, Outcome, Preview, Requester, Terms,
-    TextKind, edit, visible,
+    AgentPolicy, Alter, Asked, Audit, CallId, CallRecord, Effect, EffectKind, Held, Holding, Kind, OpKind, Operation,
+    Outcome, Preview, Question, Requester, Terms, TextKind, Workspace, edit, visible,
 };
 use paddock_state::Redactor;
 use serde_json::{Map, Value};
@@ -60,6 +61,47 @@ pub fn check_arguments(tool: &str, arguments: &Map<String, Value>) -> Result<(),
 pub fn make_held(source: &dyn PolicySource, held: Held, control: &Control) -> Answer {
     let policy = source.current();
     boundary::make_held(&policy, source.audit(), &source.redactor(), held, control)
+}
+
+/// What the person in front of a client is asked about a call that waits: only where the configuration entrusts that client with
+/// it, by the name that it gives.
+pub fn question(
+    source: &dyn PolicySource,
+    client: &str,
+    id: &str,
+    tool: &str,
+    given: &Map<String, Value>,
+) -> Option<Question> {
+    let policy = source.current();
+    let is_entrusted = !client.is_empty() && policy.terms.entrusted.iter().any(|name| name == client);
+    is_entrusted.then(|| policy.vfs.gate().question(&policy.agent, id, tool, &canonical(given))).flatten()
+}
+
+/// Decides what was asked, as the client that asked, and records it. False where it could not be decided any more.
+pub fn answer_question(source: &dyn PolicySource, question: &Question, client: &str, agrees: bool) -> bool {
+    let began = Instant::now();
+    let policy = source.current();
+    let decided = policy.vfs.gate().answered(&question.id, &format!("client {client}"), agrees);
+    let path = policy.path(&question.path).ok();
+    let decision = path.as_ref().map(|path| policy.vfs.judge(OpKind::Read, path));
+    let record = CallRecord {
+        call: CallId::next(),
+        agent: &policy.agent,
+        tool: if agrees { "approvals approve" } else { "approvals reject" },
+        path: &question.path,
+        workspace: decision.as_ref().and_then(|decision| decision.workspace()).map(Workspace::prefix),
+        outcome: if decided.is_ok() { "done" } else { "failed" },
+        reason: if decided.is_ok() { "" } else { "client" },
+        risk: None,
+        bytes: 0,
+        took: began.elapsed(),
+        effect: true,
+    };
+    let recorded = source.audit().record(&record);
+    if let Err(error) = &recorded {
+        tracing::error!(%error, "a decision could not be recorded");
+    }
+    decided.is_ok() && recorded.is_ok()
 }
 
 /// What is known of a call when its plan is put before the Gate.

@@ -47,6 +47,7 @@ mod hearing;
 mod map;
 mod messages;
 mod middleware;
+mod notifying;
 mod output;
 mod person;
 mod policy;
@@ -56,7 +57,8 @@ mod toolbox;
 mod tools;
 
 pub use answer::{Answer, Piece, Verdict};
-pub use asking::{canonical, check_arguments, make_held};
+pub use asking::{answer_question, canonical, check_arguments, make_held, question};
+pub use notifying::notify;
 pub use catalogue::{Hints, ToolSpec};
 pub use control::{Control, Listener};
 pub use gate::RecordingGate;

@@ -156,6 +156,9 @@ impl Project {
                 let settings = settings.map_err(config_problem)?;
                 taken = take(&self.system_root, &settings).map_err(installation_problem)?;
             }
+            if let Some(approvals) = taken.approvals() {
+                approvals.tell_by(Arc::new(paddock_tools::notify));
+            }
             let ports = taken.ports(gate());
             let runner = runner(taken.home(), Arc::clone(&ports.audit));
             Ok(ports.with_runner(runner))

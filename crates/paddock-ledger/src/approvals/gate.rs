@@ -3,14 +3,17 @@
 //! A decision is used up in the transaction that records the intent of the call, so that of two calls that bring the same one only one
 //! has an effect, whichever process each is in. Nothing is let through on an error.
 
-use paddock_core::{Call, Earlier, Gate, Passed, Permit, Plan, Refused, Request};
+use paddock_core::{AgentName, Call, Earlier, Gate, Passed, Permit, Plan, Question, Refused, Request};
 use paddock_db::DbError;
 use paddock_db::statements::Session;
 
 use super::held;
 use super::row::{self, Approval, Status, digest};
 use super::token::{self, Presented};
-use super::{Approvals, TokenFault, new_id};
+use super::{Approvals, Decision, Reach, TokenFault, new_id};
+
+/// What is longer is not shown in a prompt.
+const LONGEST_QUESTION: usize = 16 * 1024;
 
 /// How the history writes that a call has not ended, or failed.
 const CALL_OPEN: i64 = 0;
@@ -110,6 +113,28 @@ impl Gate for Approvals {
             }
             _ => Ok(nothing()),
         }
+    }
+
+    fn question(&self, agent: &AgentName, id: &str, tool: &str, arguments: &str) -> Option<Question> {
+        let row = self.find(id).ok().flatten()?;
+        let waits = row.status == Status::Pending && self.now() < row.expires_at;
+        let is_this = row.agent == agent.as_str() && row.tool == tool && row.of_call == digest(tool, arguments);
+        if !waits || !is_this || !row.whole || row.preview.len() > LONGEST_QUESTION {
+            return None;
+        }
+        let rule = row.rule.as_ref().map(|rule| format!(": {rule}")).unwrap_or_default();
+        let (path, risk, arguments) = (&row.path, row.risk.name(), &row.arguments);
+        let text = format!("{agent} asks for {tool} on {path}\nrisk: {risk}{rule}\narguments: {arguments}\n{}", row.preview);
+        Some(Question { id: row.id, path: row.path.clone(), text })
+    }
+
+    fn answered(&self, id: &str, by: &str, agrees: bool) -> Result<(), Refused> {
+        let decision = if agrees {
+            Decision::Approve(Reach::Once)
+        } else {
+            Decision::Reject("it was declined when the client asked".to_owned())
+        };
+        self.decide(id, None, by, &decision).map(drop).map_err(|error| Refused::Gate(error.to_string()))
     }
 
     fn let_go(&self, id: &str) {
@@ -213,7 +238,7 @@ impl Approvals {
         if let (Way::Waits(id), Some(row)) = (&way, &fresh)
             && *id == row.id
         {
-            self.tell(row);
+            self.tell(row, request.asked.terms());
         }
         Ok(way)
     }

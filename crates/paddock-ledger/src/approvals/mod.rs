@@ -13,10 +13,10 @@ pub mod schema;
 mod token;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use paddock_core::{CallId, Held};
+use paddock_core::{CallId, Held, Notify, Terms, Waiting};
 use paddock_db::DbError;
 
 pub use self::error::{ApprovalError, TokenFault};
@@ -75,8 +75,8 @@ impl Using {
     }
 }
 
-/// Told of a call that waits now.
-pub type Notify = dyn Fn(&Approval) + Send + Sync;
+/// Told of a call that waits now, and who else is to be told.
+pub type Messenger = dyn Fn(&Waiting<'_>, Option<&Notify>) + Send + Sync;
 
 /// The calls that wait for a person.
 #[derive(Clone)]
@@ -86,7 +86,7 @@ pub struct Approvals {
     key: TokenKey,
     clock: Arc<dyn Fn() -> SystemTime + Send + Sync>,
     using: Using,
-    notify: Option<Arc<Notify>>,
+    messenger: Arc<OnceLock<Arc<Messenger>>>,
 }
 
 impl std::fmt::Debug for Approvals {
@@ -98,14 +98,12 @@ impl std::fmt::Debug for Approvals {
 impl Approvals {
     pub(crate) fn new(storage: Arc<dyn Storage>, home: &str, key: &[u8; 32], using: Using) -> Self {
         let (home, key) = (home.to_owned(), TokenKey::from(key));
-        Self { storage, home, key, clock: Arc::new(SystemTime::now), using, notify: None }
+        Self { storage, home, key, clock: Arc::new(SystemTime::now), using, messenger: Arc::default() }
     }
 
-    /// With somebody who is told of each call that begins to wait.
-    #[must_use]
-    pub fn with_notify(mut self, notify: Arc<Notify>) -> Self {
-        self.notify = Some(notify);
-        self
+    /// Has somebody told of each call that begins to wait. Said once.
+    pub fn tell_by(&self, messenger: Arc<Messenger>) {
+        let _ = self.messenger.set(messenger);
     }
 
     /// With another clock.
@@ -120,9 +118,10 @@ impl Approvals {
         i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
     }
 
-    fn tell(&self, approval: &Approval) {
-        if let Some(notify) = &self.notify {
-            notify(approval);
+    fn tell(&self, approval: &Approval, terms: &Terms) {
+        let Approval { id, agent, tool, path, risk, .. } = approval;
+        if let Some(messenger) = self.messenger.get() {
+            messenger(&Waiting { id, agent, tool, path, risk: *risk }, terms.notify.as_ref());
         }
     }
 

@@ -78,8 +78,8 @@ impl Ground {
         let ledger = self.ledger();
         let (seconds, told) = (Arc::clone(&self.clock), Arc::clone(&self.told));
         let clock = move || UNIX_EPOCH + Duration::from_secs(seconds.load(Ordering::SeqCst));
-        let notify = move |approval: &Approval| told.lock().unwrap().push(approval.id.clone());
-        let approvals = (*ledger.approvals).clone().with_clock(Arc::new(clock)).with_notify(Arc::new(notify));
+        let approvals = (*ledger.approvals).clone().with_clock(Arc::new(clock));
+        approvals.tell_by(Arc::new(move |waiting, _| told.lock().unwrap().push(waiting.id.to_owned())));
         let workspaces = vec![workspace("/w", &["one"], &self.store)];
         let vfs = Vfs::new(workspaces, Arc::new(approvals.clone()), journal(&ledger)).unwrap();
         Desk { approvals, ledger, vfs, agent: AgentName::main() }

@@ -95,7 +95,7 @@ fn fetch(service: &WebSearch, query: &str, patience: Duration) -> Result<Vec<u8>
     body.map_err(|error| not_searched(&error))
 }
 
-fn agent(url: &str, patience: Duration) -> ureq::Agent {
+pub(crate) fn agent(url: &str, patience: Duration) -> ureq::Agent {
     let config = ureq::Agent::config_builder()
         .timeout_global(Some(patience))
         .max_redirects(0)

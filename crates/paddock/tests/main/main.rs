@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, missing_docs)]
 
+mod accounts;
 mod adhoc;
+mod approvals;
 mod client;
 mod commands;
 mod config;

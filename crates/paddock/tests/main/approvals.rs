@@ -1,0 +1,291 @@
+//! What waits for a person, from the call to the decision: through the command line, over MCP, and for commands.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Ran, World};
+
+fn delete(world: &World, path: &str) -> Ran {
+    world.paddock(&["tool", "--json", "delete_file", &json!({ "path": path }).to_string()])
+}
+
+/// The approval that a call waits for.
+fn parked(ran: &Ran) -> String {
+    assert_eq!(ran.code, 3, "{ran}");
+    let answer = ran.json();
+    assert_eq!((&answer["verdict"], &answer["structured"]["error"]), (&json!("parked"), &json!("parked")), "{ran}");
+    answer["structured"]["approval"].as_str().unwrap().to_owned()
+}
+
+fn decide(world: &World, arguments: &[&str]) -> Ran {
+    let mut command = world.command(&[&["approvals"], arguments].concat());
+    command.env("USER", "alice");
+    world.run(command, "")
+}
+
+fn with_old_file() -> World {
+    let world = World::seed();
+    world.write("workspace/old.txt", "one\ntwo\n");
+    world
+}
+
+#[test]
+fn a_delete_waits_is_shown_is_approved_and_runs_once() {
+    let world = with_old_file();
+    let id = parked(&delete(&world, "workspace/old.txt"));
+    assert_eq!(parked(&delete(&world, "workspace/old.txt")), id);
+    assert!(world.has("workspace/old.txt"));
+
+    let listed = world.paddock(&["approvals", "list", "--json"]).json();
+    assert_eq!((&listed[0]["id"], listed.as_array().unwrap().len()), (&json!(id), 1));
+    assert_eq!(world.paddock(&["approvals", "list", "--agent", "other", "--json"]).json(), json!([]));
+    let shown = world.paddock(&["approvals", "show", &id]);
+    for words in ["delete_file", "main", "high", "+0 −2", "-one", "this call, once", "--reach always", "old.txt"] {
+        assert!(shown.stdout.contains(words), "{words}: {shown}");
+    }
+    let facts = world.paddock(&["approvals", "show", &id, "--json"]).json();
+    assert_eq!((&facts["added"], &facts["removed"], &facts["whole"]), (&json!(0), &json!(2), &json!(true)));
+    assert_eq!(facts.get("token"), None);
+
+    let approved = decide(&world, &["approve", &id[..8]]);
+    assert_eq!(approved.code, 0, "{approved}");
+    let again = decide(&world, &["approve", &id]);
+    assert_eq!(again.code, 1);
+    assert!(again.stderr.contains("is approved already, by alice"), "{again}");
+    assert_eq!(delete(&world, "workspace/old.txt").code, 0);
+    assert!(!world.has("workspace/old.txt"));
+    world.write("workspace/old.txt", "one\ntwo\n");
+    assert_ne!(parked(&delete(&world, "workspace/old.txt")), id);
+
+    let rows = world.paddock(&["audit", "query", "--tool", "approvals approve", "--json"]).json();
+    assert_eq!(rows.as_array().unwrap().len(), 2, "{rows}");
+    assert_eq!(world.paddock(&["audit", "verify"]).code, 0);
+    let waited = world.paddock(&["audit", "query", "--outcome", "parked", "--json"]).json();
+    assert_eq!(waited.as_array().unwrap().len(), 3, "{waited}");
+}
+
+#[test]
+fn what_is_rejected_is_told_with_its_reason() {
+    let world = with_old_file();
+    let id = parked(&delete(&world, "workspace/old.txt"));
+    assert_eq!(decide(&world, &["reject", &id, "--reason", "move it to the archive"]).code, 0);
+    let told = delete(&world, "workspace/old.txt");
+    assert_eq!(told.code, 1);
+    assert!(told.stdout.contains("alice rejected this call: move it to the archive"), "{told}");
+    assert!(world.has("workspace/old.txt"));
+    assert_eq!(world.paddock(&["approvals", "list", "--json"]).json(), json!([]));
+    assert_eq!(world.paddock(&["approvals", "list", "--all", "--json"]).json()[0]["status"], "rejected");
+}
+
+#[test]
+fn an_edited_call_runs_with_the_other_arguments_if_the_policy_allows_them() {
+    let world = with_old_file();
+    world.write("workspace/older.txt", "x\n");
+    let id = parked(&delete(&world, "workspace/old.txt"));
+    let wrong = decide(&world, &["edit", &id, "--set", "paht=x"]);
+    assert_eq!(wrong.code, 2, "{wrong}");
+    assert_eq!(decide(&world, &["edit", &id, "--set", "path=workspace/older.txt"]).code, 0);
+    let ran = delete(&world, "workspace/old.txt");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert!(ran.stdout.contains("A person changed the arguments of this call"), "{ran}");
+    assert!(world.has("workspace/old.txt") && !world.has("workspace/older.txt"));
+
+    let id = parked(&delete(&world, "workspace/old.txt"));
+    assert_eq!(decide(&world, &["edit", &id, "--arguments", r#"{"path": "src/App.tsx"}"#]).code, 0);
+    assert_eq!(delete(&world, "workspace/old.txt").code, 1);
+    assert!(world.has("src/App.tsx") && world.has("workspace/old.txt"));
+}
+
+#[test]
+fn an_editor_can_be_used() {
+    let world = with_old_file();
+    world.write("workspace/older.txt", "x\n");
+    let id = parked(&delete(&world, "workspace/old.txt"));
+    let mut command = world.command(&["approvals", "edit", &id]);
+    command.env("EDITOR", "sed -i s/old.txt/older.txt/");
+    let edited = world.run(command, "");
+    assert_eq!(edited.code, 0, "{edited}");
+    assert_eq!(delete(&world, "workspace/old.txt").code, 0);
+    assert!(world.has("workspace/old.txt") && !world.has("workspace/older.txt"));
+}
+
+#[test]
+fn a_grant_lasts_until_it_is_revoked() {
+    let world = with_old_file();
+    let id = parked(&delete(&world, "workspace/old.txt"));
+    assert_eq!(decide(&world, &["approve", &id, "--reach", "always"]).code, 0);
+    for _ in 0..2 {
+        assert_eq!(delete(&world, "workspace/old.txt").code, 0);
+        world.write("workspace/old.txt", "again\n");
+    }
+    let grants = world.paddock(&["approvals", "grants", "--json"]).json();
+    assert_eq!((&grants[0]["reach"], &grants[0]["granted_by"]), (&json!("always"), &json!("alice")), "{grants}");
+    let grant = grants[0]["id"].as_str().unwrap();
+    assert_eq!(decide(&world, &["revoke", grant]).code, 0);
+    assert_eq!(decide(&world, &["revoke", grant]).code, 1);
+    parked(&delete(&world, "workspace/old.txt"));
+}
+
+#[test]
+fn a_changed_policy_or_file_is_asked_about_anew() {
+    let world = with_old_file();
+    let id = parked(&delete(&world, "workspace/old.txt"));
+    decide(&world, &["approve", &id]);
+    world.write("paddock.toml", format!("{}\n# changed\n", world.read("paddock.toml")));
+    let second = parked(&delete(&world, "workspace/old.txt"));
+    assert_ne!(second, id);
+    decide(&world, &["approve", &second]);
+    world.write("workspace/old.txt", "three\n");
+    let third = parked(&delete(&world, "workspace/old.txt"));
+    assert_ne!(third, second);
+    let preview = &world.paddock(&["approvals", "show", &third, "--json"]).json()["preview"];
+    assert!(preview.as_str().unwrap().contains("-three"), "{preview}");
+}
+
+#[test]
+fn what_deceives_or_is_no_text_is_shown_as_what_it_is() {
+    let world = World::seed();
+    world.write("workspace/odd.txt", "safe\u{202e}txt\u{200b}\n");
+    let shown = |path: &str| {
+        let id = parked(&delete(&world, path));
+        world.paddock(&["approvals", "show", &id, "--json"]).json()
+    };
+    let odd = shown("workspace/odd.txt");
+    let preview = odd["preview"].as_str().unwrap();
+    assert!(preview.contains("\\u{202e}") && preview.contains("\\u{200b}") && !preview.contains('\u{202e}'), "{preview}");
+    world.write("workspace/image.bin", b"\0\x01\x02");
+    let binary = shown("workspace/image.bin");
+    assert_eq!(binary["whole"], false);
+    assert!(binary["preview"].as_str().unwrap().contains("no text: 3 bytes"), "{binary}");
+    let id = binary["id"].as_str().unwrap();
+    let always = decide(&world, &["approve", id, "--reach", "always"]);
+    assert!(always.code == 1 && always.stderr.contains("not shown whole"), "{always}");
+}
+
+#[test]
+fn rules_raise_and_lower_the_risk_and_say_why() {
+    let world = with_old_file();
+    let rules = "\n[[approvals.rule]]\ntool = \"delete_file\"\npath = \"/project/workspace/tmp/**\"\nrisk = \"low\"\n\
+                 [[approvals.rule]]\ntool = \"write_file\"\npath = \"/project/workspace/migrations/**\"\nrisk = \"high\"\n\
+                 why = \"schema changes are reviewed\"\n";
+    world.write("paddock.toml", format!("{}{rules}", world.read("paddock.toml")));
+    world.write("workspace/tmp/x", "x\n");
+    assert_eq!(delete(&world, "workspace/tmp/x").code, 0);
+    let arguments = json!({"path": "workspace/migrations/1.sql", "content": "create\n"}).to_string();
+    let id = parked(&world.paddock(&["tool", "--json", "write_file", &arguments]));
+    let shown = world.paddock(&["approvals", "show", &id]);
+    assert!(shown.stdout.contains("paddock.toml:") && shown.stdout.contains("schema changes are reviewed"), "{shown}");
+    assert!(shown.stdout.contains("+create"), "{shown}");
+}
+
+#[test]
+fn nothing_waits_where_nobody_wants_to_be_asked() {
+    let world = with_old_file();
+    world.write("paddock.toml", format!("{}\n[approvals]\nabove = \"high\"\n", world.read("paddock.toml")));
+    assert_eq!(delete(&world, "workspace/old.txt").code, 0);
+    assert_eq!(world.paddock(&["approvals", "list"]).stdout, "nothing waits for a person\n");
+    let none = world.paddock(&["approvals", "show", "ap-none"]);
+    assert!(none.code == 1 && none.stderr.contains("hint: "), "{none}");
+}
+
+#[test]
+fn somebody_is_told_with_nothing_but_tool_path_and_id() {
+    let world = with_old_file();
+    let told = world.path().join("told");
+    let program = format!("printf '%s\\n' \"$@\" > {}.part; mv {0}.part {0}", told.display());
+    let notify = json!(["sh", "-c", program, "sh"]);
+    world.write("paddock.toml", format!("{}\n[approvals]\nnotify = {notify}\n", world.read("paddock.toml")));
+    let id = parked(&delete(&world, "workspace/old.txt"));
+    let until = Instant::now() + Duration::from_secs(60);
+    while !told.exists() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let words = std::fs::read_to_string(told).unwrap();
+    assert_eq!(words, format!("delete_file\n/project/workspace/old.txt\n{id}\n"));
+}
+
+fn exec(world: &World, command: &str) -> Ran {
+    world.paddock(&["exec", "--json", command])
+}
+
+const REMOVE: &str = "find . -name old.txt -delete; echo ran >> log.txt; echo done";
+
+#[test]
+fn what_a_command_changed_is_held_and_made_as_it_is() {
+    let world = with_old_file();
+    let held = exec(&world, REMOVE);
+    assert_eq!(held.code, 3, "{held}");
+    let id = held.json()["structured"]["approval"].as_str().unwrap().to_owned();
+    assert!(world.has("workspace/old.txt") && !world.has("workspace/log.txt"));
+    // The same command is not run again while it waits, and another one says that it does.
+    let waits = exec(&world, REMOVE);
+    assert_eq!((waits.code, &waits.json()["structured"]["approval"]), (3, &json!(id)), "{waits}");
+    let other = world.paddock(&["exec", "true"]);
+    assert!(other.code == 0 && other.stderr.contains("still waits for a person"), "{other}");
+
+    let shown = world.paddock(&["approvals", "show", &id]);
+    assert!(shown.stdout.contains("-one") && shown.stdout.contains("+ran"), "{shown}");
+    let edit = decide(&world, &["edit", &id, "--set", "command=true"]);
+    assert!(edit.code == 1 && edit.stderr.contains("not edited"), "{edit}");
+    let approved = decide(&world, &["approve", &id]);
+    assert_eq!(approved.code, 0, "{approved}");
+    assert!(!world.has("workspace/old.txt"));
+    assert_eq!(world.read("workspace/log.txt"), "ran\n");
+
+    // The agent hears of it once, without running it again; then it runs.
+    let told = exec(&world, REMOVE);
+    assert_eq!((told.code, told.json()["output"].as_str()), (0, Some("done\n")), "{told}");
+    assert_eq!(world.read("workspace/log.txt"), "ran\n");
+    assert_eq!(exec(&world, REMOVE).code, 0);
+    assert_eq!(world.read("workspace/log.txt"), "ran\nran\n");
+
+    assert_eq!(world.paddock(&["undo"]).code, 0);
+    assert_eq!(world.paddock(&["undo"]).code, 0);
+    assert!(world.has("workspace/old.txt") && !world.has("workspace/log.txt"));
+}
+
+#[test]
+fn a_held_change_that_meets_another_one_is_told_and_not_made() {
+    let world = with_old_file();
+    let held = exec(&world, REMOVE);
+    let id = held.json()["structured"]["approval"].as_str().unwrap().to_owned();
+    world.write("workspace/old.txt", "somebody else's\n");
+    let approved = decide(&world, &["approve", &id]);
+    assert_eq!(approved.code, 1, "{approved}");
+    assert!(approved.stderr.contains("cannot be made any more"), "{approved}");
+    assert_eq!(world.read("workspace/old.txt"), "somebody else's\n");
+    assert!(!world.has("workspace/log.txt"));
+    // It can be run again, and is asked about anew.
+    let again = exec(&world, REMOVE);
+    assert_eq!(again.code, 3, "{again}");
+    assert_ne!(again.json()["structured"]["approval"], Value::String(id));
+}
+
+#[test]
+fn a_held_change_that_is_rejected_is_gone() {
+    let world = with_old_file();
+    let held = exec(&world, REMOVE);
+    let id = held.json()["structured"]["approval"].as_str().unwrap().to_owned();
+    assert_eq!(decide(&world, &["reject", &id, "--reason", "keep it"]).code, 0);
+    let told = exec(&world, REMOVE);
+    assert!(told.code == 125 && told.stdout.contains("keep it"), "{told}");
+    assert!(world.has("workspace/old.txt") && !world.has("workspace/log.txt"));
+}
+
+#[test]
+fn a_command_whose_changes_take_effect_at_once_is_asked_about_before_it_runs() {
+    let world = with_old_file();
+    let direct = world.read("paddock.toml").replace("[commands]", "[commands]\nchanges = \"direct\"");
+    world.write("paddock.toml", direct);
+    let asked = exec(&world, "echo ran >> log.txt");
+    assert_eq!(asked.code, 3, "{asked}");
+    assert!(!world.has("workspace/log.txt"));
+    let id = asked.json()["structured"]["approval"].as_str().unwrap().to_owned();
+    assert_eq!(decide(&world, &["approve", &id]).code, 0);
+    assert!(!world.has("workspace/log.txt"));
+    let ran = exec(&world, "echo ran >> log.txt");
+    assert_eq!(ran.code, 0, "{ran}");
+    assert_eq!(world.read("workspace/log.txt"), "ran\n");
+    assert_eq!(exec(&world, "echo ran >> log.txt").code, 3);
+}
