@@ -82,6 +82,25 @@ pub struct Settings {
     durability: Durability,
     retention: Retention,
     secrets: Secrets,
+    more: Vec<Tables>,
+}
+
+/// Tables of somebody above, on either database.
+#[derive(Debug, Clone, Copy)]
+pub struct Tables {
+    /// On SQLite.
+    pub sqlite: Schema,
+    /// On PostgreSQL.
+    pub postgres: Schema,
+}
+
+/// Where the state of a project is.
+#[derive(Debug, Clone)]
+pub enum StateDatabase {
+    /// In its own place.
+    Sqlite(Sqlite),
+    /// On a server, under this name.
+    Postgres(Postgres, String),
 }
 
 /// An address may hold a password.
@@ -119,7 +138,15 @@ impl Settings {
                 bytes: Some(history.and_then(|history| history.size.as_ref()).map_or(KEPT_BYTES, |size| size.0)),
             },
             secrets: secrets.clone(),
+            more: Vec::new(),
         })
+    }
+
+    /// With further tables beside the project's own.
+    #[must_use]
+    pub fn with_tables(mut self, tables: Tables) -> Self {
+        self.more.push(tables);
+        self
     }
 }
 
@@ -189,7 +216,10 @@ fn ledger(
 fn state_server(settings: &Settings) -> Result<Option<Postgres>, InstallationError> {
     match settings.state_url.as_str() {
         "sqlite" => Ok(None),
-        url => Ok(Some(Postgres::new(url, state_schemas())?)),
+        url => {
+            let schemas = state_schemas().into_iter().chain(settings.more.iter().map(|tables| tables.postgres));
+            Ok(Some(Postgres::new(url, schemas.collect())?))
+        }
     }
 }
 
@@ -224,6 +254,8 @@ pub struct Installation {
     base: Arc<dyn BaseStore>,
     ledger: Option<Ledger>,
     instances: Option<Arc<dyn Instances>>,
+    database: Option<StateDatabase>,
+    session_key: [u8; 32],
     kept: Option<KeptPlace>,
     embedded: Option<Embedded>,
     retention: Retention,
@@ -254,6 +286,8 @@ impl Installation {
             base: Arc::new(MemoryBase::new()),
             ledger: None,
             instances: None,
+            database: None,
+            session_key: [0; 32],
             kept: None,
             embedded: None,
             retention: Retention::default(),
@@ -295,13 +329,14 @@ impl Installation {
         settings: &Settings,
         purpose: Purpose,
     ) -> Result<Self, InstallationError> {
-        let schemas = vec![
+        let mut schemas = vec![
             SqliteBase::STATE,
             SqliteUsage::SCHEMA,
             paddock_ledger::history::schema::SQLITE,
             paddock_ledger::approvals::schema::SQLITE,
             paddock_ledger::audit::SQLITE_SCHEMA,
         ];
+        schemas.extend(settings.more.iter().map(|tables| tables.sqlite));
         let state = Sqlite::new(home.state_db(), schemas, settings.durability);
         let content = Sqlite::new(home.content_db(), vec![SqliteBase::CONTENT], settings.durability);
         let embedded = Embedded { state, content };
@@ -312,7 +347,12 @@ impl Installation {
         };
         let (key, key_gone) = audit_key(system, purpose)?;
         let shared = state_server(settings)?;
+        let session_key = key.derived("Paddock 2026 sessions of runs");
         let ledger = ledger(&home, settings, &embedded.state, shared.as_ref(), key);
+        let database = match &shared {
+            None => StateDatabase::Sqlite(embedded.state.clone()),
+            Some(shared) => StateDatabase::Postgres(shared.clone(), ours(&home, settings)),
+        };
         let instances = instances(&home, settings, shared);
         let kept = KeptPlace::new(&home.history_dir()).map_err(InstallationError::History)?;
         Ok(Self {
@@ -320,6 +360,8 @@ impl Installation {
             base,
             ledger: Some(ledger),
             instances: Some(instances),
+            database: Some(database),
+            session_key,
             kept: Some(kept),
             embedded: Some(embedded),
             retention: settings.retention,
@@ -389,6 +431,18 @@ impl Installation {
     #[must_use]
     pub fn taken_away(&self) -> Option<&PathBuf> {
         self.taken_away.as_ref()
+    }
+
+    /// Where the state is, for tables of those above.
+    #[must_use]
+    pub fn state_database(&self) -> Option<&StateDatabase> {
+        self.database.as_ref()
+    }
+
+    /// Binds what was begun under this System Root to it.
+    #[must_use]
+    pub fn session_key(&self) -> [u8; 32] {
+        self.session_key
     }
 
     /// The calls that wait for a person.

@@ -46,7 +46,7 @@ pub use fault::Fault;
 pub use feature::{Feature, NotBuilt};
 pub use host::Host;
 pub use init::{CONFIG_FILE, HIDE, InitError, SCHEMA_FILE, WORKSPACE_DIR, find_upwards, init, template};
-pub use installation::{Installation, InstallationError, Settings, TidyError, state_schemas};
+pub use installation::{Installation, InstallationError, Settings, StateDatabase, Tables, TidyError, state_schemas};
 pub use layer::{Layer, LayerError, LayerName, Layers, NewFork};
 pub use problem::{ConfigError, Problem};
 pub use reload::Reloader;

@@ -16,6 +16,12 @@ impl Timestamp {
         Self(Utc::now().trunc_subsecs(3))
     }
 
+    /// A moment given as milliseconds since 1970; one that no date is for becomes the first of all.
+    #[must_use]
+    pub fn from_millis(millis: i64) -> Self {
+        Self(DateTime::from_timestamp_millis(millis).unwrap_or_default())
+    }
+
     /// The moment that a text in the format of the files means; other offsets and precisions are read too.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {

@@ -277,6 +277,11 @@ impl Tool {
         self.hints.read_only
     }
 
+    /// Can it be called again without a second effect?
+    pub(crate) fn is_idempotent(&self) -> bool {
+        self.hints.read_only
+    }
+
     /// Does it run commands?
     pub(crate) fn runs_commands(&self) -> bool {
         self.beside == Beside::Commands

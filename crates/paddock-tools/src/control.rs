@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
-use paddock_core::{CallId, Cancel, Output, Requester};
+use paddock_core::{CallId, Cancel, LogicalPath, Output, Requester};
 
 /// How long a call may take at the most, whatever is asked for.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -17,6 +17,12 @@ pub struct Control {
     pub deadline: Instant,
     /// Who makes the call, as far as a decision about it is bound to that.
     pub requester: Requester,
+    /// The id under which it is recorded, where whoever calls has to know it before.
+    pub call: Option<CallId>,
+    /// What it must not change, beside what the policy says.
+    pub protected: Vec<LogicalPath>,
+    /// Is it only looked whether it could run?
+    pub(crate) rehearsal: bool,
     /// Told what a command prints, as it comes.
     pub listener: Option<Arc<Listener>>,
     /// Is the listener a person's terminal, which shows colours?
@@ -43,6 +49,7 @@ impl Control {
     pub fn for_at_most(time: Duration) -> Self {
         let deadline = Instant::now() + time.min(LONGEST);
         let requester = Requester { session: this_process().to_owned(), ..Requester::default() };
-        Self { cancel: Arc::new(Cancel::default()), deadline, requester, listener: None, colours: false }
+        let (cancel, call, protected) = (Arc::new(Cancel::default()), None, Vec::new());
+        Self { cancel, deadline, requester, call, protected, rehearsal: false, listener: None, colours: false }
     }
 }

@@ -178,9 +178,15 @@ struct Text<'a> {
 impl Perform for Text<'_> {
     fn print(&mut self, c: char) {
         // The second half of Latin-1's control characters comes as text.
-        if !c.is_control() {
-            self.out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+        if c.is_control() {
+            return;
         }
+        // A person reads what is shown, and must not be shown it in another order.
+        if self.keeps_colours && turns_text(c) {
+            self.out.extend_from_slice(c.escape_unicode().to_string().as_bytes());
+            return;
+        }
+        self.out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
     }
 
     fn execute(&mut self, byte: u8) {
@@ -194,10 +200,41 @@ impl Perform for Text<'_> {
         if !self.keeps_colours || action != b'm' || !intermediates.is_empty() || ignore {
             return;
         }
-        let told: Vec<String> =
-            params.iter().map(|part| part.iter().map(u16::to_string).collect::<Vec<_>>().join(":")).collect();
-        self.out.extend_from_slice(format!("\x1b[{}m", told.join(";")).as_bytes());
+        let told: Vec<String> = without_concealment(params)
+            .map(|part| part.iter().map(u16::to_string).collect::<Vec<_>>().join(":"))
+            .collect();
+        // Of nothing but concealment nothing is left; an empty list would mean something else.
+        if !told.is_empty() {
+            self.out.extend_from_slice(format!("\x1b[{}m", told.join(";")).as_bytes());
+        }
     }
+}
+
+/// Does it change the direction of text?
+fn turns_text(c: char) -> bool {
+    matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Colours and the like without what makes text invisible. An 8 that belongs to a colour is another one.
+fn without_concealment(params: &Params) -> impl Iterator<Item = &[u16]> {
+    const CONCEALED: u16 = 8;
+    let (mut in_colour, mut of_colour) = (false, 0);
+    params.iter().filter(move |part| {
+        if of_colour > 0 {
+            of_colour -= 1;
+            return true;
+        }
+        if std::mem::take(&mut in_colour) {
+            of_colour = match part {
+                [5] => 1,
+                [2] => 3,
+                _ => 0,
+            };
+            return true;
+        }
+        in_colour = matches!(part, [38 | 48 | 58]);
+        part.first() != Some(&CONCEALED)
+    })
 }
 
 #[cfg(test)]
@@ -257,6 +294,10 @@ mod tests {
     fn for_a_person_colours_stay_and_commands_to_the_terminal_go() {
         assert_eq!(for_a_terminal(b"\x1b[1;31mred\x1b[0m\n"), "\x1b[1;31mred\x1b[0m\n");
         assert_eq!(for_a_terminal(b"\x1b[38:2:1:2:3mx"), "\x1b[38:2:1:2:3mx");
+        // Nothing is written so that nobody sees it, or reads it in another order.
+        assert_eq!(for_a_terminal(b"\x1b[8mhidden\x1b[0m\x1b[1;8;31mred"), "hidden\x1b[0m\x1b[1;31mred");
+        assert_eq!(for_a_terminal(b"\x1b[38;5;8mgrey\x1b[48;2;8;8;8;8mx"), "\x1b[38;5;8mgrey\x1b[48;2;8;8;8mx");
+        assert_eq!(for_a_terminal("a\u{202e}b".as_bytes()), "a\\u{202e}b");
         for harmful in [
             &b"\x1b[2J"[..],
             b"\x1b]0;title\x07",

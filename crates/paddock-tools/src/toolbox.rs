@@ -5,17 +5,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use paddock_core::AgentPolicy;
+use paddock_core::{AgentPolicy, ErrorKind, Expect, LogicalPath, Operation, Outcome, Refused};
 use serde_json::{Map, Value};
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Verdict};
 use crate::boundary;
 use crate::catalogue::{self, ToolSpec};
 use crate::control::Control;
+use crate::evicted;
 use crate::failure::Failure;
 use crate::map;
 use crate::messages;
+use crate::person::Person;
 use crate::policy::{Fixed, PolicySource};
+use crate::tools::command;
 
 /// The tools of one agent. Cheap to clone; every clone stands on the same policy.
 #[derive(Clone)]
@@ -85,6 +88,77 @@ impl Toolbox {
         }
     }
 }
+
+/// What a look at a call before it runs came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rehearsal {
+    /// It could run.
+    Passes,
+    /// A person has to decide first; this names what they decide.
+    Parked(String),
+    /// It would not; why, as the agent is told.
+    Fails(String),
+}
+
+/// For whoever runs an agent: beside the calls themselves.
+impl Toolbox {
+    /// Looks whether a call could run, as far as that can be told without running it. What is above the threshold is put before a
+    /// person; what is refused is recorded as every refusal is.
+    pub fn rehearse(&self, name: &str, arguments: Map<String, Value>, control: &Control) -> Rehearsal {
+        let control = Control { rehearsal: true, ..control.clone() };
+        let answer = self.call(name, arguments, &control);
+        match answer.verdict {
+            Verdict::Done => Rehearsal::Passes,
+            Verdict::Parked(id) => Rehearsal::Parked(id),
+            Verdict::Denied | Verdict::Failed | Verdict::Invalid => Rehearsal::Fails(answer.text()),
+        }
+    }
+
+    /// Can a call of this tool be made again without a second effect?
+    pub fn is_idempotent(&self, name: &str) -> bool {
+        catalogue::find(name).is_some_and(catalogue::Tool::is_idempotent)
+    }
+
+    /// Keeps a text where the agent reads it by pages, and tells where.
+    pub fn evict(&self, text: &str) -> Option<String> {
+        let policy = self.policy.current();
+        evicted::keep_text(&policy, text).map(|path| path.to_string())
+    }
+
+    /// Where a plan can be kept: the read-write Workspace that a person wrote first.
+    pub fn plan_place(&self) -> Option<LogicalPath> {
+        command::first(self.policy.current().vfs.workspaces()).map(|workspace| workspace.prefix().clone())
+    }
+
+    /// A text file of a Workspace as a person reads it; nothing where there is none.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read as text.
+    pub fn read_text(&self, path: &LogicalPath) -> Result<Option<String>, String> {
+        let policy = self.policy.current();
+        let read = Operation::Read { path: path.clone(), range: 0..LONGEST_TEXT };
+        match Person::on(&policy, self.policy.audit()).look(read) {
+            Ok(Outcome::Read { bytes, .. }) => String::from_utf8(bytes).map(Some).map_err(|error| error.to_string()),
+            Ok(_) => Err("it is no file".to_owned()),
+            Err(Refused::Store { source, .. }) if *source.kind() == ErrorKind::NotFound => Ok(None),
+            Err(refused) => Err(messages::reason(&refused)),
+        }
+    }
+
+    /// Keeps a text that whoever runs the agent writes, and the agent only reads: recorded, and undoable.
+    ///
+    /// # Errors
+    /// With the reason.
+    pub fn keep_text(&self, path: &LogicalPath, text: &str) -> Result<(), String> {
+        let policy = self.policy.current();
+        let person = Person::on(&policy, self.policy.audit());
+        let write = Operation::Write { path: path.clone(), content: text.as_bytes().to_vec(), expect: Expect::Any };
+        person.act("plan", &person.call(), write).map(drop).map_err(|refused| messages::reason(&refused))
+    }
+}
+
+/// The longest text that is read whole.
+const LONGEST_TEXT: u64 = 1024 * 1024;
 
 impl std::fmt::Debug for Toolbox {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

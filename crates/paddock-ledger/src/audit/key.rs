@@ -51,6 +51,11 @@ impl AuditKey {
         Ok(Self(bytes))
     }
 
+    /// A key for another purpose, from which this one cannot be found.
+    pub fn derived(&self, purpose: &str) -> [u8; 32] {
+        blake3::derive_key(purpose, &self.0)
+    }
+
     /// For keys of other purposes that are made of it.
     pub(crate) fn bytes(&self) -> &[u8; 32] {
         &self.0

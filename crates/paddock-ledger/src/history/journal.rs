@@ -199,6 +199,8 @@ impl History {
             millis(now).into(),
             millis(now.checked_add(left).unwrap_or(now)).into(),
             undoes.map(|id| id.to_string()).into(),
+            plan.note().into(),
+            plan.is_aside().into(),
         ]
     }
 }
@@ -231,8 +233,8 @@ const PLAN_CALL: &str = "UPDATE history_call SET planned = ?1, changes = changes
 const END_CALL: &str = "UPDATE history_call SET ended = ?1, state = ?2, changes = changes + ?3, planned = NULL \
      WHERE home = ?4 AND call = ?5";
 
-const INSERT_CALL: &str = "INSERT INTO history_call (home, call, agent, op, path, began, deadline, state, undoes) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8) ON CONFLICT DO NOTHING";
+const INSERT_CALL: &str = "INSERT INTO history_call (home, call, agent, op, path, began, deadline, state, undoes, note, \
+     aside) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8, ?9, ?10) ON CONFLICT DO NOTHING";
 
 /// A directory that was there already did not change, and neither did what moved to where it is.
 fn happened(change: &Change, applied: &AppliedChange) -> bool {

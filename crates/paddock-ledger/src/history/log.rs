@@ -42,6 +42,8 @@ pub struct CallQuery<'a> {
     pub without_changes: bool,
     /// Leave out what was undone, and the undoing.
     pub only_standing: bool,
+    /// Leave out what only happened by the way.
+    pub only_meant: bool,
 }
 
 impl History {
@@ -70,6 +72,9 @@ impl History {
         if which.only_standing {
             sql += " AND undoes IS NULL AND undone_by IS NULL";
         }
+        if which.only_meant {
+            sql += " AND aside = 0";
+        }
         if let Some(agent) = which.agent {
             values.push(agent.as_str().into());
             sql += " AND agent = ?3";
@@ -79,9 +84,9 @@ impl History {
         self.call_rows(&sql, &values)
     }
 
-    /// The newest call of an agent that changed something and still stands: neither undone nor an undoing.
+    /// The newest call of an agent that changed something, not by the way, and still stands: neither undone nor an undoing.
     pub fn last_call(&self, agent: Option<&AgentName>) -> Result<Option<CallRow>> {
-        let which = CallQuery { agent, only_standing: true, ..CallQuery::default() };
+        let which = CallQuery { agent, only_standing: true, only_meant: true, ..CallQuery::default() };
         Ok(self.calls(&which, Page::first(1))?.pop())
     }
 

@@ -211,10 +211,14 @@ pub struct CallRow {
     pub pinned: bool,
     /// How many changes it made.
     pub changes: u64,
+    /// Of a command, its text and how it ended.
+    pub note: Option<String>,
+    /// Does nobody mean it who takes back the last call?
+    pub is_aside: bool,
 }
 
 pub(crate) const CALL_COLUMNS: &str =
-    "seq, call, agent, op, path, began, deadline, state, undoes, undone_by, pinned, changes";
+    "seq, call, agent, op, path, began, deadline, state, undoes, undone_by, pinned, changes, note, aside";
 
 impl CallRow {
     pub(crate) fn read(row: &Row) -> Self {
@@ -235,6 +239,8 @@ impl CallRow {
             undone_by: call_id(&row[9]),
             pinned: row[10].int() != 0,
             changes: row[11].int().cast_unsigned(),
+            note: row[12].maybe_text().map(str::to_owned),
+            is_aside: row[13].int() != 0,
         }
     }
 }

@@ -72,6 +72,7 @@ CREATE TABLE history_doomed (
         },
         Migration { version: 2, sql: LEANER },
         Migration { version: 3, sql: LOOKS },
+        Migration { version: 4, sql: NOTES },
     ],
 };
 
@@ -141,6 +142,18 @@ UPDATE history_change SET looks = kept, kept = NULL, kept_bytes = NULL WHERE bef
 DELETE FROM history_doomed WHERE kept LIKE '% %' AND kept NOT LIKE '%:%';
 ";
 
+/// What a command was, and whether it only happened to change something.
+const NOTES: &str = "
+ALTER TABLE history_call ADD COLUMN note TEXT;
+ALTER TABLE history_call ADD COLUMN aside INTEGER NOT NULL DEFAULT 0;
+";
+
+/// The same where whole numbers have another name.
+const NOTES_ON_POSTGRES: &str = "
+ALTER TABLE history_call ADD COLUMN note TEXT;
+ALTER TABLE history_call ADD COLUMN aside BIGINT NOT NULL DEFAULT 0;
+";
+
 /// The tables on PostgreSQL. Texts are compared byte by byte, as SQLite does.
 pub const POSTGRES: Schema = Schema {
     owner: "history",
@@ -207,5 +220,6 @@ CREATE TABLE history_doomed (
         },
         Migration { version: 2, sql: "ALTER TABLE history_call ADD COLUMN planned TEXT" },
         Migration { version: 3, sql: LOOKS },
+        Migration { version: 4, sql: NOTES_ON_POSTGRES },
     ],
 };

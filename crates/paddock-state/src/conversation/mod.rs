@@ -106,6 +106,9 @@ pub trait Conversation: Send {
     /// The turn that is not over: after a crash it is the one that was cut off.
     fn open_turn(&self) -> Option<&OpenTurn>;
 
+    /// The number of the last event there was, folded or not.
+    fn last_seq(&self) -> u64;
+
     /// Adds an event, which lasts when this returns, and gives its number.
     ///
     /// # Errors

@@ -243,6 +243,10 @@ impl<S: Files, H: Send> Conversation for FileConversation<S, H> {
         self.open.as_ref()
     }
 
+    fn last_seq(&self) -> u64 {
+        self.last_seq
+    }
+
     fn append_event(&mut self, turn: &TurnId, event: &MessageEvent) -> Result<u64> {
         self.is_usable(turn)?;
         let object = written(event)?;

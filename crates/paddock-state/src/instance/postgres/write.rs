@@ -256,6 +256,10 @@ impl Conversation for PostgresConversation {
         self.open.as_ref()
     }
 
+    fn last_seq(&self) -> u64 {
+        self.counts.last_seq
+    }
+
     fn append_event(&mut self, turn: &TurnId, event: &MessageEvent) -> Result<u64> {
         self.is_usable(turn)?;
         let seq = self.counts.last_seq + 1;

@@ -1,0 +1,96 @@
+//! The Supervisor: decides which step comes, whether the plan has to change, and when it is over. The only one who does.
+
+use super::{Node, NodeError};
+use crate::state::{StepState, StepStatus};
+
+/// How often it is planned anew because of steps that fail.
+pub const MOST_REPLANS: u32 = 2;
+
+/// Decides what comes next.
+#[derive(Debug, Clone, Copy)]
+pub struct Supervisor;
+
+/// What the Supervisor sees.
+#[derive(Debug)]
+pub struct Standing<'a> {
+    /// The plan, in order.
+    pub steps: &'a [&'a StepState],
+    /// How often it was planned anew.
+    pub replans: u32,
+}
+
+/// What comes next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// This step.
+    Work(String),
+    /// A new plan, because this step failed.
+    Replan(String),
+    /// The person has to help.
+    Ask(String),
+    /// All is done.
+    Finish,
+}
+
+impl Node for Supervisor {
+    type Sees<'a> = Standing<'a>;
+    type Says = Decision;
+
+    fn run(&self, sees: Standing<'_>) -> Result<Decision, NodeError> {
+        if let Some(blocked) = sees.steps.iter().find(|step| step.status == StepStatus::Blocked) {
+            return Ok(Decision::Ask(help_with(blocked)));
+        }
+        // A step that failed and was planned anew is followed by others; the last word is about the newest failure.
+        let failed = sees.steps.iter().rfind(|step| step.status == StepStatus::Failed && !is_replaced(step));
+        if let Some(failed) = failed {
+            let another = sees.replans < MOST_REPLANS;
+            return Ok(if another { Decision::Replan(failed.id.clone()) } else { Decision::Ask(help_with(failed)) });
+        }
+        let open = sees.steps.iter().find(|step| matches!(step.status, StepStatus::Running | StepStatus::Pending));
+        Ok(open.map_or(Decision::Finish, |step| Decision::Work(step.id.clone())))
+    }
+}
+
+/// Says that a new plan stands in the place of a step.
+pub const REPLACED: &str = "replaced by a new plan";
+
+/// Whether a new plan stands in the place of a step.
+#[must_use]
+pub fn is_replaced(step: &StepState) -> bool {
+    step.last_error.as_deref().is_some_and(|error| error.starts_with(REPLACED))
+}
+
+fn help_with(step: &StepState) -> String {
+    let error = step.last_error.as_deref().unwrap_or("no reason is known").trim_end_matches('.');
+    format!("I could not do \"{}\" after {} tries: {error}. How shall I go on?", step.description, step.tries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(id: &str, status: StepStatus) -> StepState {
+        StepState { status, ..StepState::new(id, "x", 3) }
+    }
+
+    fn decided(steps: &[StepState], replans: u32) -> Decision {
+        Supervisor.run(Standing { steps: &steps.iter().collect::<Vec<_>>(), replans }).unwrap()
+    }
+
+    #[test]
+    fn steps_come_in_order_and_then_it_is_over() {
+        use StepStatus::{Done, Pending, Running};
+        assert_eq!(decided(&[step("a", Done), step("b", Pending), step("c", Pending)], 0), Decision::Work("b".into()));
+        assert_eq!(decided(&[step("a", Running), step("b", Pending)], 0), Decision::Work("a".into()));
+        assert_eq!(decided(&[step("a", Done)], 0), Decision::Finish);
+    }
+
+    #[test]
+    fn a_failed_step_is_planned_anew_twice_and_then_the_person_is_asked() {
+        let steps = [step("a", StepStatus::Failed), step("b", StepStatus::Pending)];
+        assert_eq!(decided(&steps, 0), Decision::Replan("a".into()));
+        assert_eq!(decided(&steps, 1), Decision::Replan("a".into()));
+        assert!(matches!(decided(&steps, 2), Decision::Ask(_)));
+        assert!(matches!(decided(&[step("a", StepStatus::Blocked)], 0), Decision::Ask(_)));
+    }
+}

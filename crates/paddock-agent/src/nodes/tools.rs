@@ -1,0 +1,88 @@
+//! Tools: runs the call that passed Check, and makes a ToolResult of its answer.
+
+use paddock_tools::{Answer, Control, Piece, Toolbox, Verdict};
+use serde_json::{Map, Value, json};
+
+use super::{Node, NodeError};
+use crate::model::ToolCall;
+use crate::state::{ToolResult, ToolStatus};
+
+/// Runs calls.
+#[derive(Debug, Clone, Copy)]
+pub struct Tools;
+
+/// What Tools sees: no plan, and no step.
+pub struct Passed<'a> {
+    /// The call.
+    pub call: &'a ToolCall,
+    /// The tools, with the policy that holds now.
+    pub toolbox: &'a Toolbox,
+    /// Who calls, under which id.
+    pub control: &'a Control,
+    /// Outputs above this many bytes are kept elsewhere.
+    pub evict_above: usize,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ran {
+    /// It has an answer.
+    Answered(ToolResult),
+    /// What it did waits for a person.
+    Parked(String),
+}
+
+impl Node for Tools {
+    type Sees<'a> = Passed<'a>;
+    type Says = Ran;
+
+    fn run(&self, sees: Passed<'_>) -> Result<Ran, NodeError> {
+        let answer = sees.toolbox.call(&sees.call.name, sees.call.arguments.clone(), sees.control);
+        if let Verdict::Parked(approval) = &answer.verdict {
+            return Ok(Ran::Parked(approval.clone()));
+        }
+        Ok(Ran::Answered(result(&sees, &answer)))
+    }
+}
+
+fn result(sees: &Passed<'_>, answer: &Answer) -> ToolResult {
+    let output = text(answer);
+    let mut metadata = answer.structured.clone();
+    metadata.insert("bytes".to_owned(), output.len().into());
+    let status = if answer.verdict.is_error() { ToolStatus::Error } else { ToolStatus::Success };
+    let (status, output) = evicted(sees, output, status, &mut metadata);
+    ToolResult { tool_name: sees.call.name.clone(), tool_call_id: sees.call.id.clone(), output, status, metadata }
+}
+
+/// Keeps a long output where `read_file` pages it, and its head here.
+fn evicted(
+    sees: &Passed<'_>,
+    output: String,
+    status: ToolStatus,
+    metadata: &mut Map<String, Value>,
+) -> (ToolStatus, String) {
+    if output.len() <= sees.evict_above {
+        return (status, output);
+    }
+    let head = &output[..output.floor_char_boundary(sees.evict_above.min(2000))];
+    match sees.toolbox.evict(&output) {
+        Some(path) => {
+            let pointer = json!({ "evicted": path, "bytes": output.len(), "head": head });
+            metadata.insert("pointer".to_owned(), path.into());
+            (ToolStatus::Evicted, pointer.to_string())
+        }
+        None => {
+            metadata.insert("cut".to_owned(), true.into());
+            let kept = output.floor_char_boundary(sees.evict_above);
+            (status, format!("{}\n… {} bytes more could not be kept", &output[..kept], output.len() - kept))
+        }
+    }
+}
+
+fn text(answer: &Answer) -> String {
+    let piece = |piece: &Piece| match piece {
+        Piece::Text(text) => text.clone(),
+        Piece::Image { mime, data } => format!("[an image: {mime}, {} bytes]", data.len()),
+    };
+    answer.content.iter().map(piece).collect::<Vec<_>>().join("\n")
+}

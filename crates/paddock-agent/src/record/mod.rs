@@ -1,0 +1,656 @@
+//! The record of every run: a checkpoint after each node, and what each tool call came to.
+//!
+//! A commit names the fence that its process was given when it took the thread over; when another process has taken it since, the commit
+//! changes nothing. What a commit writes depends on what its node did, never on how long the run is. The record is enough to go on from any
+//! of its checkpoints, and to go through a run again without its model.
+
+pub mod schema;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use paddock_core::CallId;
+use paddock_db::statements::{Row, Session, Storage, Value};
+use paddock_db::{DbError, Postgres, Sqlite};
+use paddock_state::TurnId;
+use paddock_state::conversation::Message;
+
+use crate::graph::NodeName;
+use crate::model::{Asker, ModelAnswer};
+use crate::state::{AgentState, StepState, ToolResult, VERSION};
+
+/// How long the database is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Why the record cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// There is no such thread.
+    #[error("there is no thread \"{0}\"")]
+    NoThread(String),
+    /// There is one already.
+    #[error("there is a thread \"{0}\" already")]
+    Exists(String),
+    /// Another process has taken the thread over.
+    #[error("another process has taken thread \"{0}\" over")]
+    TakenOver(String),
+    /// There is no such checkpoint.
+    #[error("thread \"{thread}\" has no step {n}")]
+    NoCheckpoint {
+        /// The thread.
+        thread: String,
+        /// The checkpoint.
+        n: u64,
+    },
+    /// What is there is not what was written, or was written by a newer program.
+    #[error("the record of thread \"{thread}\" cannot be read: {why}")]
+    Unreadable {
+        /// The thread.
+        thread: String,
+        /// Why.
+        why: String,
+    },
+    /// The database could not do it.
+    #[error(transparent)]
+    Database(#[from] DbError),
+}
+
+impl RecordError {
+    /// The one thing to do next.
+    #[must_use]
+    pub fn hint(&self) -> &str {
+        match self {
+            Self::NoThread(_) => "`paddock threads list` shows those there are",
+            Self::Exists(_) => "leave the name out, or choose another one",
+            Self::TakenOver(_) => "that process goes on with it; `paddock threads show` tells how far it is",
+            Self::NoCheckpoint { .. } => "`paddock threads show` lists its steps",
+            Self::Unreadable { .. } => "a newer version of Paddock may have written it",
+            Self::Database(error) => error.hint(),
+        }
+    }
+}
+
+type Result<T, E = RecordError> = std::result::Result<T, E>;
+
+/// Where a thread stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ThreadStatus {
+    /// A process works on it, or did when it ended.
+    Running,
+    /// It waits for a decision.
+    Frozen,
+    /// Only a person can go on.
+    Blocked,
+    /// It asks the person something.
+    Asking,
+    /// It is over.
+    Done,
+    /// A person ended it.
+    Cancelled,
+}
+
+impl ThreadStatus {
+    const ALL: [Self; 6] = [Self::Running, Self::Frozen, Self::Blocked, Self::Asking, Self::Done, Self::Cancelled];
+
+    /// The word for it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Frozen => "frozen",
+            Self::Blocked => "blocked",
+            Self::Asking => "asking",
+            Self::Done => "done",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    fn parse(text: &str) -> Self {
+        Self::ALL.into_iter().find(|status| status.name() == text).unwrap_or(Self::Blocked)
+    }
+}
+
+/// A run, without its state.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct Thread {
+    /// Its id: the key of its instance.
+    pub thread_id: String,
+    /// The agent.
+    pub agent: String,
+    /// The person on whose behalf it runs.
+    pub user_id: String,
+    /// What was asked for last.
+    pub prompt: String,
+    /// Where it stands.
+    pub status: ThreadStatus,
+    /// What it waits for, asks, or answered.
+    pub told: Option<String>,
+    /// The model.
+    pub model: String,
+    /// When it began, in milliseconds since 1970.
+    pub created_at: i64,
+    /// When it last went on.
+    pub updated_at: i64,
+    /// How many checkpoints it has.
+    pub checkpoints: u64,
+    /// The thread that it was forked from, and at which checkpoint.
+    pub parent: Option<(String, u64)>,
+}
+
+/// The right to write a thread: until another process takes it over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fence(i64);
+
+/// One checkpoint.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checkpoint {
+    /// Its number, from 1.
+    pub n: u64,
+    /// The node that was done.
+    pub node: NodeName,
+    /// The node that comes.
+    pub next: NodeName,
+    /// The state after it, with the steps of its turn.
+    pub state: AgentState,
+    /// The turn of the conversation.
+    pub turn: TurnId,
+    /// The last event of the conversation before the messages of this checkpoint.
+    pub seq: u64,
+    /// Messages that go into the conversation with it.
+    pub outbox: Vec<Message>,
+    /// What the model was asked for, and what it answered.
+    pub answer: Option<(Asker, ModelAnswer)>,
+}
+
+/// What a tool call came to.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// It may begin.
+    Intended,
+    /// It began: whether it had its effect is not known here.
+    Started,
+    /// It is over.
+    Over(ToolResult),
+}
+
+/// What one node adds to the record, all of it or nothing.
+#[derive(Debug)]
+pub struct Commit<'a> {
+    /// The number of the checkpoint: one more than the last.
+    pub n: u64,
+    /// The node that was done.
+    pub node: NodeName,
+    /// The node that comes.
+    pub next: NodeName,
+    /// The state after it; of its steps only those that changed are written.
+    pub state: &'a AgentState,
+    /// The steps that are new or changed.
+    pub changed: Vec<&'a StepState>,
+    /// The turn of the conversation.
+    pub turn: &'a TurnId,
+    /// The last event of the conversation before the messages of this checkpoint.
+    pub seq: u64,
+    /// Messages that go into the conversation with it.
+    pub outbox: &'a [Message],
+    /// What the model was asked for, and what it answered.
+    pub answer: Option<&'a (Asker, ModelAnswer)>,
+    /// What becomes of a tool call.
+    pub effect: Option<(CallId, &'a str, Effect)>,
+    /// Where the thread stands then.
+    pub status: ThreadStatus,
+    /// What it waits for, asks, or answered.
+    pub told: Option<&'a str>,
+}
+
+/// The record.
+#[derive(Clone)]
+pub struct Record {
+    storage: Arc<dyn Storage>,
+    home: String,
+}
+
+impl std::fmt::Debug for Record {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Record").field("home", &self.home).finish_non_exhaustive()
+    }
+}
+
+impl Record {
+    /// In a SQLite database that was given [`schema::SQLITE`].
+    #[must_use]
+    pub fn on_sqlite(database: Sqlite) -> Self {
+        Self { storage: Arc::new(database), home: String::new() }
+    }
+
+    /// In a PostgreSQL database that was given [`schema::POSTGRES`]; `home` tells our rows from those of other installations.
+    #[must_use]
+    pub fn on_postgres(database: Postgres, home: &str) -> Self {
+        Self { storage: Arc::new(database), home: home.to_owned() }
+    }
+
+    fn read<T>(&self, mut look: impl FnMut(&mut dyn Session) -> Result<T, DbError>) -> Result<T, DbError> {
+        let mut seen = None;
+        self.storage.read(&mut |session| {
+            seen = Some(look(session)?);
+            Ok(())
+        })?;
+        seen.ok_or_else(no_answer)
+    }
+
+    fn write<T>(&self, mut change: impl FnMut(&mut dyn Session) -> Result<T, DbError>) -> Result<T, DbError> {
+        let mut done = None;
+        self.storage.write(Instant::now() + PATIENCE, &mut |session| {
+            done = Some(change(session)?);
+            Ok(())
+        })?;
+        done.ok_or_else(no_answer)
+    }
+
+    fn home(&self) -> Value {
+        self.home.as_str().into()
+    }
+
+    /// Makes a thread, without a checkpoint.
+    ///
+    /// # Errors
+    /// When there is one with that id.
+    pub fn create(&self, thread: &Thread) -> Result<()> {
+        let sql = "INSERT INTO agent_thread (home, id, agent, user_id, prompt, status, told, model, created_at, updated_at, fence, last_n, \
+                   parent, parent_n) VALUES (?1, ?2, ?3, ?4, ?5, ?6, NULL, ?7, ?8, ?8, 0, 0, ?9, ?10) ON CONFLICT DO NOTHING";
+        let (parent, parent_n) = thread.parent.clone().map_or((None, None), |(id, n)| (Some(id), Some(int(n))));
+        let values = [
+            self.home(),
+            thread.thread_id.as_str().into(),
+            thread.agent.as_str().into(),
+            thread.user_id.as_str().into(),
+            thread.prompt.as_str().into(),
+            thread.status.name().into(),
+            thread.model.as_str().into(),
+            now().into(),
+            parent.into(),
+            parent_n.into(),
+        ];
+        let made = self.write(|session| session.execute(sql, &values))?;
+        if made == 1 { Ok(()) } else { Err(RecordError::Exists(thread.thread_id.clone())) }
+    }
+
+    /// Takes a thread over: whoever had it can commit nothing from now on.
+    ///
+    /// # Errors
+    /// When there is no such thread.
+    pub fn take(&self, thread: &str) -> Result<Fence> {
+        let values = [self.home(), thread.into()];
+        let fence = self.write(|session| {
+            session.execute("UPDATE agent_thread SET fence = fence + 1 WHERE home = ?1 AND id = ?2", &values)?;
+            let rows = session.query("SELECT fence FROM agent_thread WHERE home = ?1 AND id = ?2", &values)?;
+            Ok(rows.first().map(|row| Fence(row[0].int())))
+        })?;
+        fence.ok_or_else(|| RecordError::NoThread(thread.to_owned()))
+    }
+
+    /// Writes what a node did.
+    ///
+    /// # Errors
+    /// When another process has taken the thread over, or it cannot be written. Nothing was written then.
+    pub fn commit(&self, fence: Fence, commit: &Commit<'_>) -> Result<()> {
+        let thread = commit.state.thread_id.clone();
+        let rows = CheckpointRows::of(&self.home, commit).map_err(|error| unreadable(&thread, &error))?;
+        let kept = self.write(|session| {
+            let sql = "UPDATE agent_thread SET last_n = ?1, status = ?2, told = ?3, updated_at = ?4 \
+                       WHERE home = ?5 AND id = ?6 AND fence = ?7 AND last_n = ?8";
+            let n = int(commit.n);
+            let values = [
+                n.into(),
+                commit.status.name().into(),
+                commit.told.map(str::to_owned).into(),
+                now().into(),
+                self.home(),
+                thread.as_str().into(),
+                fence.0.into(),
+                (n - 1).into(),
+            ];
+            if session.execute(sql, &values)? != 1 {
+                return Ok(false);
+            }
+            rows.insert(session)?;
+            Ok(true)
+        })?;
+        if kept { Ok(()) } else { Err(RecordError::TakenOver(thread)) }
+    }
+
+    /// Says that a tool call begins now, which lasts before it does.
+    ///
+    /// # Errors
+    /// When another process has taken the thread over.
+    pub fn begin_effect(&self, fence: Fence, thread: &str, call: CallId) -> Result<()> {
+        let begun = self.write(|session| {
+            let sql = "UPDATE agent_effect SET state = 'started' WHERE home = ?1 AND thread = ?2 AND call = ?3 \
+                       AND EXISTS (SELECT 1 FROM agent_thread t WHERE t.home = ?1 AND t.id = ?2 AND t.fence = ?4)";
+            session.execute(sql, &[self.home(), thread.into(), call.to_string().into(), fence.0.into()])
+        })?;
+        if begun == 1 { Ok(()) } else { Err(RecordError::TakenOver(thread.to_owned())) }
+    }
+
+    /// What a tool call came to so far.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn effect(&self, thread: &str, call: CallId) -> Result<Option<Effect>> {
+        let sql = "SELECT state, result FROM agent_effect WHERE home = ?1 AND thread = ?2 AND call = ?3";
+        let rows = self.read(|session| session.query(sql, &[self.home(), thread.into(), call.to_string().into()]))?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        Ok(Some(match (row[0].text(), row[1].maybe_text()) {
+            ("intent", _) => Effect::Intended,
+            ("over", Some(result)) => {
+                Effect::Over(serde_json::from_str(result).map_err(|error| unreadable(thread, &error))?)
+            }
+            _ => Effect::Started,
+        }))
+    }
+
+    /// A thread without its state.
+    ///
+    /// # Errors
+    /// When there is none with that id.
+    pub fn thread(&self, id: &str) -> Result<Thread> {
+        let sql = format!("SELECT {THREAD} FROM agent_thread WHERE home = ?1 AND id = ?2");
+        let rows = self.read(|session| session.query(&sql, &[self.home(), id.into()]))?;
+        rows.first().map(thread_of).ok_or_else(|| RecordError::NoThread(id.to_owned()))
+    }
+
+    /// All threads, the newest first.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn threads(&self) -> Result<Vec<Thread>> {
+        let sql = format!("SELECT {THREAD} FROM agent_thread WHERE home = ?1 ORDER BY updated_at DESC, id");
+        Ok(self.read(|session| session.query(&sql, &[self.home()]))?.iter().map(thread_of).collect())
+    }
+
+    /// Says where a thread stands without going on with it.
+    ///
+    /// # Errors
+    /// When another process has taken it over.
+    pub fn set_status(&self, fence: Fence, thread: &str, status: ThreadStatus, told: Option<&str>) -> Result<()> {
+        let sql = "UPDATE agent_thread SET status = ?1, told = ?2, updated_at = ?3 WHERE home = ?4 AND id = ?5 AND fence = ?6";
+        let told = told.map(str::to_owned);
+        let values = [status.name().into(), told.into(), now().into(), self.home(), thread.into(), fence.0.into()];
+        let set = self.write(|session| session.execute(sql, &values))?;
+        if set == 1 { Ok(()) } else { Err(RecordError::TakenOver(thread.to_owned())) }
+    }
+
+    /// The prompt of a new turn.
+    ///
+    /// # Errors
+    /// When another process has taken the thread over.
+    pub fn set_prompt(&self, fence: Fence, thread: &str, prompt: &str) -> Result<()> {
+        let sql = "UPDATE agent_thread SET prompt = ?1 WHERE home = ?2 AND id = ?3 AND fence = ?4";
+        let values = [prompt.into(), self.home(), thread.into(), fence.0.into()];
+        let set = self.write(|session| session.execute(sql, &values))?;
+        if set == 1 { Ok(()) } else { Err(RecordError::TakenOver(thread.to_owned())) }
+    }
+
+    /// A checkpoint of a thread, the last one where `n` is not given; nothing where there is none yet.
+    ///
+    /// # Errors
+    /// When there is no such thread or checkpoint, or it cannot be read.
+    pub fn checkpoint(&self, thread: &str, n: Option<u64>) -> Result<Option<Checkpoint>> {
+        let about = self.thread(thread)?;
+        let wanted = n.unwrap_or(about.checkpoints);
+        if wanted == 0 {
+            return Ok(None);
+        }
+        let sql = format!("SELECT {CHECKPOINT} FROM agent_checkpoint WHERE home = ?1 AND thread = ?2 AND n = ?3");
+        let values: [Value; 3] = [self.home(), thread.into(), int(wanted).into()];
+        let (rows, steps) = self.read(|session| {
+            let rows = session.query(&sql, &values)?;
+            // The steps of a turn begin with its id.
+            let turn = rows.first().map(|row| row[4].text().to_owned()).unwrap_or_default();
+            let [home, thread, n] = values.clone();
+            let range = [home, thread, n, format!("{turn}.").into(), format!("{turn}/").into()];
+            Ok((rows, session.query(STEPS_AT, &range)?))
+        })?;
+        let row = rows.first().ok_or_else(|| RecordError::NoCheckpoint { thread: thread.to_owned(), n: wanted })?;
+        checkpoint_of(row, &steps, &about)
+            .map(Some)
+            .map_err(|why| RecordError::Unreadable { thread: thread.to_owned(), why })
+    }
+
+    /// Every checkpoint of a thread in order, each given out with its own state but without its steps.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn each_checkpoint(&self, thread: &str, each: &mut dyn FnMut(Checkpoint)) -> Result<()> {
+        const PAGE: i64 = 500;
+        let about = self.thread(thread)?;
+        let sql = format!(
+            "SELECT {CHECKPOINT} FROM agent_checkpoint WHERE home = ?1 AND thread = ?2 AND n > ?3 ORDER BY n LIMIT {PAGE}"
+        );
+        let mut after = 0i64;
+        loop {
+            let rows = self.read(|session| session.query(&sql, &[self.home(), thread.into(), after.into()]))?;
+            for row in &rows {
+                after = row[0].int();
+                let found = checkpoint_of(row, &[], &about);
+                each(found.map_err(|why| RecordError::Unreadable { thread: thread.to_owned(), why })?);
+            }
+            if rows.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Which nodes the model answered so far, in order: how far a script is.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn askers(&self, thread: &str) -> Result<Vec<Asker>> {
+        let sql = "SELECT asked FROM agent_checkpoint WHERE home = ?1 AND thread = ?2 AND asked IS NOT NULL ORDER BY n";
+        let rows = self.read(|session| session.query(sql, &[self.home(), thread.into()]))?;
+        let asker = |row: &Row| serde_json::from_str(row[0].text()).map_err(|error| unreadable(thread, &error));
+        rows.iter().map(asker).collect()
+    }
+
+    /// Copies a thread up to a checkpoint under another id. The last of them has another state, and perhaps another node that comes.
+    ///
+    /// # Errors
+    /// When there is no such checkpoint, or the new id is taken.
+    pub fn fork(&self, from: &str, n: u64, to: &Thread, (next, state): &(NodeName, AgentState)) -> Result<()> {
+        if self.checkpoint(from, Some(n))?.is_none() {
+            return Err(RecordError::NoCheckpoint { thread: from.to_owned(), n });
+        }
+        let state = serde_json::to_string(&shallow(state)).map_err(|error| unreadable(from, &error))?;
+        self.create(to)?;
+        let last: [Value; 5] =
+            [self.home(), to.thread_id.as_str().into(), int(n).into(), next.name().into(), state.into()];
+        let values = [self.home(), from.into(), int(n).into(), to.thread_id.as_str().into()];
+        self.write(|session| {
+            for sql in [FORK_CHECKPOINTS, FORK_STEPS, FORK_EFFECTS] {
+                session.execute(sql, &values)?;
+            }
+            session.execute(FORK_LAST, &last)?;
+            session.execute("UPDATE agent_thread SET last_n = ?3 WHERE home = ?1 AND id = ?2", &last[..3])
+        })?;
+        Ok(())
+    }
+}
+
+const THREAD: &str =
+    "id, agent, user_id, prompt, status, told, model, created_at, updated_at, last_n, parent, parent_n";
+
+const CHECKPOINT: &str = "n, node, next, state, turn, seq, outbox, asked, answer";
+
+/// Of each step the newest row that is not newer than the checkpoint.
+const STEPS_AT: &str = "SELECT s.id, s.step FROM agent_step s WHERE s.home = ?1 AND s.thread = ?2 \
+     AND s.id >= ?4 AND s.id < ?5 AND s.n = \
+     (SELECT MAX(m.n) FROM agent_step m WHERE m.home = ?1 AND m.thread = ?2 AND m.id = s.id AND m.n <= ?3)";
+
+const FORK_CHECKPOINTS: &str = "INSERT INTO agent_checkpoint (home, thread, n, node, next, state, turn, seq, outbox, asked, answer, at) \
+     SELECT home, ?4, n, node, next, state, turn, seq, outbox, asked, answer, at FROM agent_checkpoint \
+     WHERE home = ?1 AND thread = ?2 AND n <= ?3";
+/// What was said is in the conversation of the fork already.
+const FORK_LAST: &str =
+    "UPDATE agent_checkpoint SET next = ?4, state = ?5, outbox = NULL WHERE home = ?1 AND thread = ?2 AND n = ?3";
+const FORK_STEPS: &str = "INSERT INTO agent_step (home, thread, id, n, step) SELECT home, ?4, id, n, step FROM agent_step \
+     WHERE home = ?1 AND thread = ?2 AND n <= ?3";
+const FORK_EFFECTS: &str = "INSERT INTO agent_effect (home, thread, call, n, tool, state, result) \
+     SELECT home, ?4, call, n, tool, state, result FROM agent_effect WHERE home = ?1 AND thread = ?2 AND n <= ?3 AND state = 'over'";
+
+/// The rows of one commit.
+struct CheckpointRows {
+    checkpoint: Vec<Value>,
+    steps: Vec<Vec<Value>>,
+    effect: Option<Vec<Value>>,
+}
+
+impl CheckpointRows {
+    fn of(home: &str, commit: &Commit<'_>) -> serde_json::Result<Self> {
+        let Commit { n, node, next, state, turn, seq, outbox, answer, .. } = commit;
+        // What does not change, and what has rows of its own, is not written again.
+        let small = shallow(state);
+        let outbox = if outbox.is_empty() { None } else { Some(serde_json::to_string(outbox)?) };
+        let asked = answer.as_ref().map(|(asker, _)| serde_json::to_string(asker)).transpose()?;
+        let answer = answer.as_ref().map(|(_, answer)| serde_json::to_string(answer)).transpose()?;
+        let thread: Value = state.thread_id.as_str().into();
+        let checkpoint = vec![
+            home.into(),
+            thread.clone(),
+            int(*n).into(),
+            node.name().into(),
+            next.name().into(),
+            serde_json::to_string(&small)?.into(),
+            turn.as_str().into(),
+            int(*seq).into(),
+            outbox.into(),
+            asked.into(),
+            answer.into(),
+            now().into(),
+        ];
+        let step = |step: &&StepState| {
+            let text = serde_json::to_string(step)?;
+            Ok(vec![home.into(), thread.clone(), step.id.as_str().into(), int(*n).into(), text.into()])
+        };
+        let steps = commit.changed.iter().map(step).collect::<serde_json::Result<_>>()?;
+        let effect = commit.effect.as_ref().map(|(call, tool, effect)| {
+            let (state, result) = match effect {
+                Effect::Intended => ("intent", None),
+                Effect::Started => ("started", None),
+                Effect::Over(result) => ("over", Some(serde_json::to_string(result)?)),
+            };
+            let call = call.to_string();
+            Ok(vec![
+                home.into(),
+                thread.clone(),
+                call.into(),
+                int(*n).into(),
+                (*tool).into(),
+                state.into(),
+                result.into(),
+            ])
+        });
+        Ok(Self { checkpoint, steps, effect: effect.transpose()? })
+    }
+
+    fn insert(&self, session: &mut dyn Session) -> Result<(), DbError> {
+        session.execute(
+            "INSERT INTO agent_checkpoint (home, thread, n, node, next, state, turn, seq, outbox, asked, answer, at) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+            &self.checkpoint,
+        )?;
+        for step in &self.steps {
+            session.execute("INSERT INTO agent_step (home, thread, id, n, step) VALUES (?1, ?2, ?3, ?4, ?5)", step)?;
+        }
+        if let Some(effect) = &self.effect {
+            session.execute(
+                "INSERT INTO agent_effect (home, thread, call, n, tool, state, result) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
+                 ON CONFLICT (home, thread, call) DO UPDATE SET state = excluded.state, result = excluded.result",
+                effect,
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// A copy without the steps, which may be many, and without the prompt, which the thread has.
+fn shallow(state: &AgentState) -> AgentState {
+    AgentState {
+        version: state.version,
+        thread_id: state.thread_id.clone(),
+        user_id: state.user_id.clone(),
+        agent_mode: state.agent_mode,
+        input_prompt: String::new(),
+        current_plan_path: state.current_plan_path.clone(),
+        current_step_id: state.current_step_id.clone(),
+        step_history: BTreeMap::new(),
+        last_tool_result: state.last_tool_result.clone(),
+        security_context: state.security_context.clone(),
+        approval_state: state.approval_state.clone(),
+        progress: state.progress.clone(),
+    }
+}
+
+fn checkpoint_of(row: &Row, steps: &[Row], about: &Thread) -> Result<Checkpoint, String> {
+    let told = |error: serde_json::Error| error.to_string();
+    let mut state: AgentState = serde_json::from_str(row[3].text()).map_err(told)?;
+    if state.version > VERSION {
+        return Err(format!("its format is {}, and this program knows {VERSION}", state.version));
+    }
+    state.input_prompt.clone_from(&about.prompt);
+    state.thread_id.clone_from(&about.thread_id);
+    for row in steps {
+        state.step_history.insert(row[0].text().to_owned(), serde_json::from_str(row[1].text()).map_err(told)?);
+    }
+    let node = |text: &str| NodeName::parse(text).ok_or_else(|| format!("there is no node \"{text}\""));
+    let outbox = row[6].maybe_text().map(serde_json::from_str).transpose().map_err(told)?;
+    let asked: Option<Asker> = row[7].maybe_text().map(serde_json::from_str).transpose().map_err(told)?;
+    let answer: Option<ModelAnswer> = row[8].maybe_text().map(serde_json::from_str).transpose().map_err(told)?;
+    Ok(Checkpoint {
+        n: uint(row[0].int()),
+        node: node(row[1].text())?,
+        next: node(row[2].text())?,
+        state,
+        turn: TurnId::new(row[4].text()).map_err(|bad| bad.to_string())?,
+        seq: uint(row[5].int()),
+        outbox: outbox.unwrap_or_default(),
+        answer: asked.zip(answer),
+    })
+}
+
+fn thread_of(row: &Row) -> Thread {
+    Thread {
+        thread_id: row[0].text().to_owned(),
+        agent: row[1].text().to_owned(),
+        user_id: row[2].text().to_owned(),
+        prompt: row[3].text().to_owned(),
+        status: ThreadStatus::parse(row[4].text()),
+        told: row[5].maybe_text().map(str::to_owned),
+        model: row[6].text().to_owned(),
+        created_at: row[7].int(),
+        updated_at: row[8].int(),
+        checkpoints: uint(row[9].int()),
+        parent: row[10].maybe_text().map(|id| (id.to_owned(), uint(row[11].int()))),
+    }
+}
+
+fn unreadable(thread: &str, error: &serde_json::Error) -> RecordError {
+    RecordError::Unreadable { thread: thread.to_owned(), why: error.to_string() }
+}
+
+fn no_answer() -> DbError {
+    DbError::Other { name: "runs".to_owned(), why: "it ran nothing".to_owned() }
+}
+
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn int(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+fn uint(n: i64) -> u64 {
+    u64::try_from(n).unwrap_or(0)
+}

@@ -1,0 +1,137 @@
+//! One run in one process: the state in memory, and the way each transition gets into the record and the conversation.
+//!
+//! A transition is committed first, with its messages beside it; then the messages go into the conversation. After a crash in between, how many
+//! of them are there is seen by the conversation's count, and the rest follows. So a message is there once, and none is missing.
+
+use paddock_core::CallId;
+use paddock_state::TurnId;
+use paddock_state::conversation::{Conversation, Message, MessageEvent, MessageSource};
+
+use crate::graph::NodeName;
+use crate::model::{Asker, ModelAnswer, ModelMessage, Role};
+use crate::record::{Commit, Effect, Fence, ThreadStatus};
+use crate::runtime::{RunError, RunEvent, Runtime};
+use crate::said::{self, Recent, Saying};
+use crate::state::{AgentState, StepState};
+
+/// What a node leaves behind.
+#[derive(Debug)]
+pub(crate) struct Transition {
+    pub(crate) next: NodeName,
+    /// The ids of the steps that are new or changed.
+    pub(crate) changed: Vec<String>,
+    /// What was said.
+    pub(crate) says: Vec<(ModelMessage, MessageSource)>,
+    pub(crate) answer: Option<(Asker, ModelAnswer)>,
+    pub(crate) effect: Option<(CallId, String, Effect)>,
+    pub(crate) status: ThreadStatus,
+    pub(crate) told: Option<String>,
+    /// Does the process stop here?
+    pub(crate) stops: bool,
+}
+
+impl Transition {
+    pub(crate) fn to(next: NodeName) -> Self {
+        Self {
+            next,
+            changed: Vec::new(),
+            says: Vec::new(),
+            answer: None,
+            effect: None,
+            status: ThreadStatus::Running,
+            told: None,
+            stops: false,
+        }
+    }
+
+    pub(crate) fn changing(mut self, steps: impl IntoIterator<Item = String>) -> Self {
+        self.changed.extend(steps);
+        self
+    }
+
+    pub(crate) fn saying(mut self, role: Role, content: impl Into<String>, source: MessageSource) -> Self {
+        self.says.push((ModelMessage::of(role, content), source));
+        self
+    }
+
+    pub(crate) fn stopping(mut self, status: ThreadStatus, told: impl Into<String>) -> Self {
+        (self.status, self.told, self.stops) = (status, Some(told.into()), true);
+        self
+    }
+}
+
+/// A run.
+pub(crate) struct Run<'r> {
+    pub(crate) runtime: &'r Runtime,
+    pub(crate) fence: Fence,
+    pub(crate) conversation: Box<dyn Conversation>,
+    pub(crate) state: AgentState,
+    pub(crate) next: NodeName,
+    /// The last checkpoint.
+    pub(crate) n: u64,
+    pub(crate) turn: TurnId,
+    pub(crate) recent: Recent,
+    /// What a person says about a call that was cut off.
+    pub(crate) settled: Option<crate::runtime::Settled>,
+}
+
+impl Run<'_> {
+    /// The plan, in order.
+    pub(crate) fn steps(&self) -> Vec<&StepState> {
+        self.state.step_history.values().collect()
+    }
+
+    pub(crate) fn tell(&self, event: &RunEvent<'_>) {
+        (self.runtime.watcher)(event);
+    }
+
+    /// Puts a transition into the record, and what was said into the conversation.
+    pub(crate) fn commit(&mut self, node: NodeName, transition: &Transition) -> Result<(), RunError> {
+        let n = self.n + 1;
+        let redactor = &self.runtime.redactor;
+        let kept = transition.says.iter().enumerate().map(|(index, (message, source))| {
+            Saying { message: message.clone(), source: source.clone(), redactor }.kept(n, index)
+        });
+        let outbox: Vec<Message> =
+            kept.collect::<Result<_, _>>().map_err(paddock_state::conversation::ConversationError::from)?;
+        self.state.progress.nodes += 1;
+        let seq = self.conversation.last_seq();
+        let commit = Commit {
+            n,
+            node,
+            next: transition.next,
+            state: &self.state,
+            changed: transition.changed.iter().filter_map(|id| self.state.step_history.get(id)).collect(),
+            turn: &self.turn,
+            seq,
+            outbox: &outbox,
+            answer: transition.answer.as_ref(),
+            effect: transition.effect.as_ref().map(|(call, tool, effect)| (*call, tool.as_str(), effect.clone())),
+            status: transition.status,
+            told: transition.told.as_deref(),
+        };
+        self.tell(&RunEvent::Boundary("before a checkpoint"));
+        self.runtime.record.commit(self.fence, &commit)?;
+        self.tell(&RunEvent::Boundary("after a checkpoint"));
+        (self.n, self.next) = (n, transition.next);
+        self.say(seq, &outbox)?;
+        self.tell(&RunEvent::Node { node, next: self.next, state: &self.state });
+        Ok(())
+    }
+
+    /// Adds to the conversation what of a checkpoint's messages is not there yet; `seq` was its last event before them.
+    pub(crate) fn say(&mut self, seq: u64, outbox: &[Message]) -> Result<(), RunError> {
+        let there = usize::try_from(self.conversation.last_seq().saturating_sub(seq)).unwrap_or(usize::MAX);
+        for message in outbox.iter().skip(there) {
+            let event = MessageEvent::Append { message: message.clone() };
+            self.conversation.append_event(&self.turn, &event)?;
+            self.tell(&RunEvent::Boundary("after a message"));
+            self.recent.add(said::read(message));
+        }
+        if self.next == NodeName::End {
+            self.conversation.fold(&self.turn)?;
+            self.tell(&RunEvent::Boundary("after the fold"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,502 @@
+//! The Runtime: begins, resumes, forks and ends runs.
+//!
+//! A thread is the instance with the same key, so whoever holds its conversation for writing runs it; a fence beside makes sure that a process
+//! which was thought dead can write nothing more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use paddock_core::{CallId, Cancel, LogicalPath};
+use paddock_ledger::approvals::{Approval, ApprovalError, Approvals};
+use paddock_ledger::history::{CallState, History, HistoryError};
+use paddock_state::conversation::{ConversationError, Message};
+use paddock_state::instance::{Imported, Instances, Status};
+use paddock_state::{BadName, InstanceKey, Redactor, TurnId};
+use paddock_tools::Toolbox;
+
+use crate::graph::NodeName;
+use crate::model::{Model, ModelError};
+use crate::nodes::NodeError;
+use crate::plan;
+use crate::record::{Checkpoint, Record, RecordError, Thread, ThreadStatus, now};
+use crate::run::Run;
+use crate::said::{self, Recent};
+use crate::state::{
+    AgentMode, AgentState, PermissionsLevel, Progress, SecurityContext, StepState, ToolResult, VERSION,
+};
+
+/// Where the plan is when no Workspace can hold it.
+const PLAN_NOWHERE: &str = "/plan/todo.md";
+
+/// Bounds of a turn.
+#[derive(Debug, Clone)]
+pub struct RunSettings {
+    /// The most nodes.
+    pub max_steps: u64,
+    /// The most tokens.
+    pub max_tokens: u64,
+    /// The longest time.
+    pub max_time: Duration,
+    /// How often a step may fail.
+    pub max_tries: u32,
+    /// Outputs above this many bytes are kept elsewhere.
+    pub evict_above: usize,
+    /// What a person narrows the tools to.
+    pub tools: Option<Vec<String>>,
+}
+
+impl Default for RunSettings {
+    fn default() -> Self {
+        Self {
+            max_steps: 100,
+            max_tokens: 2_000_000,
+            max_time: Duration::from_secs(2 * 3600),
+            max_tries: 3,
+            evict_above: 64 * 1024,
+            tools: None,
+        }
+    }
+}
+
+/// How a run begins.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// What the thread is called.
+    pub thread: InstanceKey,
+    /// The agent.
+    pub agent: String,
+    /// The person on whose behalf it runs.
+    pub user: String,
+    /// How far it may go.
+    pub mode: AgentMode,
+    /// How much it is trusted with.
+    pub level: PermissionsLevel,
+}
+
+/// What a person has seen of a call that was cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    /// It took effect.
+    Done,
+    /// It did not.
+    NotDone,
+}
+
+/// What happens while a run goes on.
+#[derive(Debug)]
+pub enum RunEvent<'a> {
+    /// A node is done, and its checkpoint lasts.
+    Node {
+        /// Which.
+        node: NodeName,
+        /// What comes.
+        next: NodeName,
+        /// The state after it.
+        state: &'a AgentState,
+    },
+    /// Words of the model, as they come.
+    Words(&'a str),
+    /// A tool answered.
+    Tool(&'a ToolResult),
+    /// A person has to decide.
+    Frozen(&'a Approval),
+    /// A point at which a crash would be of interest.
+    Boundary(&'static str),
+}
+
+/// Is told what happens.
+pub type Watcher = dyn Fn(&RunEvent<'_>) + Send + Sync;
+
+/// How a run ended, for now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// With an answer.
+    Done(String),
+    /// With a question to the person.
+    Asking(String),
+    /// It waits for a decision.
+    Frozen(String),
+    /// Only a person can say what a call came to.
+    Blocked(String),
+    /// A person ended it.
+    Cancelled,
+}
+
+/// Why a run cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The record.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// The conversation.
+    #[error(transparent)]
+    Conversation(#[from] ConversationError),
+    /// An approval.
+    #[error(transparent)]
+    Approval(#[from] ApprovalError),
+    /// The history.
+    #[error(transparent)]
+    History(#[from] HistoryError),
+    /// A node.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// A name that is none.
+    #[error(transparent)]
+    Name(#[from] BadName),
+    /// Another person's thread.
+    #[error("thread \"{0}\" was begun by somebody else, or under another System Root")]
+    NotYours(String),
+    /// A call would have to be decided, and there is no place for approvals.
+    #[error("a person would have to be asked, and there is no installation that can keep the question")]
+    NobodyToAsk,
+    /// The thread was cancelled.
+    #[error("thread \"{0}\" was cancelled")]
+    Cancelled(String),
+    /// There is nothing to resume.
+    #[error("thread \"{0}\" is over: there is nothing to resume")]
+    Over(String),
+    /// The plan cannot be kept.
+    #[error("the plan cannot be kept: {0}")]
+    Plan(String),
+    /// The record contradicts itself.
+    #[error("the record of the run does not fit together: {0}")]
+    Inconsistent(String),
+}
+
+impl RunError {
+    /// The one thing to do next.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Record(error) => error.hint().to_owned(),
+            Self::Conversation(error) => error.hint(),
+            Self::Approval(error) => error.hint().to_owned(),
+            Self::History(error) => error.hint().to_owned(),
+            Self::Node(NodeError::Model(ModelError::ScriptEnded(_))) => {
+                "add an answer to the script, then `paddock resume`".to_owned()
+            }
+            Self::Node(NodeError::Model(_)) => {
+                "what was done is kept: `paddock resume THREAD` asks the model again".to_owned()
+            }
+            Self::Node(_) => "say what is to be done: paddock run \"…\"".to_owned(),
+            Self::Name(error) => error.hint().to_owned(),
+            Self::NotYours(_) => "resume it as who began it, with the same --home".to_owned(),
+            Self::NobodyToAsk => "run it in a project with a paddock.toml".to_owned(),
+            Self::Cancelled(_) => {
+                "begin another run; `paddock threads fork` can begin from one of its steps".to_owned()
+            }
+            Self::Over(_) => "`paddock run --thread THREAD \"…\"` goes on with another task".to_owned(),
+            Self::Plan(_) => "look whether the first read-write Workspace can be written".to_owned(),
+            Self::Inconsistent(_) => "`paddock threads show THREAD` shows the record".to_owned(),
+        }
+    }
+}
+
+type Result<T> = std::result::Result<T, RunError>;
+
+/// What runs need: tools, a model, and where everything is kept.
+pub struct Runtime {
+    /// Every checkpoint.
+    pub record: Record,
+    /// The conversations.
+    pub instances: Arc<dyn Instances>,
+    /// The tools, under the policy of the agent.
+    pub toolbox: Toolbox,
+    /// Whom to ask.
+    pub model: Arc<dyn Model>,
+    /// What waits for a person.
+    pub approvals: Option<Arc<Approvals>>,
+    /// What calls came to.
+    pub history: Option<Arc<History>>,
+    /// Keeps secrets out of what is said.
+    pub redactor: Redactor,
+    /// Bounds.
+    pub settings: RunSettings,
+    /// Makes session tokens; private to the System Root.
+    pub key: [u8; 32],
+    /// Stops what is under way.
+    pub cancel: Arc<Cancel>,
+    /// Is told what happens.
+    pub watcher: Arc<Watcher>,
+}
+
+impl std::fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Runtime").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+impl Runtime {
+    /// Begins a thread, or goes on with one that is over, with a task.
+    ///
+    /// # Errors
+    /// When the thread waits for something, is somebody else's, or cannot be kept.
+    pub fn start(&self, prompt: &str, options: &RunOptions) -> Result<Ended> {
+        let thread = options.thread.as_str();
+        let about = Thread {
+            thread_id: thread.to_owned(),
+            agent: options.agent.clone(),
+            user_id: options.user.clone(),
+            prompt: prompt.to_owned(),
+            status: ThreadStatus::Running,
+            told: None,
+            model: self.model.name(),
+            created_at: now(),
+            updated_at: now(),
+            checkpoints: 0,
+            parent: None,
+        };
+        self.instances.create(&options.thread, &options.agent)?;
+        match self.record.create(&about) {
+            Ok(()) | Err(RecordError::Exists(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut run = self.open(&options.thread, &options.user)?;
+        if run.n > 0 && run.next != NodeName::End {
+            return Err(RecordError::Exists(thread.to_owned()).into());
+        }
+        self.record.set_prompt(run.fence, thread, prompt)?;
+        run.turn = TurnId::new(format!("t{}", run.n + 1))?;
+        run.next = NodeName::Gatekeeper;
+        run.state = AgentState {
+            agent_mode: options.mode,
+            input_prompt: prompt.to_owned(),
+            security_context: SecurityContext {
+                permissions_level: options.level,
+                session_token_hash: self.session_hash(thread, &options.user),
+                ..run.state.security_context
+            },
+            ..run.state
+        };
+        self.drive(run)
+    }
+
+    /// Goes on with a thread exactly where it stopped.
+    ///
+    /// # Errors
+    /// When there is nothing to go on with, it is somebody else's, or another process has it.
+    pub fn resume(&self, thread: &InstanceKey, user: &str, settled: Option<Settled>) -> Result<Ended> {
+        let about = self.record.thread(thread.as_str())?;
+        if about.status == ThreadStatus::Cancelled {
+            return Err(RunError::Cancelled(about.thread_id));
+        }
+        let mut run = self.open(thread, user)?;
+        if run.n == 0 {
+            // It ended before its first node: nothing was done, and all of it is to be.
+            run.next = NodeName::Gatekeeper;
+            run.turn = TurnId::new("t1")?;
+        }
+        if run.next == NodeName::End {
+            return Err(RunError::Over(about.thread_id));
+        }
+        run.settled = settled;
+        self.drive(run)
+    }
+
+    /// Takes the thread over, and brings its conversation to where its last checkpoint is.
+    fn open(&self, thread: &InstanceKey, user: &str) -> Result<Run<'_>> {
+        let conversation = self.instances.conversation(thread)?;
+        let fence = self.record.take(thread.as_str())?;
+        let mut recent = Recent::default();
+        self.instances.read(thread, &mut |message| recent.add(said::read(&message)))?;
+        let checkpoint = self.record.checkpoint(thread.as_str(), None)?;
+        let mut run = Run {
+            runtime: self,
+            fence,
+            conversation,
+            state: self.fresh(thread, user)?,
+            next: NodeName::Gatekeeper,
+            n: 0,
+            turn: TurnId::new("t1")?,
+            recent,
+            settled: None,
+        };
+        if let Some(checkpoint) = checkpoint {
+            let hash = &checkpoint.state.security_context.session_token_hash;
+            if *hash != self.session_hash(thread.as_str(), user) || checkpoint.state.user_id != user {
+                return Err(RunError::NotYours(thread.to_string()));
+            }
+            (run.state, run.next, run.n, run.turn) = (checkpoint.state, checkpoint.next, checkpoint.n, checkpoint.turn);
+            run.say(checkpoint.seq, &checkpoint.outbox)?;
+        }
+        Ok(run)
+    }
+
+    fn fresh(&self, thread: &InstanceKey, user: &str) -> Result<AgentState> {
+        let about = self.record.thread(thread.as_str())?;
+        if about.user_id != user {
+            return Err(RunError::NotYours(about.thread_id));
+        }
+        Ok(AgentState {
+            version: VERSION,
+            thread_id: about.thread_id,
+            user_id: about.user_id,
+            agent_mode: AgentMode::Execution,
+            input_prompt: about.prompt,
+            current_plan_path: PLAN_NOWHERE.to_owned(),
+            current_step_id: None,
+            step_history: std::collections::BTreeMap::new(),
+            last_tool_result: None,
+            security_context: SecurityContext {
+                permissions_level: PermissionsLevel::User,
+                allowed_tools: Vec::new(),
+                session_token_hash: self.session_hash(thread.as_str(), user),
+                is_sanitized: false,
+            },
+            approval_state: None,
+            progress: Progress::default(),
+        })
+    }
+
+    /// Binds a resume to who may resume: only this System Root can make it.
+    fn session_hash(&self, thread: &str, user: &str) -> String {
+        let key = blake3::derive_key("Paddock 2026 run session", &self.key);
+        let token = blake3::keyed_hash(&key, format!("{}:{thread};{user}", thread.len()).as_bytes());
+        blake3::hash(token.as_bytes()).to_hex().to_string()
+    }
+
+    /// One node after the other, until it stops.
+    fn drive(&self, mut run: Run<'_>) -> Result<Ended> {
+        let key = InstanceKey::new(run.state.thread_id.clone())?;
+        self.instances.set_status(&key, Status::Processing)?;
+        let ended = self.drive_until_it_stops(&mut run);
+        drop(run);
+        // The run itself counts; what a list shows of it comes after.
+        let _ = self.instances.set_status(&key, Status::Idle);
+        ended
+    }
+
+    fn drive_until_it_stops(&self, run: &mut Run<'_>) -> Result<Ended> {
+        loop {
+            self.bound(run);
+            let node = run.next;
+            let Some(wire) = node.wire() else {
+                return Err(RunError::Over(run.state.thread_id.clone()));
+            };
+            let transition = wire(run)?;
+            run.commit(node, &transition)?;
+            if transition.stops {
+                let told = transition.told.unwrap_or_default();
+                return Ok(match transition.status {
+                    ThreadStatus::Frozen => Ended::Frozen(told),
+                    ThreadStatus::Blocked => Ended::Blocked(told),
+                    ThreadStatus::Asking => Ended::Asking(told),
+                    ThreadStatus::Cancelled => Ended::Cancelled,
+                    ThreadStatus::Done | ThreadStatus::Running => Ended::Done(told),
+                });
+            }
+        }
+    }
+
+    /// A run that has used up what it may goes to its end, with a question.
+    fn bound(&self, run: &mut Run<'_>) {
+        if matches!(run.next, NodeName::Gatekeeper | NodeName::Tools | NodeName::Finalizer | NodeName::End) {
+            return;
+        }
+        let progress = &run.state.progress;
+        let took = u64::try_from(now() - progress.began).unwrap_or(0);
+        let over = if progress.nodes >= self.settings.max_steps {
+            format!("{} steps", self.settings.max_steps)
+        } else if progress.tokens >= self.settings.max_tokens {
+            format!("{} tokens", self.settings.max_tokens)
+        } else if took >= u64::try_from(self.settings.max_time.as_millis()).unwrap_or(u64::MAX) {
+            format!("{} seconds", self.settings.max_time.as_secs())
+        } else {
+            return;
+        };
+        run.state.progress.told = Some(format!("This run has used up its {over}. Shall I go on?"));
+        run.state.progress.asks = true;
+        run.next = NodeName::Finalizer;
+    }
+
+    /// Ends a thread. Whoever runs it can write nothing more.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn cancel(&self, thread: &str) -> Result<()> {
+        let fence = self.record.take(thread)?;
+        Ok(self.record.set_status(fence, thread, ThreadStatus::Cancelled, None)?)
+    }
+
+    /// Another thread that begins where this one was at a checkpoint: with what was said by then, and nothing undone.
+    ///
+    /// # Errors
+    /// When there is no such checkpoint, or the new name is taken.
+    pub fn fork(&self, from: &InstanceKey, n: u64, to: &InstanceKey, user: &str) -> Result<()> {
+        let about = self.record.thread(from.as_str())?;
+        let checkpoint = self.record.checkpoint(from.as_str(), Some(n))?;
+        let checkpoint = checkpoint.ok_or_else(|| RecordError::NoCheckpoint { thread: from.to_string(), n })?;
+        if checkpoint.state.security_context.session_token_hash != self.session_hash(from.as_str(), user) {
+            return Err(RunError::NotYours(from.to_string()));
+        }
+        let state = self.forked_state(checkpoint, to, user);
+        let mut said = Vec::new();
+        let by_then = |message: &Message| said::checkpoint_of(message).is_none_or(|with| with <= n);
+        self.instances.read(from, &mut |message| said.extend(Some(message).filter(by_then)))?;
+        let mut messages = said.into_iter().map(Ok);
+        self.instances.import(to, &about.agent, Imported { messages: &mut messages, events: &[] })?;
+        let thread = Thread {
+            thread_id: to.to_string(),
+            status: ThreadStatus::Running,
+            parent: Some((from.to_string(), n)),
+            checkpoints: 0,
+            ..about
+        };
+        Ok(self.record.fork(from.as_str(), n, &thread, &state)?)
+    }
+
+    /// The state that a fork begins with: its own session, and a call that was proposed is a call of its own, to be checked anew.
+    fn forked_state(&self, checkpoint: Checkpoint, to: &InstanceKey, user: &str) -> (NodeName, AgentState) {
+        let Checkpoint { mut state, mut next, .. } = checkpoint;
+        state.thread_id = to.to_string();
+        state.security_context.session_token_hash = self.session_hash(to.as_str(), user);
+        state.approval_state = None;
+        if let Some(proposed) = &mut state.progress.proposed {
+            (proposed.call_id, proposed.checked) = (CallId::next().to_string(), false);
+            if next == NodeName::Tools {
+                next = NodeName::Check;
+            }
+        }
+        (next, state)
+    }
+
+    /// Where a thread's plan is kept.
+    pub(crate) fn plan_path(&self, thread: &str) -> String {
+        let Some(place) = self.toolbox.plan_place() else { return PLAN_NOWHERE.to_owned() };
+        let named = |name: &str| LogicalPath::parse(name, &place).unwrap_or_else(|_| place.clone());
+        let plain = named("todo.md");
+        let is_ours = match self.toolbox.read_text(&plain) {
+            Ok(None) => true,
+            Ok(Some(text)) => text.starts_with(&plan::header(thread)),
+            Err(_) => false,
+        };
+        if is_ours { plain.to_string() } else { named(&format!("todo-{thread}.md")).to_string() }
+    }
+
+    /// What no call of the run may change.
+    pub(crate) fn protected(&self, state: &AgentState) -> Vec<LogicalPath> {
+        LogicalPath::parse(&state.current_plan_path, &LogicalPath::top()).into_iter().collect()
+    }
+
+    /// Writes the plan where people read it.
+    pub(crate) fn keep_plan(&self, state: &AgentState) -> Result<()> {
+        if state.current_plan_path == PLAN_NOWHERE {
+            return Ok(());
+        }
+        let steps: Vec<&StepState> = state.step_history.values().collect();
+        let text = plan::render(&state.thread_id, &state.input_prompt, &steps);
+        let path = LogicalPath::parse(&state.current_plan_path, &LogicalPath::top());
+        let path = path.map_err(|error| RunError::Plan(error.to_string()))?;
+        self.toolbox.keep_text(&path, &self.redactor.text(&text)).map_err(RunError::Plan)
+    }
+
+    /// Whether a call was done, as the ledger knows it: nothing where it never began.
+    pub(crate) fn came_to(&self, call: CallId) -> Result<Option<bool>> {
+        let Some(history) = &self.history else { return Ok(Some(false)) };
+        match history.find_call(&call.to_string()) {
+            Ok(row) => Ok(Some(row.state == CallState::Completed)),
+            Err(HistoryError::NoSuchCall(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

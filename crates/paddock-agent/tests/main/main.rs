@@ -1,0 +1,7 @@
+//! Runs on real databases, real files and a scripted model.
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+#![allow(clippy::disallowed_methods, reason = "a test looks at the host's disk")]
+
+mod protocol;
+mod resuming;
+mod world;

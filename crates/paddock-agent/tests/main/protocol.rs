@@ -1,0 +1,295 @@
+//! The rules of collaboration of the second specification, each by its name there.
+
+use std::sync::{Arc, Mutex};
+
+use paddock_agent::graph::NodeName;
+use paddock_agent::record::ThreadStatus;
+use paddock_agent::state::{AgentMode, ApprovalStatus, StepStatus};
+use paddock_agent::{Ended, RunEvent};
+use serde_json::json;
+
+use crate::world::{World, answer, call, key, options, script};
+
+fn plan(steps: &[&str]) -> String {
+    answer(&steps.iter().map(|step| format!("- [ ] {step}\n")).collect::<String>())
+}
+
+/// The nodes in the order in which they ran.
+fn watched(world: &World, thread: &str, prompt: &str) -> (Ended, Vec<NodeName>) {
+    let nodes = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&nodes);
+    let process = world.process_watched(Arc::new(move |event| {
+        if let RunEvent::Node { node, .. } = event {
+            seen.lock().unwrap().push(*node);
+        }
+    }));
+    let ended = process.start(thread, prompt).unwrap();
+    let nodes = nodes.lock().unwrap().clone();
+    (ended, nodes)
+}
+
+#[test]
+fn a_run_plans_works_and_answers() {
+    let world = World::new(&script(&[
+        plan(&["look at the facts", "write them down"]),
+        call("read_file", &json!({ "path": "/r/facts.txt" })),
+        answer("I know it."),
+        call("write_file", &json!({ "path": "/w/answer.txt", "content": "42\n" })),
+        answer("It is 42, and written down."),
+    ]));
+    let process = world.process();
+    let ended = process.start("t", "What is the answer? Write it down.").unwrap();
+    assert_eq!(ended, Ended::Done("It is 42, and written down.".into()));
+    assert_eq!(world.text("answer.txt"), "42\n");
+    let todo = world.text("todo.md");
+    assert!(todo.contains("- [x] look at the facts") && todo.contains("- [x] write them down"), "{todo}");
+    let thread = process.runtime.record.thread("t").unwrap();
+    assert_eq!(thread.status, ThreadStatus::Done);
+    let said = process.said("t");
+    assert!(said[0].starts_with("user: \"What is the answer?"), "{said:#?}");
+    assert!(said.iter().any(|line| line.starts_with("tool:") && line.contains("the answer is 42")), "{said:#?}");
+    assert_eq!(said.last().unwrap(), "assistant: \"It is 42, and written down.\"");
+}
+
+#[test]
+fn a1_the_executor_always_returns_to_the_supervisor() {
+    let world = World::new(&script(&[
+        plan(&["one", "two"]),
+        call("read_file", &json!({ "path": "/r/facts.txt" })),
+        call("read_file", &json!({ "path": "/r/nothing.txt" })),
+        answer("one is done"),
+        answer("two is done"),
+    ]));
+    let (_, nodes) = watched(&world, "t", "go");
+    use NodeName::{Check, Executor, Finalizer, Gatekeeper, Interpreter, Planner, Supervisor, Tools};
+    let expected = [
+        Gatekeeper,
+        Planner,
+        Supervisor,
+        Executor,
+        Check,
+        Tools,
+        Interpreter,
+        Supervisor,
+        Executor,
+        Check,
+        Tools,
+        Interpreter,
+        Supervisor,
+        Executor,
+        Interpreter,
+        Supervisor,
+        Executor,
+        Interpreter,
+        Supervisor,
+        Finalizer,
+    ];
+    assert_eq!(nodes, expected);
+    // Whatever the Executor says, the node before the next Executor is a Supervisor.
+    for pair in nodes.windows(2).filter(|pair| pair[1] == Executor) {
+        assert_eq!(pair[0], Supervisor);
+    }
+}
+
+#[test]
+fn a2_no_call_of_the_run_changes_the_plan() {
+    let tamper = |tool: &str, arguments| call(tool, &arguments);
+    let world = World::new(&script(&[
+        plan(&["cheat"]),
+        tamper("write_file", json!({ "path": "/w/todo.md", "content": "- [x] cheat\n" })),
+        tamper("delete_file", json!({ "path": "/w/todo.md" })),
+        answer("done"),
+    ]));
+    let process = world.process();
+    process.start("t", "go").unwrap();
+    let todo = world.text("todo.md");
+    assert!(todo.contains("plan of thread t") && todo.contains("failed 2 of 3"), "{todo}");
+    let said = process.said("t");
+    assert!(said.iter().filter(|line| line.contains("is kept by the run itself")).count() == 2, "{said:#?}");
+}
+
+#[test]
+fn a3_three_failures_lead_to_a_new_plan_and_two_of_those_to_a_question() {
+    let fail = || call("read_file", &json!({ "path": "/r/nothing.txt" }));
+    let mut lines = Vec::new();
+    for plan_number in 1..=3 {
+        lines.push(plan(&[&format!("try {plan_number}")]));
+        lines.extend([fail(), fail(), fail()]);
+    }
+    let world = World::new(&script(&lines));
+    let (ended, nodes) = watched(&world, "t", "go");
+    assert_eq!(nodes.iter().filter(|node| **node == NodeName::Planner).count(), 3);
+    let Ended::Asking(question) = ended else { panic!("{ended:?}") };
+    assert!(question.contains("try 3") && question.contains("after 3 tries"), "{question}");
+    let process = world.process();
+    let state = process.runtime.record.checkpoint("t", None).unwrap().unwrap().state;
+    let steps: Vec<_> = state.step_history.values().map(|step| (step.status, step.tries)).collect();
+    assert_eq!(steps, [(StepStatus::Failed, 3); 3]);
+}
+
+#[test]
+fn b1_no_call_runs_without_passing_check() {
+    let world = World::new(&script(&[
+        plan(&["write"]),
+        call("write_file", &json!({ "path": "/r/facts.txt", "content": "lies" })),
+        call("execute_command", &json!({ "command": "true" })),
+        answer("done"),
+    ]));
+    let (_, nodes) = watched(&world, "t", "go");
+    // Both were refused by Check, so Tools never came.
+    assert!(!nodes.contains(&NodeName::Tools), "{nodes:?}");
+    let said = world.process().said("t");
+    assert!(said.iter().any(|line| line.contains("Cannot write to protected path")), "{said:#?}");
+    assert!(said.iter().any(|line| line.contains("is not allowed in this run")), "{said:#?}");
+}
+
+#[test]
+fn b2_a_call_above_the_threshold_freezes_the_run_on_disk() {
+    let world = World::new(&script(&[
+        plan(&["remove"]),
+        call("delete_file", &json!({ "path": "/w/old.txt" })),
+        answer("removed"),
+    ]));
+    std::fs::write(world.file("old.txt"), "precious\n").unwrap();
+    let ended = world.process().start("t", "go").unwrap();
+    let Ended::Frozen(approval) = ended else { panic!("{ended:?}") };
+    assert_eq!(world.text("old.txt"), "precious\n", "nothing happened yet");
+    let process = world.process();
+    assert_eq!(process.runtime.record.thread("t").unwrap().status, ThreadStatus::Frozen);
+    let state = process.runtime.record.checkpoint("t", None).unwrap().unwrap().state;
+    let waiting = state.approval_state.unwrap();
+    assert_eq!((waiting.approval_id.as_str(), waiting.status), (approval.as_str(), ApprovalStatus::Pending));
+    // Without a decision it stays where it is, however often it is resumed.
+    assert_eq!(process.resume("t").unwrap(), Ended::Frozen(approval));
+    assert_eq!(world.text("old.txt"), "precious\n");
+}
+
+#[test]
+fn b3_with_the_token_it_goes_on_exactly_where_it_was() {
+    let world = World::new(&script(&[
+        plan(&["remove", "tell"]),
+        call("delete_file", &json!({ "path": "/w/old.txt" })),
+        answer("removed"),
+        answer("told"),
+    ]));
+    std::fs::write(world.file("old.txt"), "precious\n").unwrap();
+    let Ended::Frozen(approval) = world.process().start("t", "go").unwrap() else { panic!("it did not freeze") };
+    world.process().approve(&approval);
+    let tokens = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&tokens);
+    let process = world.process_watched(Arc::new(move |event| {
+        if let RunEvent::Node { node, state, .. } = event {
+            let token = state.approval_state.as_ref().and_then(|approval| approval.token.clone());
+            seen.lock().unwrap().push((*node, token.is_some()));
+        }
+    }));
+    assert_eq!(process.resume("t").unwrap(), Ended::Done("told".into()));
+    assert!(!world.file("old.txt").exists());
+    // The token is in the state when the call passes Check, and nowhere a model reads.
+    assert_eq!(tokens.lock().unwrap()[0], (NodeName::Check, true));
+    assert!(process.said("t").iter().all(|line| !line.contains("pat1")));
+    let deletions = process
+        .installation
+        .history()
+        .unwrap()
+        .calls(&Default::default(), paddock_ledger::history::Page::first(100))
+        .unwrap();
+    assert_eq!(deletions.iter().filter(|row| row.op == "delete").count(), 1);
+}
+
+#[test]
+fn a_rejected_call_is_told_and_the_run_goes_on() {
+    let world = World::new(&script(&[
+        plan(&["remove"]),
+        call("delete_file", &json!({ "path": "/w/old.txt" })),
+        answer("then I leave it"),
+    ]));
+    std::fs::write(world.file("old.txt"), "precious\n").unwrap();
+    let Ended::Frozen(approval) = world.process().start("t", "go").unwrap() else { panic!("it did not freeze") };
+    let process = world.process();
+    let reject = paddock_ledger::approvals::Decision::Reject("we need it".into());
+    process.installation.approvals().unwrap().decide(&approval, None, "bob", &reject).unwrap();
+    assert_eq!(process.resume("t").unwrap(), Ended::Done("then I leave it".into()));
+    assert_eq!(world.text("old.txt"), "precious\n");
+    assert!(process.said("t").iter().any(|line| line.contains("bob rejected this call: we need it")));
+}
+
+#[test]
+fn an_edited_call_runs_with_the_persons_arguments() {
+    let world = World::new(&script(&[
+        plan(&["remove"]),
+        call("delete_file", &json!({ "path": "/w/old.txt" })),
+        answer("removed"),
+    ]));
+    std::fs::write(world.file("old.txt"), "precious\n").unwrap();
+    std::fs::write(world.file("older.txt"), "not so\n").unwrap();
+    let Ended::Frozen(approval) = world.process().start("t", "go").unwrap() else { panic!("it did not freeze") };
+    let process = world.process();
+    let edit = paddock_ledger::approvals::Decision::Edit(r#"{"path":"/w/older.txt"}"#.into());
+    process.installation.approvals().unwrap().decide(&approval, None, "bob", &edit).unwrap();
+    assert_eq!(process.resume("t").unwrap(), Ended::Done("removed".into()));
+    assert_eq!(world.text("old.txt"), "precious\n");
+    assert!(!world.file("older.txt").exists());
+}
+
+#[test]
+fn consulting_only_reads_and_planning_only_plans() {
+    let lines = [
+        call("write_file", &json!({ "path": "/w/x", "content": "x" })),
+        call("read_file", &json!({ "path": "/r/facts.txt" })),
+        answer("42"),
+    ];
+    let world = World::new(&script(&lines));
+    let mut consulting = options("c");
+    consulting.mode = AgentMode::Consulting;
+    assert_eq!(world.process().runtime.start("what?", &consulting).unwrap(), Ended::Done("42".into()));
+    assert!(!world.file("x").exists());
+    world.say(&script(&[plan(&["write x"])]));
+    let mut planning = options("p");
+    planning.mode = AgentMode::Planning;
+    let Ended::Done(told) = world.process().runtime.start("write x", &planning).unwrap() else { panic!() };
+    assert!(told.contains("nothing was done yet") && told.contains("write x"), "{told}");
+    assert!(!world.file("x").exists());
+}
+
+#[test]
+fn bounds_end_in_a_question() {
+    let read = || call("read_file", &json!({ "path": "/r/facts.txt" }));
+    let lines: Vec<String> = std::iter::once(plan(&["read for ever"])).chain((0..100).map(|_| read())).collect();
+    let world = World::new(&script(&lines));
+    world.settings.lock().unwrap().max_steps = 20;
+    let Ended::Asking(question) = world.process().start("t", "go").unwrap() else { panic!("it did not ask") };
+    assert!(question.contains("20 steps"), "{question}");
+    let nodes = world.process().runtime.record.thread("t").unwrap().checkpoints;
+    assert!(nodes <= 22, "{nodes}");
+    world.settings.lock().unwrap().max_steps = 1000;
+    world.settings.lock().unwrap().max_tokens = 50;
+    let Ended::Asking(question) = world.process().start("t2", "go").unwrap() else { panic!("it did not ask") };
+    assert!(question.contains("50 tokens"), "{question}");
+}
+
+#[test]
+fn a_thread_goes_on_with_another_task_and_remembers() {
+    let world = World::new(&script(&[plan(&["greet"]), answer("hello")]));
+    assert_eq!(world.process().start("t", "greet me").unwrap(), Ended::Done("hello".into()));
+    world.say(&script(&[plan(&["again"]), answer("hello again")]));
+    assert_eq!(world.process().start("t", "once more").unwrap(), Ended::Done("hello again".into()));
+    let said = world.process().said("t");
+    assert_eq!(said.iter().filter(|line| line.starts_with("user:")).count(), 2);
+    let state = world.process().runtime.record.checkpoint("t", None).unwrap().unwrap().state;
+    assert_eq!(state.step_history.len(), 1, "each turn has its own plan");
+}
+
+#[test]
+fn nobody_else_resumes_a_thread() {
+    let world = World::new(&script(&[plan(&["remove"]), call("delete_file", &json!({ "path": "/w/old.txt" }))]));
+    std::fs::write(world.file("old.txt"), "x").unwrap();
+    world.process().start("t", "go").unwrap();
+    let process = world.process();
+    let refused = process.runtime.resume(&key("t"), "mallory", None).unwrap_err();
+    assert!(matches!(refused, paddock_agent::RunError::NotYours(_)), "{refused}");
+    // Another System Root has another key, even with the right name.
+    let mut other = world.process();
+    other.runtime.key = [7; 32];
+    assert!(matches!(other.resume("t").unwrap_err(), paddock_agent::RunError::NotYours(_)));
+}

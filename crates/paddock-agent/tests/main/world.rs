@@ -1,0 +1,151 @@
+//! A project with a policy, an installation and a scripted model, as a process would have them.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use paddock_agent::model::ScriptedModel;
+use paddock_agent::record::{Record, schema};
+use paddock_agent::state::{AgentMode, PermissionsLevel};
+use paddock_agent::{Ended, RunError, RunOptions, RunSettings, Runtime, Watcher};
+use paddock_config::{Installation, Reloader, Settings, StateDatabase, Tables};
+use paddock_core::{AgentName, Cancel};
+use paddock_ledger::approvals::{Decision, Reach};
+use paddock_state::{HomeSources, InstanceKey, Redactor, Secrets, SystemRoot};
+use paddock_tools::{RecordingGate, Toolbox};
+
+pub(crate) const POLICY: &str = r#"
+name = "runs"
+base = "/w"
+[[workspace]]
+prefix = "/w"
+scope = "READ_WRITE"
+mount = { physical = "w" }
+[[workspace]]
+prefix = "/r"
+scope = "READ_ONLY"
+mount = { physical = "r" }
+"#;
+
+pub(crate) struct World {
+    _keep: tempfile::TempDir,
+    pub(crate) top: PathBuf,
+    script: Mutex<String>,
+    pub(crate) settings: Mutex<RunSettings>,
+}
+
+impl World {
+    pub(crate) fn new(script: &str) -> Self {
+        let keep = tempfile::tempdir().unwrap();
+        let top = keep.path().canonicalize().unwrap();
+        for directory in ["project/w", "project/r"] {
+            fs::create_dir_all(top.join(directory)).unwrap();
+        }
+        fs::write(top.join("project/paddock.toml"), POLICY).unwrap();
+        fs::write(top.join("project/r/facts.txt"), "the answer is 42\n").unwrap();
+        Self { _keep: keep, top, script: Mutex::new(script.to_owned()), settings: Mutex::default() }
+    }
+
+    pub(crate) fn say(&self, script: &str) {
+        *self.script.lock().unwrap() = script.to_owned();
+    }
+
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.top.join("project/w").join(name)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> String {
+        fs::read_to_string(self.file(name)).unwrap_or_default()
+    }
+
+    pub(crate) fn process(&self) -> Process {
+        self.process_watched(Arc::new(|_| {}))
+    }
+
+    /// What a new process has: everything is opened anew.
+    pub(crate) fn process_watched(&self, watcher: Arc<Watcher>) -> Process {
+        let home = HomeSources { option: Some(self.top.join("home")), ..HomeSources::default() };
+        let system = SystemRoot::resolve(&home, None).unwrap();
+        let mut taken = Installation::in_memory();
+        let tables = Tables { sqlite: schema::SQLITE, postgres: schema::POSTGRES };
+        let config = self.top.join("project/paddock.toml");
+        let reloader = Reloader::start_with(&config, AgentName::main(), system.clone(), |host, file| {
+            let settings = Settings::of(host.project_root().to_owned(), file, &Secrets::none())?.with_tables(tables);
+            taken = Installation::claim(&system, &settings).unwrap();
+            Ok::<_, paddock_config::ConfigError>(taken.ports(Arc::new(RecordingGate::new())))
+        });
+        let record = match taken.state_database().unwrap() {
+            StateDatabase::Sqlite(database) => Record::on_sqlite(database.clone()),
+            StateDatabase::Postgres(database, home) => Record::on_postgres(database.clone(), home),
+        };
+        let model = Arc::new(ScriptedModel::parse(&self.script.lock().unwrap()).unwrap());
+        let runtime = Runtime {
+            record,
+            instances: taken.instances().unwrap(),
+            toolbox: Toolbox::new(Arc::new(reloader.unwrap())),
+            model: model.clone(),
+            approvals: taken.approvals().cloned(),
+            history: taken.history().cloned(),
+            redactor: Redactor::default(),
+            settings: self.settings.lock().unwrap().clone(),
+            key: taken.session_key(),
+            cancel: Arc::new(Cancel::default()),
+            watcher,
+        };
+        Process { runtime, model, installation: taken }
+    }
+}
+
+pub(crate) struct Process {
+    pub(crate) runtime: Runtime,
+    pub(crate) model: Arc<ScriptedModel>,
+    pub(crate) installation: Installation,
+}
+
+pub(crate) fn key(name: &str) -> InstanceKey {
+    InstanceKey::new(name).unwrap()
+}
+
+pub(crate) fn options(thread: &str) -> RunOptions {
+    RunOptions {
+        thread: key(thread),
+        agent: "main".to_owned(),
+        user: "alice".to_owned(),
+        mode: AgentMode::Execution,
+        level: PermissionsLevel::Admin,
+    }
+}
+
+impl Process {
+    pub(crate) fn start(&self, thread: &str, prompt: &str) -> Result<Ended, RunError> {
+        self.runtime.start(prompt, &options(thread))
+    }
+
+    /// As a new process does it: the script goes on where the run is.
+    pub(crate) fn resume(&self, thread: &str) -> Result<Ended, RunError> {
+        self.model.skip(&self.runtime.record.askers(thread)?);
+        self.runtime.resume(&key(thread), "alice", None)
+    }
+
+    pub(crate) fn approve(&self, id: &str) {
+        let approvals = self.installation.approvals().unwrap();
+        approvals.decide(id, None, "bob", &Decision::Approve(Reach::Once)).unwrap();
+    }
+
+    pub(crate) fn said(&self, thread: &str) -> Vec<String> {
+        let loaded = self.runtime.instances.load(&key(thread)).unwrap();
+        loaded.messages.iter().map(|message| format!("{}: {}", message.role(), message.content())).collect()
+    }
+}
+
+pub(crate) fn answer(content: &str) -> String {
+    serde_json::json!({ "content": content }).to_string()
+}
+
+pub(crate) fn call(name: &str, arguments: &serde_json::Value) -> String {
+    serde_json::json!({ "content": "", "tool_calls": [{ "name": name, "arguments": arguments }] }).to_string()
+}
+
+pub(crate) fn script(lines: &[String]) -> String {
+    lines.join("\n")
+}
