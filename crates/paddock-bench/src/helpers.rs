@@ -15,6 +15,7 @@ use paddock_db::{Durability, Postgres};
 use paddock_stores::virtual_store::base::Namespace;
 use paddock_stores::virtual_store::{PostgresBase, VirtualStore};
 
+use crate::conversation;
 use crate::guarded::{Databases, Guarded};
 use crate::large;
 use crate::store_work::{content, name};
@@ -31,6 +32,8 @@ pub(crate) enum Job {
     ReadRanges { directory: PathBuf, path: String },
     /// Writes one large file, recorded.
     WriteLarge { directory: PathBuf, bytes: usize },
+    /// Loads the conversation of an instance, whole or message by message.
+    LoadConversation { directory: PathBuf, whole: bool },
 }
 
 impl Job {
@@ -41,6 +44,9 @@ impl Job {
             Self::ReadRanges { directory, path } => of(["read-ranges", &directory.to_string_lossy(), path]),
             Self::WriteLarge { directory, bytes } => {
                 of(["write-large", &directory.to_string_lossy(), &bytes.to_string()])
+            }
+            Self::LoadConversation { directory, whole } => {
+                of(["load-conversation", &directory.to_string_lossy(), &whole.to_string()])
             }
         }
     }
@@ -55,6 +61,9 @@ impl Job {
             ["write-large", directory, bytes] => {
                 Self::WriteLarge { directory: directory.into(), bytes: bytes.parse()? }
             }
+            ["load-conversation", directory, whole] => {
+                Self::LoadConversation { directory: directory.into(), whole: whole.parse()? }
+            }
             _ => bail!("{words:?} is no job of a helper"),
         })
     }
@@ -66,6 +75,10 @@ impl Job {
             Self::ReadRanges { directory, path } => {
                 ready()?;
                 large::read_ranges(directory, path)
+            }
+            Self::LoadConversation { directory, whole } => {
+                ready()?;
+                conversation::load(directory, *whole)
             }
             Self::WriteLarge { directory, bytes } => {
                 let databases = Databases::at(directory, Durability::Process)?;
@@ -185,6 +198,7 @@ mod tests {
             Job::Write { to: "/a".to_owned(), name: "n".to_owned(), count: 3 },
             Job::ReadRanges { directory: "/a".into(), path: "p".to_owned() },
             Job::WriteLarge { directory: "/a".into(), bytes: 9 },
+            Job::LoadConversation { directory: "/a".into(), whole: true },
         ];
         for job in jobs {
             assert_eq!(format!("{job:?}"), format!("{:?}", Job::parse(&job.words()).unwrap()));

@@ -57,6 +57,9 @@ impl Machine {
             ("agentfs-sdk", &options.agentfs),
         ];
         lines.extend(programs.map(|(name, program)| (name, program.as_deref().map_or(missing(), version))));
+        let langgraph = options.python.as_ref().zip(options.langgraph.as_ref());
+        let langgraph = langgraph.map_or(missing(), |(python, script)| python_version(python, script));
+        lines.push(("LangGraph", langgraph));
         let official = options.official.as_deref().map_or(missing(), package_version);
         lines.push(("@modelcontextprotocol/server-filesystem", official));
         lines.push(("PostgreSQL", options.postgres_version.clone().unwrap_or_else(missing)));
@@ -105,6 +108,12 @@ fn version(program: &Path) -> String {
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
     let first = text.lines().next().unwrap_or_default();
     first.rsplit_once(' ').filter(|_| !first.contains('(')).map_or(first, |(_, version)| version).to_owned()
+}
+
+/// What a script of a peer says it is.
+fn python_version(python: &Path, script: &Path) -> String {
+    let output = Command::new(python).arg(script).arg("--version").output().ok();
+    output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
 }
 
 /// From the `package.json` above a script.

@@ -12,9 +12,11 @@ mod bare_sqlite;
 mod calls;
 mod client;
 mod commands;
+mod conversation;
 mod guarded;
 mod helpers;
 mod in_process;
+mod langgraph;
 mod large;
 mod layers;
 mod machine;
@@ -85,6 +87,9 @@ fn virtual_stores(report: &mut Report, options: &Options, project: &Project) -> 
     }
     if options.wants("commands") {
         commands::run(report, options, project)?;
+    }
+    if options.wants("conversation") {
+        conversation::run(report, options)?;
     }
     Ok(())
 }

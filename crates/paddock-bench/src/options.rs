@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 
 /// The parts that can be measured alone.
-pub(crate) const PARTS: [&str; 11] = [
+pub(crate) const PARTS: [&str; 12] = [
     "in-process",
     "virtual",
     "layers",
@@ -15,6 +15,7 @@ pub(crate) const PARTS: [&str; 11] = [
     "writers",
     "mounted",
     "commands",
+    "conversation",
     "calls",
     "search",
     "start",
@@ -31,6 +32,10 @@ pub(crate) struct Options {
     pub(crate) ripgrep: Option<PathBuf>,
     /// AgentFS doing the work of Virtual Stores.
     pub(crate) agentfs: Option<PathBuf>,
+    /// A Python that has LangGraph.
+    pub(crate) python: Option<PathBuf>,
+    /// LangGraph doing the work of conversations.
+    pub(crate) langgraph: Option<PathBuf>,
     /// The url of a PostgreSQL server.
     pub(crate) postgres: Option<String>,
     /// What it is.
@@ -56,6 +61,8 @@ impl Options {
                 "--official" => options.official = Some(program(&value()?)?),
                 "--ripgrep" => options.ripgrep = Some(program(&value()?)?),
                 "--agentfs" => options.agentfs = Some(program(&value()?)?),
+                "--python" => options.python = Some(program(&value()?)?),
+                "--langgraph" => options.langgraph = Some(program(&value()?)?),
                 "--postgres" => options.postgres = Some(value()?),
                 "--postgres-version" => options.postgres_version = Some(value()?),
                 "--page" => options.page = Some(value()?.into()),

@@ -127,6 +127,22 @@ impl Report {
         self.push(row);
     }
 
+    /// Bytes of any number, where less is better.
+    pub(crate) fn bytes(&mut self, what: &str, against: &str, theirs: u64, ours: u64) {
+        #[allow(clippy::cast_precision_loss)]
+        let (theirs, ours) = (theirs as f64, ours as f64);
+        let ratio = ours / theirs;
+        let row = Row {
+            theirs: grouped(theirs),
+            ours: grouped(ours),
+            // Some are thousands of times apart.
+            ratio: format!("{ratio:.4}×"),
+            peer_is_ahead: ratio > 1.0,
+            ..Row::of(what, against, ratio, None)
+        };
+        self.push(row);
+    }
+
     /// Work that a peer could not do.
     pub(crate) fn failed(&mut self, what: &str, against: &str, why: &str, ours: &str) {
         self.push(Row {

@@ -22,8 +22,8 @@ Usage: cargo xtask bench [ARGS…]
 Installs the peers under target/peers (the first time, which takes minutes), builds Paddock in release mode, measures the
 same work side by side and writes docs/benchmarks.md. Run it while the machine does nothing else.
 
-  --only PART   measure only this part: in-process, virtual, layers, large, writers, mounted, calls, search, start
-                or memory; nothing is written
+  --only PART   measure only this part: in-process, virtual, layers, large, writers, mounted, commands,
+                conversation, calls, search, start or memory; nothing is written
   --quick       a fifth of the rounds, to see that it runs; nothing is written
 ";
 

@@ -20,6 +20,9 @@ const RIPGREP: (&str, &str, &str) = ("ripgrep", "15.2.0", "rg");
 /// AgentFS, behind a program of ours that does the work with its SDK; its `Cargo.toml` pins the version.
 const AGENTFS: &str = "crates/paddock-bench/peers/agentfs";
 
+/// LangGraph, in an environment of Python's own; its `requirements.txt` pins the version.
+const LANGGRAPH: &str = "crates/paddock-bench/peers/langgraph";
+
 /// The official server, and a Node for it where npm has one for this processor.
 const PACKAGES: &str = r#"{
   "name": "paddock-bench-peers",
@@ -44,6 +47,7 @@ pub(super) fn arguments(repo: &Repo) -> Vec<String> {
     add("ripgrep", program("--ripgrep", RIPGREP));
     add("the official filesystem server", place.official());
     add("AgentFS", place.agentfs().map(|path| vec![("--agentfs", path)]));
+    add("LangGraph", place.langgraph());
     place.clean();
     arguments
 }
@@ -102,6 +106,25 @@ impl Place<'_> {
         let script = packages.join("@modelcontextprotocol/server-filesystem/dist/index.js");
         ensure!(script.is_file(), "the package has no script at \"{}\"", script.display());
         Ok(vec![("--node", node(&packages)), ("--official", script)])
+    }
+
+    /// A Python with LangGraph, and the script that does the work with it.
+    fn langgraph(&self) -> Result<Vec<(&'static str, PathBuf)>> {
+        let directory = self.directory.join("python");
+        let pins = self.repo.read(&format!("{LANGGRAPH}/requirements.txt"))?;
+        let python = directory.join("bin/python");
+        self.once("langgraph", &pins, || {
+            ensure!(process::answers("python3", "--version"), "python3 is not installed");
+            let mut venv = Command::new("python3");
+            venv.args(["-m", "venv", "--clear"]).arg(&directory);
+            ensure!(process::stream(&mut venv, |_| {})?.success(), "python3 has no venv module that works");
+            let mut pip = Command::new(&python);
+            pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"]);
+            pip.arg(self.repo.path(&format!("{LANGGRAPH}/requirements.txt")));
+            ensure!(process::stream(&mut pip, |_| {})?.success(), "pip could not install it");
+            Ok(())
+        })?;
+        Ok(vec![("--python", python), ("--langgraph", self.repo.path(&format!("{LANGGRAPH}/turns.py")))])
     }
 
     /// Installs unless exactly this was installed before.

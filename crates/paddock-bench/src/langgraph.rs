@@ -1,0 +1,48 @@
+//! LangGraph with its SqliteSaver, in a process of its own that keeps the clock itself.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+/// A running peer.
+#[derive(Debug)]
+pub(crate) struct LangGraph {
+    child: Child,
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+}
+
+impl LangGraph {
+    pub(crate) fn start(python: &Path, script: &Path, database: &Path) -> Result<Self> {
+        let mut command = Command::new(python);
+        command.arg(script).arg(database).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().context("cannot start LangGraph")?;
+        let to = child.stdin.take();
+        let from = BufReader::new(child.stdout.take().context("it has an output")?);
+        Ok(Self { child, to, from })
+    }
+
+    /// One turn after so many messages: what it took, and the bytes it wrote.
+    pub(crate) fn turn(&mut self, history: usize) -> Result<(Duration, u64)> {
+        let to = self.to.as_mut().context("LangGraph has ended")?;
+        writeln!(to, "turn {history}")?;
+        to.flush()?;
+        let mut line = String::new();
+        self.from.read_line(&mut line)?;
+        let told =
+            line.trim().split_once(' ').and_then(|(took, bytes)| Some((took.parse().ok()?, bytes.parse().ok()?)));
+        let (took, bytes) = told.with_context(|| format!("LangGraph could not do a turn after {history} messages"))?;
+        Ok((Duration::from_nanos(took), bytes))
+    }
+}
+
+impl Drop for LangGraph {
+    fn drop(&mut self) {
+        // It ends where its requests do.
+        drop(self.to.take());
+        let _ = self.child.wait();
+    }
+}
