@@ -18,7 +18,8 @@ Usage: cargo xtask soak [--minutes N] [SUITE…]
 
   --minutes N  how long each fuzz target runs (default 10); the other suites run to the end of their counts
 
-Suites: race, kills, properties-core, properties-config, properties-tools, forks, and fuzz (every target) or fuzz:TARGET.
+Suites: race, kills, properties-core, properties-config, properties-tools, forks, conversations, conversation-kills,
+and fuzz (every target) or fuzz:TARGET.
 Without a name, all of them.
 Fuzzing needs a C++ compiler; cargo-fuzz is installed when it is absent.
 ";
@@ -63,6 +64,16 @@ const COUNTED: &[Counted] = &[
         name: "forks",
         cargo: &["--package", "paddock-stores", "--test", "main", "overlay_model"],
         env: &[("PROPTEST_CASES", "5000")],
+    },
+    Counted {
+        name: "conversations",
+        cargo: &["--package", "paddock-state", "--test", "main", "random_conversations"],
+        env: &[("PROPTEST_CASES", "20000")],
+    },
+    Counted {
+        name: "conversation-kills",
+        cargo: &["--package", "paddock-state", "--test", "main", "killed_at_any_moment"],
+        env: &[("PADDOCK_KILLS", "3000")],
     },
 ];
 

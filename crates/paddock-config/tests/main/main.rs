@@ -5,6 +5,7 @@ mod adhoc;
 mod building;
 mod editing;
 mod errors;
+mod instances;
 mod parsing;
 mod properties;
 mod reloading;
