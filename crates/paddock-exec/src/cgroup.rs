@@ -4,17 +4,21 @@
 //! limits of single processes. A group belongs to a slot and is used by one sandbox after the other, so counters are
 //! read as differences. It must never move a process that is not ours.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use crate::sandbox::Tier;
 
 /// What groups of Paddock are called; the number of the process and its start time follow.
 const PREFIX: &str = "paddock-";
+
+/// More than the kernel has to say in any file of counters that is read.
+const LARGEST: usize = 4096;
 
 /// The group of a slot.
 #[derive(Debug, Default)]
@@ -37,14 +41,27 @@ struct Part {
     tier: Tier,
     parent: PathBuf,
     directory: PathBuf,
+    /// The counters that were read: before, during and after each run, so their files stay open.
+    counters: Arc<Mutex<Vec<(&'static str, File)>>>,
 }
 
 impl Part {
-    fn read(&self, file: &str) -> Option<String> {
-        fs::read_to_string(self.directory.join(file)).ok()
+    fn read(&self, file: &'static str) -> Option<String> {
+        let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = counters.iter().position(|(name, _)| *name == file);
+        let index = match known {
+            Some(index) => index,
+            None => {
+                counters.push((file, File::open(self.directory.join(file)).ok()?));
+                counters.len() - 1
+            }
+        };
+        let mut bytes = [0; LARGEST];
+        let read = counters.get(index)?.1.read_at(&mut bytes, 0).ok()?;
+        Some(String::from_utf8_lossy(&bytes[..read]).into_owned())
     }
 
-    fn number(&self, file: &str) -> Option<u64> {
+    fn number(&self, file: &'static str) -> Option<u64> {
         self.read(file)?.trim().parse().ok()
     }
 
@@ -53,7 +70,7 @@ impl Part {
     }
 
     /// The value behind a word in a file of rows.
-    fn event(&self, file: &str, word: &str) -> u64 {
+    fn event(&self, file: &'static str, word: &str) -> u64 {
         let text = self.read(file).unwrap_or_default();
         let mut rows = text.lines().filter_map(|row| row.split_once(' '));
         rows.find(|(name, _)| *name == word).and_then(|(_, value)| value.trim().parse().ok()).unwrap_or(0)
@@ -201,7 +218,7 @@ fn enter((tier, parent): &(Tier, PathBuf), name: &str) -> Option<Part> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && *tier == Tier::CgroupV2 => {}
         Err(_) => return None,
     }
-    let part = Part { tier: *tier, parent: parent.clone(), directory };
+    let part = Part { tier: *tier, parent: parent.clone(), directory, counters: Arc::default() };
     if *tier == Tier::CgroupV1 && !part.write("tasks", &thread_number()) {
         let _ = fs::remove_dir(&part.directory);
         return None;
@@ -373,7 +390,7 @@ mod tests {
     fn counters_are_differences() {
         let place = tempfile::tempdir().unwrap();
         let directory = place.path().to_owned();
-        let part = Part { tier: Tier::CgroupV2, parent: directory.clone(), directory };
+        let part = Part { tier: Tier::CgroupV2, parent: directory.clone(), directory, counters: Arc::default() };
         fs::write(place.path().join("memory.events"), "low 0\noom 3\noom_kill 2\n").unwrap();
         fs::write(place.path().join("cpu.stat"), "usage_usec 1500\nuser_usec 9\n").unwrap();
         let group = Group { memory: Some(part.clone()), pids: Some(part.clone()), cpu: Some(part), ..Group::default() };
@@ -387,7 +404,7 @@ mod tests {
     fn version_2_is_bounded_as_a_whole() {
         let place = tempfile::tempdir().unwrap();
         let directory = place.path().to_owned();
-        let part = Part { tier: Tier::CgroupV2, parent: directory.clone(), directory };
+        let part = Part { tier: Tier::CgroupV2, parent: directory.clone(), directory, counters: Arc::default() };
         let group = Group { memory: Some(part.clone()), pids: Some(part), ..Group::default() };
         assert_eq!(group.bound(4096, 10), (Some(Tier::CgroupV2), Some(Tier::CgroupV2)));
         let text = |name: &str| fs::read_to_string(place.path().join(name)).unwrap();
