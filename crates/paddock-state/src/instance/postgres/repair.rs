@@ -4,7 +4,7 @@
 //! It must never invent or complete a message.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::Path;
 
 use paddock_db::PgTransaction;
 
@@ -39,8 +39,8 @@ pub(super) fn repair(tx: &mut PgTransaction<'_>, counts: &Counts, places: &Place
     Ok(found.told)
 }
 
-fn lost(file: &PathBuf, line: u64, reason: String, id: Option<String>) -> LostLine {
-    LostLine { file: file.clone(), line, reason, id }
+fn lost(file: &Path, line: u64, reason: String, id: Option<String>) -> LostLine {
+    LostLine { file: file.to_owned(), line, reason, id }
 }
 
 fn look_at_messages(tx: &mut PgTransaction<'_>, counts: &Counts, places: &Places, found: &mut Found) -> Result<()> {

@@ -44,7 +44,7 @@ pub(super) struct NewMessage {
 
 impl NewMessage {
     pub(super) fn of(message: &Message, turn: &TurnId, seq: u64) -> Result<Self> {
-        let line = sealed(&json(message)?, Frame { seq, turn: turn.clone(), line: seq });
+        let line = sealed(&json(message)?, &Frame { seq, turn: turn.clone(), line: seq });
         Ok(Self { seq, id_digest: digest(message.id()), line })
     }
 }
@@ -74,7 +74,7 @@ impl NewEvent {
             MessageEvent::Truncate => ("truncate", None),
         };
         let deed = Deed { kind: kind.to_owned(), target_id: event.target_id().map(str::to_owned) };
-        let event = sealed(&json(&deed)?, Frame { seq, turn: turn.clone(), line });
+        let event = sealed(&json(&deed)?, &Frame { seq, turn: turn.clone(), line });
         let message = message.map(|message| NewMessage::of(message, turn, seq)).transpose()?;
         Ok(Self { event, message })
     }
@@ -84,8 +84,8 @@ fn json<T: Serialize>(value: &T) -> Result<String> {
     serde_json::to_string(value).map_err(|error| ConversationError::io("", error.into()))
 }
 
-fn sealed(object: &str, frame: Frame) -> String {
-    let mut line = line::seal(object, &frame);
+fn sealed(object: &str, frame: &Frame) -> String {
+    let mut line = line::seal(object, frame);
     line.truncate(line.trim_end().len());
     line
 }
@@ -182,7 +182,7 @@ impl StoredEvent {
 
     /// The same event as another one of its turn.
     pub(super) fn renumbered(&self, frame: Frame, line: u64) -> String {
-        sealed(&line::unsealed(self.event.as_deref().unwrap_or_default()), Frame { line, ..frame })
+        sealed(&line::unsealed(self.event.as_deref().unwrap_or_default()), &Frame { line, ..frame })
     }
 }
 

@@ -33,12 +33,13 @@ fn a_writer_that_slept_past_its_lease_writes_nothing() {
     sleeper.signal(Signal::STOP);
     let mut conversation = taken(&*instances, "main");
     assert_eq!(conversation.open_turn().unwrap().events, 1);
-    conversation.append_event(&turn("early"), &append("mine")).unwrap();
     sleeper.signal(Signal::CONT);
     sleeper.tell("go on");
+    // Nothing but the fence tells that it is another's by now: all else is as the sleeper left it.
     for _ in 0..3 {
         assert_eq!(sleeper.hears().as_deref(), Some("lost"));
     }
+    conversation.append_event(&turn("early"), &append("mine")).unwrap();
     conversation.fold(&turn("early")).unwrap();
     assert_eq!(said(&*instances, "main"), ["early", "mine"]);
 }
