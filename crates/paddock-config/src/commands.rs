@@ -4,6 +4,7 @@
 //! secrets are. A Workspace must not stand where the minimal system of a command is.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use paddock_core::{CommandLimits, CommandSettings, Risk, Workspace};
 use paddock_state::Secrets;
@@ -28,6 +29,8 @@ pub(crate) fn settings(config: &Config, host: &Host, secrets: &Secrets) -> Resul
     let ask_above = config.approvals.as_ref().and_then(|approvals| approvals.above.as_ref());
     let tools = commands.tools.iter().flatten().map(|written| tool(written, host)).collect::<Result<_, Fault>>();
     let tools = tools.map_err(Problem::of_file)?;
+    let limits = limits(commands);
+    enough(&limits).map_err(Problem::of_file)?;
     Ok(Some(CommandSettings {
         deny: commands.deny.clone().unwrap_or_default(),
         direct: commands.changes == Some(Changes::Direct),
@@ -37,7 +40,7 @@ pub(crate) fn settings(config: &Config, host: &Host, secrets: &Secrets) -> Resul
         },
         tools,
         env: env(commands, secrets)?,
-        limits: limits(commands),
+        limits,
         ask_above: ask_above.map_or(Risk::Medium, |level| approvals::risk(*level)),
     }))
 }
@@ -54,7 +57,41 @@ fn tool(written: &str, host: &Host) -> Result<std::path::PathBuf, Fault> {
     if host.in_system_root(&path) || host.holds_system_root(&path) {
         return Err(Fault::ToolInSystemRoot(written.to_owned()));
     }
+    // A command would be refused for it, one after the other, and nobody would look for the reason here.
+    if !path.exists() {
+        return Err(Fault::NoSuchTool(written.to_owned()));
+    }
     Ok(path)
+}
+
+/// Looks whether a shell can start within the limits.
+fn enough(limits: &CommandLimits) -> Result<(), Fault> {
+    const KIB: u64 = 1024;
+    let times = [("time_limit", limits.time), ("cpu_limit", limits.cpu)];
+    for (key, found) in times {
+        if found < Duration::from_millis(100) {
+            return Err(Fault::LimitTooSmall { key, found: format!("\"{} ms\"", found.as_millis()), least: "100 ms" });
+        }
+    }
+    let sizes = [
+        ("memory_limit", limits.memory, 16 * 1024 * KIB, "16 MiB"),
+        ("output_limit", limits.output, KIB, "1 KiB"),
+        ("file_limit", limits.file, 4 * KIB, "4 KiB"),
+        ("tmp_limit", limits.tmp, 64 * KIB, "64 KiB"),
+        ("staged_limit", limits.staged, 64 * KIB, "64 KiB"),
+    ];
+    for (key, found, least, written) in sizes {
+        if found < least {
+            return Err(Fault::LimitTooSmall { key, found: format!("\"{found} B\""), least: written });
+        }
+    }
+    for (key, found, least, written) in [("process_limit", limits.processes, 4, "4"), ("open_limit", limits.open, 16, "16")]
+    {
+        if found < least {
+            return Err(Fault::LimitTooSmall { key, found: found.to_string(), least: written });
+        }
+    }
+    Ok(())
 }
 
 fn limits(commands: &Commands) -> CommandLimits {
@@ -68,6 +105,7 @@ fn limits(commands: &Commands) -> CommandLimits {
         file: commands.file_limit.as_ref().map_or(default.file, |limit| limit.0),
         tmp: commands.tmp_limit.as_ref().map_or(default.tmp, |limit| limit.0),
         open: commands.open_limit.unwrap_or(default.open),
+        staged: commands.staged_limit.as_ref().map_or(default.staged, |limit| limit.0),
     }
 }
 

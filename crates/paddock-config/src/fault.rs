@@ -161,6 +161,12 @@ pub enum Fault {
     /// A rule that does not do what its examples say.
     #[error("the rule {} \"{}\", against its examples", if *matches { "matches" } else { "does not match" }, visible(path))]
     RuleExample { path: String, matches: bool },
+    /// A place for commands that is not there.
+    #[error("\"{}\" under tools is not there", visible(.0))]
+    NoSuchTool(String),
+    /// No command could run with so little.
+    #[error("with {key} = {found} no command could run")]
+    LimitTooSmall { key: &'static str, found: String, least: &'static str },
     /// Commands would read the System Root.
     #[error("\"{}\" under tools reaches the System Root", visible(.0))]
     ToolInSystemRoot(String),
@@ -256,6 +262,8 @@ impl Fault {
             Self::BadRulePattern { .. } => "write it as \"/project/migrations/**\"".into(),
             Self::RuleForEverything => "name a tool, or write `above` to ask about everything of a risk".into(),
             Self::RuleExample { .. } => "change the pattern of the rule, or the example".into(),
+            Self::NoSuchTool(_) => "name a file or directory of this machine, or take it out".into(),
+            Self::LimitTooSmall { least, .. } => format!("write at least {least}, or leave it out").into(),
             Self::ToolInSystemRoot(_) => {
                 "name a smaller directory: what is in the System Root is for no command".into()
             }

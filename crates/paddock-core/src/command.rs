@@ -70,6 +70,8 @@ pub struct CommandLimits {
     pub tmp: u64,
     /// Files open at once.
     pub open: u64,
+    /// Bytes of everything that it changes, until that is made.
+    pub staged: u64,
 }
 
 impl Default for CommandLimits {
@@ -84,6 +86,7 @@ impl Default for CommandLimits {
             file: 1024 * MIB,
             tmp: 512 * MIB,
             open: 1024,
+            staged: 4096 * MIB,
         }
     }
 }

@@ -7,6 +7,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
 
+use paddock_core::visible;
 use serde_json::Value;
 
 use crate::secrets;
@@ -121,6 +122,12 @@ impl Write for Stream<'_> {
             other => other,
         }
     }
+}
+
+/// A line that others wrote, with everything that could steer a terminal or deceive who reads it written as an escape. Tabs
+/// steer nothing, and code is full of them.
+pub(crate) fn harmless(line: &str) -> String {
+    line.split('\t').map(visible).collect::<Vec<_>>().join("\t")
 }
 
 /// Tells the person something beside the data, errors above all: never with the value of a secret in it.

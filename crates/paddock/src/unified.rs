@@ -8,6 +8,8 @@ use std::fmt::Write as _;
 use paddock_core::{TextKind, visible};
 use similar::TextDiff;
 
+use crate::printer::harmless;
+
 /// The largest content that is compared line by line.
 pub(crate) const LARGEST: u64 = 4 * 1024 * 1024;
 
@@ -23,12 +25,11 @@ pub(crate) fn diff(old: (&str, &[u8]), new: (&str, &[u8])) -> String {
     };
     let hunks = TextDiff::from_lines(old_text.as_str(), new_text.as_str()).unified_diff().to_string();
     let mut out = names;
-    for line in hunks.lines().take(SHOWN) {
-        // Tabs steer nothing, and code is full of them.
-        let shown: Vec<String> = line.split('\t').map(visible).collect();
-        let _ = writeln!(out, "{}", shown.join("\t"));
+    // Not `lines`: it would keep quiet about a carriage return at the end of one.
+    for line in hunks.split_terminator('\n').take(SHOWN) {
+        let _ = writeln!(out, "{}", harmless(line));
     }
-    let more = hunks.lines().count().saturating_sub(SHOWN);
+    let more = hunks.split_terminator('\n').count().saturating_sub(SHOWN);
     if more > 0 {
         let _ = writeln!(out, "… and {more} more lines");
     }
@@ -43,6 +44,8 @@ mod tests {
     fn what_could_steer_a_terminal_is_escaped() {
         let told = diff(("a", b"one\n"), ("b", "\u{1b}[2Jtwo\t\u{202e}x\n".as_bytes()));
         assert_eq!(told, "--- a\n+++ b\n@@ -1 +1 @@\n-one\n+\\u{1b}[2Jtwo\t\\u{202e}x\n");
+        let ends = diff(("a", b"one\n"), ("b", b"one\r\n"));
+        assert_eq!(ends, "--- a\n+++ b\n@@ -1 +1 @@\n-one\n+one\\u{d}\n");
     }
 
     #[test]

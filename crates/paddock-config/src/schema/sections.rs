@@ -90,6 +90,8 @@ table! {
             tmp_limit: ByteSize,
             /// The most files open at once.
             open_limit: u64,
+            /// The most that all its changes may hold together until it ends: "4 GiB".
+            staged_limit: ByteSize,
         }
     }
 }

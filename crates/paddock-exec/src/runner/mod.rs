@@ -10,6 +10,7 @@ mod proposal;
 mod scene;
 mod served;
 mod stage;
+mod watch;
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -27,9 +28,13 @@ use crate::sandbox::{self, Command, Ended, Limit, Sandbox};
 use hidden::Names;
 use scene::Scene;
 use stage::{Stage, Stages};
+use watch::Watch;
 
 /// Bytes of output at which a command is ended, whatever is shown of it.
 const MOST_OUTPUT: u64 = 256 * 1024 * 1024;
+
+/// The limit on everything that a command changes together.
+const STAGED: &str = "staged";
 
 /// Runs commands in the kernel sandbox.
 pub struct Runner {
@@ -58,7 +63,12 @@ impl Runner {
         let proxy = self.proxy(call, spec);
         let sandbox = Sandbox::new(std::mem::take(&mut scene.shown), command(spec, proxy.as_ref()));
         let stopped = std::cell::Cell::new(false);
-        let stop = || stopped.get() || call.tick(0).is_err();
+        let watch = Watch::new(stage.path().to_owned(), spec.settings.limits.staged);
+        let filled = std::cell::Cell::new(false);
+        let stop = || {
+            filled.set(watch.is_over());
+            filled.get() || stopped.get() || call.tick(0).is_err()
+        };
         let ended = crate::run(sandbox, &stop, &mut |piece| {
             let piece = match piece {
                 sandbox::Output::Out(bytes) => Output::Out(bytes),
@@ -68,7 +78,7 @@ impl Runner {
                 stopped.set(true);
             }
         })?;
-        let ended_by = ended_by(&ended);
+        let ended_by = if ended.stopped && filled.get() { Some(STAGED) } else { ended_by(&ended) };
         let mut notes = scene.notes.clone();
         let others = ended.reached.iter().map(|limit| limit.name()).filter(|name| ended_by != Some(*name));
         notes.extend(others.map(|name| format!("It ran into the limit of {name}.")));
@@ -82,6 +92,7 @@ impl Runner {
             Some(_) => Proposed::default(),
             None => proposal::of(call, &scene, stage, &mut notes).unwrap_or_else(|error| unreadable(&error)),
         };
+        let proposed = bounded(proposed, spec.settings.limits.staged);
         if ended_by.is_some() && !spec.settings.direct {
             notes.push("What it had changed by then was dropped.".to_owned());
         }
@@ -93,6 +104,16 @@ impl Runner {
         let hosts = &spec.settings.network;
         (!hosts.is_empty()).then(|| Proxy::new(hosts.clone(), Arc::clone(&self.audit), call))
     }
+}
+
+/// What a command was too quick for to be stopped at is dropped when it is known.
+fn bounded(proposed: Proposed, most: u64) -> Proposed {
+    let bytes: u64 = proposed.alterations.iter().map(|made| made.how.bytes() as u64).sum();
+    if bytes <= most {
+        return proposed;
+    }
+    let why = format!("what it changed holds {bytes} bytes together, and {STAGED}_limit allows {most}.");
+    Proposed { obstacles: vec![why], ..Proposed::default() }
 }
 
 /// The command ran, and what it changed cannot be made: too much of it, or too deep.

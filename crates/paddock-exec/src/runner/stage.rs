@@ -89,6 +89,11 @@ pub(super) struct Stage {
 }
 
 impl Stage {
+    /// Everything of it.
+    pub(super) fn path(&self) -> &Path {
+        &self.dir
+    }
+
     /// A fresh directory of this name.
     pub(super) fn directory(&self, name: &str) -> Result<PathBuf, Error> {
         let path = self.dir.join(name);

@@ -82,9 +82,12 @@ impl History {
             if undoes.contains_key(&row.call) {
                 continue;
             }
-            let undone = self.call_in(session, row.call)?.and_then(|call| call.undoes);
-            undoes.insert(row.call, undone);
-            calls.push(row.call);
+            let call = self.call_in(session, row.call)?;
+            undoes.insert(row.call, call.as_ref().and_then(|call| call.undoes));
+            // What was changed by the way is in nobody's way.
+            if !call.is_some_and(|call| call.is_aside) {
+                calls.push(row.call);
+            }
         }
         let mut cancelled = HashSet::new();
         for call in &calls {

@@ -1,13 +1,12 @@
 //! `paddock diff`: what a fork or an overlay changes of what it stands on.
 
-use paddock_core::visible;
 use paddock_stores::fork::{self, Holdings};
 use serde_json::json;
 
 use crate::cli::{Diff, Global};
 use crate::failure::Ended;
 use crate::layered::{self, Layered};
-use crate::printer::{self, Look, Printer};
+use crate::printer::{self, Look, Printer, harmless};
 use crate::project::Project;
 
 pub(crate) fn run(global: &Global, options: &Diff, printer: &Printer) -> anyhow::Result<Ended> {
@@ -48,8 +47,7 @@ pub(crate) fn run(global: &Global, options: &Diff, printer: &Printer) -> anyhow:
 /// A diff on a terminal: what agents wrote is in it, so nothing of it may steer the terminal.
 fn shown(diff: &str, printer: &Printer) -> String {
     let line = |line: &str| {
-        // Tabs steer nothing, and code is full of them.
-        let plain = line.split('\t').map(visible).collect::<Vec<_>>().join("\t");
+        let plain = harmless(line);
         match plain.as_bytes().first() {
             Some(b'+') => printer.look(Look::Good, plain),
             Some(b'-') => printer.look(Look::Bad, plain),
@@ -57,7 +55,7 @@ fn shown(diff: &str, printer: &Printer) -> String {
             _ => plain,
         }
     };
-    diff.lines().map(line).map(|line| line + "\n").collect()
+    diff.split_terminator('\n').map(line).map(|line| line + "\n").collect()
 }
 
 #[cfg(test)]
@@ -66,7 +64,7 @@ mod tests {
 
     #[test]
     fn what_could_steer_a_terminal_is_escaped() {
-        let told = shown("--- a/x\n+\u{1b}[2J\tx\u{202e}\n", &Printer::plain());
-        assert_eq!(told, "--- a/x\n+\\u{1b}[2J\tx\\u{202e}\n");
+        let told = shown("--- a/x\n+\u{1b}[2J\tx\u{202e}\r\n", &Printer::plain());
+        assert_eq!(told, "--- a/x\n+\\u{1b}[2J\tx\\u{202e}\\u{d}\n");
     }
 }

@@ -5,21 +5,25 @@
 
 use std::io::Write as _;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
-use paddock_core::Output;
+use paddock_core::{Cancel, Output};
 use paddock_tools::{Answer, Control, Piece, PlainText, Verdict};
 use serde_json::{Map, Value, json};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::{Exec, Global};
 use crate::failure::{Ended, Failure};
-use crate::printer::Printer;
+use crate::printer::{Printer, harmless};
 use crate::project;
 
 /// Beside the time that the command has.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// What `exec` answers when Paddock refused the command, or could not start it.
 const REFUSED: u8 = 125;
+/// What it answers when somebody interrupted it.
+const INTERRUPTED: u8 = 130;
 /// What it answers when a limit ended a command that says nothing of it itself.
 const ENDED: i64 = 124;
 
@@ -31,6 +35,7 @@ pub(crate) fn run(global: &Global, options: &Exec, printer: &Printer) -> anyhow:
         control.listener = Some(Arc::new(show()));
         control.colours = true;
     }
+    stop_when_asked(Arc::clone(&control.cancel))?;
     let answer = toolbox.call("execute_command", arguments(options), &control);
     let code = exit_code(&answer);
     if options.json {
@@ -41,6 +46,29 @@ pub(crate) fn run(global: &Global, options: &Exec, printer: &Printer) -> anyhow:
         tell(&answer)?;
     }
     Ok(Ended::Code(code))
+}
+
+/// Who interrupts this ends the command, and what became of it is still recorded. A second time ends this at once, and the
+/// kernel the command.
+fn stop_when_asked(cancel: Arc<Cancel>) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let inside = runtime.enter();
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+    let mut signals: Vec<Signal> = kinds.into_iter().map(signal).collect::<Result<_, _>>()?;
+    drop(inside);
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        let mut asked = || {
+            runtime.block_on(std::future::poll_fn(|context| {
+                let came = |signal: &mut Signal| matches!(signal.poll_recv(context), Poll::Ready(Some(())));
+                if signals.iter_mut().any(came) { Poll::Ready(()) } else { Poll::Pending }
+            }));
+        };
+        asked();
+        cancel.stop();
+        asked();
+        std::process::exit(i32::from(INTERRUPTED));
+    })?;
+    Ok(())
 }
 
 fn arguments(options: &Exec) -> Map<String, Value> {
@@ -88,7 +116,9 @@ fn show() -> impl Fn(Output<'_>) + Send + Sync {
 fn tell(answer: &Answer) -> anyhow::Result<()> {
     let ran = answer.structured.contains_key("exit_code");
     let said = if ran { text(answer, 1) } else { text(answer, 0) };
-    writeln!(std::io::stderr(), "{said}")?;
+    for line in said.split('\n') {
+        writeln!(std::io::stderr(), "{}", harmless(line))?;
+    }
     Ok(())
 }
 
@@ -103,8 +133,10 @@ fn exit_code(answer: &Answer) -> u8 {
     let code = answer.structured.get("exit_code").and_then(Value::as_i64);
     // A command that a limit ended is not done, whatever its shell made of it.
     let code = code.map(|code| if code == 0 && answer.structured.contains_key("ended_by") { ENDED } else { code });
+    let stopped = answer.structured.get("ended_by").is_some_and(|by| by == "stopped");
     match (&answer.verdict, code) {
         (Verdict::Parked(_), _) => 3,
+        _ if stopped => INTERRUPTED,
         (Verdict::Done | Verdict::Failed, Some(code)) => u8::try_from(code & 0xff).unwrap_or(REFUSED),
         // Refused, not started, or what it changed was dropped.
         _ => REFUSED,

@@ -132,6 +132,12 @@ fn call_line(listed: &Listed, printer: &Printer) -> String {
         CallState::Failed => notes.push_str("  (failed)"),
         CallState::Completed => {}
     }
+    if let Some(note) = &row.note {
+        notes.push_str(&format!("  ({})", visible(note)));
+    }
+    if row.is_aside {
+        notes.push_str("  (by the way)");
+    }
     if let Some(undone) = row.undoes {
         notes.push_str(&format!("  (undoes {undone})"));
     }
@@ -156,6 +162,8 @@ fn call_json(listed: &Listed) -> Value {
         "operation": row.op,
         "path": row.path,
         "changes": row.changes,
+        "note": row.note,
+        "by_the_way": row.is_aside,
         "state": state,
         "undoes": row.undoes.map(|call| call.to_string()),
         "undone_by": row.undone_by.map(|call| call.to_string()),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::{Global, Tool};
 use crate::failure::{Ended, Failure};
-use crate::printer::Printer;
+use crate::printer::{Printer, harmless};
 use crate::project;
 
 /// Nobody waits longer at a terminal.
@@ -26,7 +26,13 @@ pub(crate) fn run(global: &Global, options: &Tool, printer: &Printer) -> anyhow:
         printer.json(&as_json(answer))?;
     } else {
         for piece in &answer.content {
-            printer.text(&as_text(piece))?;
+            let text = as_text(piece);
+            if printer.is_for_a_person() {
+                // What agents wrote is in it. A program gets it as it is.
+                text.split_terminator('\n').try_for_each(|line| printer.line(harmless(line)))?;
+            } else {
+                printer.text(&text)?;
+            }
         }
     }
     Ok(ended)

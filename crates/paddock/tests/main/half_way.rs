@@ -39,7 +39,11 @@ fn what_fails_in_the_middle_is_taken_back() {
     let world = world("quota = { files = 5 }");
     world.write("work/a.txt", "before");
     let answer = execute(&world, "echo after > a.txt; for n in 1 2 3 4 5 6 7; do echo $n > $n.txt; done");
-    assert_eq!((&answer["verdict"], &answer["structured"]["error"]), (&json!("denied"), &json!("dropped")), "{answer:#}");
+    assert_eq!(
+        (&answer["verdict"], &answer["structured"]["error"]),
+        (&json!("denied"), &json!("dropped")),
+        "{answer:#}"
+    );
     assert!(answer.to_string().contains("may hold 5 files"), "{answer:#}");
     assert_eq!((names(&world), world.read("work/a.txt")), (vec!["a.txt".to_owned()], "before".to_owned()));
     // Both are on record, and nothing is left that could be undone.
@@ -84,7 +88,7 @@ fn what_a_person_changed_since_is_not_the_agents_any_more() {
     done(&execute(&world, "echo mine > own.txt; echo mine > other.txt"));
     world.write("work/own.txt", "a person's by now");
     let answer = execute(&world, "find . -name own.txt -delete");
-    assert_eq!(answer["structured"]["risk"], "high", "{answer:#}");
+    assert_ne!(answer["verdict"], "done", "{answer:#}");
     assert_eq!(world.read("work/own.txt"), "a person's by now");
     done(&execute(&world, "find . -name other.txt -delete"));
 }

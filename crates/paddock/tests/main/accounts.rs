@@ -1,0 +1,135 @@
+//! What is told of commands afterwards, which of them an undo means, and what bounds them together.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::World;
+
+fn world(commands: &str) -> World {
+    World::configured(&format!(
+        "base = \"/project\"\n[[workspace]]\nprefix = \"/project\"\nscope = \"RW\"\n\
+         mount = {{ physical = \"work\" }}\n[commands]\n{commands}\n"
+    ))
+}
+
+fn execute(world: &World, command: &str) -> Value {
+    world.paddock(&["tool", "execute_command", &json!({ "command": command }).to_string(), "--json"]).json()
+}
+
+#[test]
+fn what_ran_and_how_it_ended_is_in_the_log_and_in_the_audit() {
+    let world = world("deny = [\"shutdown\"]");
+    execute(&world, "echo one > a.txt\nexit 3");
+    execute(&world, "cat a.txt");
+    execute(&world, "shutdown now");
+    execute(&world, &format!("true {}", "long ".repeat(100)));
+    let log = world.paddock(&["log"]);
+    assert!(log.stdout.contains("/project  (exit 3: echo one > a.txt exit 3)"), "{log}");
+    assert_eq!(log.stdout.lines().count(), 1, "{log}");
+    let audit = world.paddock(&["audit", "tail"]).stdout;
+    for told in ["(exit 3: echo one > a.txt exit 3)", "(exit 0: cat a.txt)", ": shutdown now)", "long …)"] {
+        assert!(audit.contains(told), "{told}: {audit}");
+    }
+    assert_eq!(world.paddock(&["audit", "verify"]).code, 0);
+}
+
+/// Is a process of the host running that was given this word?
+fn runs(word: &str) -> bool {
+    let given = |pid: &std::path::Path| {
+        std::fs::read(pid.join("cmdline"))
+            .is_ok_and(|line| line.split(|byte| *byte == 0).any(|argument| argument == word.as_bytes()))
+    };
+    std::fs::read_dir("/proc").unwrap().flatten().any(|entry| given(&entry.path()))
+}
+
+fn eventually(what: impl Fn() -> bool) -> bool {
+    let until = Instant::now() + Duration::from_secs(20);
+    while Instant::now() < until {
+        if what() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    false
+}
+
+#[test]
+fn who_interrupts_exec_ends_the_command_and_leaves_a_record() {
+    let world = world("");
+    let mut exec = world.command(&["exec", "(setsid sleep 98771 &); echo > early; sleep 98771"]);
+    let mut exec = exec.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    assert!(eventually(|| runs("98771")));
+    assert!(Command::new("kill").args(["-INT", &exec.id().to_string()]).status().unwrap().success());
+    assert_eq!(exec.wait().unwrap().code(), Some(130));
+    assert!(eventually(|| !runs("98771")));
+    assert!(!world.has("work/early"), "what it had changed is dropped");
+    let audit = world.paddock(&["audit", "tail"]).stdout;
+    assert!(audit.contains("(cancelled: (setsid sleep 98771"), "{audit}");
+}
+
+/// The newest call of the log, and the one that an undo would take back.
+fn newest_and_meant(world: &World) -> (Value, Value) {
+    let log = world.paddock(&["log", "--json"]).json();
+    let undo = world.paddock(&["undo", "--dry-run", "--json"]).json();
+    (log[0].clone(), undo["undoes"].clone())
+}
+
+#[test]
+fn what_a_command_changes_by_the_way_is_not_what_an_undo_means() {
+    let world = world("");
+    let looks = || {
+        // The same content with another time: git compares it, and notes that it did.
+        std::thread::sleep(Duration::from_millis(1100));
+        world.write("work/a.txt", "one\n");
+        let looked = execute(&world, "git status");
+        assert_eq!(looked["structured"]["changed"][0]["path"], "/project/.git/index", "{looked:#}");
+        assert_eq!(looked["structured"]["paths"], 1, "{looked:#}");
+    };
+    execute(&world, "git init -q . && echo build/ > .gitignore && echo one > a.txt && git add .");
+    execute(&world, "echo two > b.txt && git add b.txt");
+    let (made, meant) = newest_and_meant(&world);
+    assert_eq!((&made["by_the_way"], &meant), (&json!(false), &made["call"]));
+    looks();
+    // It is not in the way either, though the call that is meant changed the same file.
+    let (status, meant) = newest_and_meant(&world);
+    assert_eq!((&status["by_the_way"], &meant), (&json!(true), &made["call"]), "{status}");
+    execute(&world, "mkdir build && echo 1 > build/out");
+    let (built, meant) = newest_and_meant(&world);
+    assert_eq!((&built["by_the_way"], &meant), (&json!(true), &made["call"]), "{built}");
+    // By its id it can be taken back like any other.
+    let undone = world.paddock(&["undo", built["call"].as_str().unwrap()]);
+    assert!(undone.code == 0 && !world.has("work/build"), "{undone}");
+    execute(&world, "mkdir build && echo 1 > build/out && echo two > b.txt");
+    let (both, meant) = newest_and_meant(&world);
+    assert_eq!((&both["by_the_way"], &meant), (&json!(false), &both["call"]));
+}
+
+#[test]
+fn all_that_a_command_changes_is_bounded_together() {
+    let world = world("staged_limit = \"2 MiB\"");
+    let slow = "for n in $(seq 60); do head -c 100000 /dev/zero > f$n; sleep 0.05; done; sleep 30";
+    let answer = execute(&world, slow);
+    assert_eq!(answer["structured"]["ended_by"], "staged", "{answer:#}");
+    let quick = execute(&world, "for n in $(seq 60); do head -c 100000 /dev/zero > f$n; done");
+    let told = quick.to_string();
+    assert!(quick["structured"]["ended_by"] == "staged" || told.contains("staged_limit allows"), "{quick:#}");
+    assert!(!world.has("work/f1"));
+    assert_eq!(execute(&world, "head -c 1000000 /dev/zero > fits")["verdict"], "done");
+}
+
+#[test]
+fn what_no_command_could_run_with_is_an_error_at_once() {
+    for (line, told, hint) in [
+        ("tools = [\"/no/such/place\"]", "\"/no/such/place\" under tools is not there", "of this machine"),
+        ("memory_limit = \"1 KiB\"", "with memory_limit = \"1024 B\" no command could run", "at least 16 MiB"),
+        ("time_limit = \"1 ms\"", "with time_limit = \"1 ms\" no command could run", "at least 100 ms"),
+        ("process_limit = 1", "with process_limit = 1 no command could run", "at least 4"),
+    ] {
+        let check = world(line).paddock(&["check"]);
+        assert!(check.code == 2 && check.stderr.contains(told) && check.stderr.contains(hint), "{check}");
+    }
+    let answer = world("").paddock(&["tool", "execute_command", r#"{"command": "true", "timeout": 0}"#]);
+    assert!(answer.stdout.contains("\"timeout\" is 0"), "{answer}");
+}
