@@ -154,6 +154,10 @@ pub trait Asked {
     fn shown_arguments(&self) -> String;
     /// What would change.
     fn preview(&self) -> Preview;
+    /// Stands for what the call would touch, as far as its plan does not say how that is now.
+    fn state(&self) -> String {
+        String::new()
+    }
     /// What a command changed already, to be kept until it is decided.
     fn holding(&self) -> Option<Holding<'_>> {
         None

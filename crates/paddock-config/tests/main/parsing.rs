@@ -40,7 +40,7 @@ fn the_full_sample_is_read() {
     let commands = config.commands.as_ref().unwrap();
     assert_eq!(commands.network, Some(Network::Off));
     assert_eq!(commands.memory_limit, Some(ByteSize(2 << 30)));
-    assert_eq!(config.model.as_ref().unwrap().key.as_ref().unwrap().0.secret, "openai");
+    assert_eq!(config.model.as_ref().unwrap().key.as_ref().unwrap().0.secret.0.to_string(), "openai");
     assert_eq!(config.serve.as_ref().unwrap().port, Some(7433));
 }
 

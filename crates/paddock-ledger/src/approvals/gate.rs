@@ -43,7 +43,7 @@ impl Gate for Approvals {
             return Ok(Passed::Now(permit.grant()));
         }
         let (of_call, digest) = digests(request)?;
-        let state = state_of(plan);
+        let state = state_of(plan, &asked.state());
         let now = self.now();
         let by =
             Presented { requester, terms, tool: request.tool, of_call: &of_call, digest: &digest, state: &state, now };
@@ -295,7 +295,11 @@ impl Approvals {
         let rows = session.query(&sql, &[self.home.as_str().into(), call.agent.as_str().into(), by.digest.into()])?;
         let rows =
             rows.iter().map(row::read).filter(|row| row.thread == by.requester.thread && row.user == by.requester.user);
-        let Some(newest) = rows.into_iter().find(|row| row.used_by.is_none() && row.tool == by.tool) else {
+        // What was agreed to for longer is a grant, and over when that is.
+        let is_grant =
+            |row: &Approval| row.status == Status::Approved && row.reach.as_deref().is_some_and(|reach| reach != "once");
+        let counts = |row: &Approval| row.thread.is_some() || !is_grant(row);
+        let Some(newest) = rows.into_iter().find(|row| row.used_by.is_none() && row.tool == by.tool && counts(row)) else {
             return Ok(None);
         };
         let is_as_it_was = newest.state_version == by.state && newest.policy == by.terms.policy;
@@ -377,8 +381,9 @@ pub(crate) fn used_already() -> Refused {
 }
 
 /// Stands for what a plan would touch, as it is.
-fn state_of(plan: &Plan) -> String {
+fn state_of(plan: &Plan, beside: &str) -> String {
     let mut hasher = blake3::Hasher::new();
+    hasher.update(beside.as_bytes());
     for effect in plan.effects() {
         let before = effect.before.as_ref().map(ToString::to_string).unwrap_or_default();
         let line = format!("{}\0{:?}\0{before}\n", effect.path, effect.what);

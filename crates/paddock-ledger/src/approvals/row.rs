@@ -148,7 +148,7 @@ impl Approval {
     /// Are the arguments kept as they are, with no secret taken out?
     #[must_use]
     pub fn shows_all_arguments(&self) -> bool {
-        digest(&self.tool, &self.arguments) == self.digest
+        digest(&self.tool, &self.arguments) == self.of_call
     }
 
     /// How many lines would be added and removed.

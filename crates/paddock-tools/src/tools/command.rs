@@ -111,7 +111,7 @@ enum Changes {
     /// A person would have to decide, and there is nobody to ask.
     NobodyToAsk(Risk, Vec<Effect>),
     /// It waits for a person; this names what they decide.
-    Held(String, Vec<Effect>),
+    Held(String, Risk, Vec<Effect>),
 }
 
 /// Runs a command and makes what it changed.
@@ -193,6 +193,7 @@ fn commit(
     }
     let mut held = None;
     let mut made = Vec::new();
+    let mut weighed = Risk::High;
     let operation = Operation::Commit { path: place.directory.clone(), alterations: alterations.clone() };
     let holding = Holding { alterations: &alterations, told, of: None };
     let done = cx.perform_holding(operation, Some(holding), |effects| {
@@ -200,7 +201,7 @@ fn commit(
         if effects.iter().all(|effect| ignored.contains(&effect.path) || is_refreshed_by_git(&effect.path)) {
             cx.changes_by_the_way();
         }
-        made = effects.to_vec();
+        (made, weighed) = (effects.to_vec(), risk);
         if risk > settings.ask_above && !cx.policy().vfs.gate().asks() {
             held = Some(risk);
             return Err(Failure::NobodyToAsk { risk, why: "it changed what a person has to look at first" });
@@ -211,7 +212,7 @@ fn commit(
         (Ok(Outcome::Changed { .. } | Outcome::Accepted), _) => Ok(Changes::Made(made)),
         (Ok(_), _) => Err(Failure::Defect),
         (Err(_), Some(risk)) => Ok(Changes::NobodyToAsk(risk, made)),
-        (Err(Failure::Parked(id)), None) => Ok(Changes::Held(id, made)),
+        (Err(Failure::Parked(id)), None) => Ok(Changes::Held(id, weighed, made)),
         // Planned, let through, and then something was in the way.
         (Err(Failure::Refused(refused)), None) if !made.is_empty() => Ok(take_back(cx, &refused)),
         (Err(Failure::Refused(refused)), None) => Ok(Changes::Dropped(reasons(cx, place, &refused, &alterations))),
@@ -311,8 +312,9 @@ impl Done {
         if let Changes::NobodyToAsk(risk, _) = &self.changes {
             answer = answer.with("error", "nobody_to_ask").with("risk", risk.name());
         }
-        if let Changes::Held(id, effects) = &self.changes {
-            answer = answer.with("error", "parked").with("approval", id.as_str()).with("paths", effects.len());
+        if let Changes::Held(id, risk, effects) = &self.changes {
+            answer = answer.with("error", "parked").with("approval", id.as_str());
+            answer = answer.with("risk", risk.name()).with("paths", effects.len());
         }
         if let Changes::Made(effects) = &self.changes {
             let listed = effects.iter().take(MOST_LISTED);
@@ -324,7 +326,7 @@ impl Done {
 
     fn verdict(&self) -> Verdict {
         match &self.changes {
-            Changes::Held(id, _) => Verdict::Parked(id.clone()),
+            Changes::Held(id, ..) => Verdict::Parked(id.clone()),
             Changes::Made(_) if self.ran.exit == 0 && self.ran.ended_by.is_none() => Verdict::Done,
             Changes::Made(_) => Verdict::Failed,
             Changes::Dropped(_) | Changes::NobodyToAsk(..) => Verdict::Denied,
@@ -363,7 +365,7 @@ impl Done {
                      was made with `paddock log` and `paddock undo`."
                 ));
             }
-            Changes::Held(id, effects) => {
+            Changes::Held(id, _, effects) => {
                 lines.push(format!(
                     "❌ ERROR: What it changed waits for a person, who has to approve it first: `paddock approvals show {id}`. Until \
                      then files are as they were before it. Once it is approved the change is made as it is; the same command \

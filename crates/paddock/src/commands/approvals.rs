@@ -57,8 +57,13 @@ impl Waiting {
         self.0.as_ref().map_or(Ok(Vec::new()), |approvals| approvals.grants()).map_err(told)
     }
 
-    /// The approval with this id, or the only one whose id begins so.
+    /// The approval with this id, or the only one whose id begins so: of those that wait, or else of all.
     fn approval(&self, id: &str) -> anyhow::Result<Approval> {
+        let mut waiting = self.list(&ApprovalQuery::default())?;
+        waiting.retain(|approval| approval.id.starts_with(id));
+        if waiting.len() == 1 && !id.is_empty() {
+            return Ok(waiting.remove(0));
+        }
         let all = self.list(&ApprovalQuery { all: true, ..ApprovalQuery::default() })?;
         let none = || ApprovalError::NoApproval(visible(id));
         only(all, id, |approval| &approval.id, none)

@@ -74,6 +74,13 @@ fn report(name: &str, agents: &[AgentPolicy], file: &ConfigFile, printer: &Print
             printer.line(format_args!("  {:<10}  {}  {origin}", workspace.scope().name(), workspace.prefix()))?;
         }
     }
+    let rules = agents.first().map(|policy| &policy.rules.0[..]).unwrap_or_default();
+    if !rules.is_empty() {
+        printer.line("\nrules about risks, the first that matches decides:")?;
+    }
+    for rule in rules {
+        printer.line(format_args!("  {}", paddock_core::visible(&rule.told())))?;
+    }
     if agents.is_empty() {
         printer.line("\nno agent has a Workspace, so nothing can be reached")?;
     }

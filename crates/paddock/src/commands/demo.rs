@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use paddock_core::AgentPolicy;
+use paddock_ledger::approvals::{ApprovalError, ApprovalQuery, Decision, Reach};
 
 use self::client::{Client, Reply};
 use self::scenes::{Expected, SCENES, Scene};
@@ -50,9 +51,12 @@ pub(crate) fn run(options: &Demo, printer: &Printer) -> anyhow::Result<Ended> {
 
 /// The policy that explains, made from the file that the server reads.
 fn policy(home: &Path, config: &Path) -> anyhow::Result<Arc<AgentPolicy>> {
-    let global =
-        Global { home: Some(home.to_owned()), config: Some(config.to_owned()), agent: None, log: tracing::Level::WARN };
+    let global = global(home, config);
     Ok(Project::find(&global)?.policy(&global)?.current())
+}
+
+fn global(home: &Path, config: &Path) -> Global {
+    Global { home: Some(home.to_owned()), config: Some(config.to_owned()), agent: None, log: tracing::Level::WARN }
 }
 
 /// Plays every scene and counts those that did not end as they must.
@@ -75,9 +79,26 @@ async fn play(
         let as_expected = scene.expected.is_met_by(&reply);
         failed += usize::from(!as_expected);
         show(number + 1, scene, &reply, as_expected, policy, printer)?;
+        if matches!(scene.expected, Expected::Waits(_)) {
+            approve(sample, printer)?;
+        }
     }
     client.close().await?;
     Ok(failed)
+}
+
+/// Plays the person who looks at what waits, and agrees.
+fn approve(sample: &sample::Sample, printer: &Printer) -> anyhow::Result<()> {
+    let installation = Project::find(&global(&sample.home(), &sample.config()))?.installation()?;
+    let Some(approvals) = installation.approvals() else { return Ok(()) };
+    let problem = |error: ApprovalError| Failure::failed(&error, error.hint());
+    for waiting in approvals.list(&ApprovalQuery::default()).map_err(problem)? {
+        let (id, shown) = (&waiting.id, waiting.shown());
+        indented(&waiting.preview, "    shown    ", printer)?;
+        approvals.decide(id, Some(&shown), "the demo", &Decision::Approve(Reach::Once)).map_err(problem)?;
+        printer.line("    person   paddock approvals approve")?;
+    }
+    Ok(())
 }
 
 fn begin(client: &Client, printer: &Printer) -> anyhow::Result<()> {
@@ -142,7 +163,9 @@ impl Expected {
     fn is_met_by(self, reply: &Reply) -> bool {
         match self {
             Self::Done(says) => !reply.is_error && reply.text.contains(says),
-            Self::Refused(says) => reply.is_error && reply.text.contains(says) && !reply.text.contains(sample::SECRET),
+            Self::Refused(says) | Self::Waits(says) => {
+                reply.is_error && reply.text.contains(says) && !reply.text.contains(sample::SECRET)
+            }
         }
     }
 }

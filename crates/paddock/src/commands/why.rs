@@ -1,6 +1,6 @@
 //! `paddock why`: what the policy says about an operation on a path, and which line says so.
 
-use paddock_core::{Decision, LogicalPath, OpKind};
+use paddock_core::{AgentPolicy, Decision, LogicalPath, OpKind, RiskRule};
 use serde_json::json;
 
 use crate::cli::{Global, Why};
@@ -13,12 +13,26 @@ pub(crate) fn run(global: &Global, options: &Why, printer: &Printer) -> anyhow::
     let policy = project::policy(global)?.current();
     let path = policy.path(&options.path).map_err(|error| Failure::failed(&error, error.hint()))?;
     let decision = policy.vfs.judge(op, &path);
+    let rule = rule(&policy, op, &path).filter(|_| decision.allowed());
     if options.json {
-        printer.json(&as_json(op, &path, &decision))?;
+        let mut told = as_json(op, &path, &decision);
+        if let Some(rule) = rule {
+            told["risk_rule"] = rule.told().into();
+        }
+        printer.json(&told)?;
     } else {
         printer.text(&coloured(&decision, printer))?;
+        if let Some(rule) = rule {
+            printer.line(format_args!("  risk: {}", paddock_core::visible(&rule.told())))?;
+        }
     }
     Ok(if decision.allowed() { Ended::Done } else { Ended::Denied })
+}
+
+/// What a person says about the risk of it.
+fn rule<'p>(policy: &'p AgentPolicy, op: OpKind, path: &LogicalPath) -> Option<&'p RiskRule> {
+    let tool = paddock_tools::catalogue::names().find(|tool| operation(tool).is_ok_and(|of_tool| of_tool == op))?;
+    policy.rules.0.iter().find(|rule| rule.matches(tool, path))
 }
 
 /// An operation by its own name or by that of the tool that does it.

@@ -153,7 +153,10 @@ fn what_deceives_or_is_no_text_is_shown_as_what_it_is() {
     };
     let odd = shown("workspace/odd.txt");
     let preview = odd["preview"].as_str().unwrap();
-    assert!(preview.contains("\\u{202e}") && preview.contains("\\u{200b}") && !preview.contains('\u{202e}'), "{preview}");
+    assert!(
+        preview.contains("\\u{202e}") && preview.contains("\\u{200b}") && !preview.contains('\u{202e}'),
+        "{preview}"
+    );
     world.write("workspace/image.bin", b"\0\x01\x02");
     let binary = shown("workspace/image.bin");
     assert_eq!(binary["whole"], false);
@@ -170,6 +173,10 @@ fn rules_raise_and_lower_the_risk_and_say_why() {
                  [[approvals.rule]]\ntool = \"write_file\"\npath = \"/project/workspace/migrations/**\"\nrisk = \"high\"\n\
                  why = \"schema changes are reviewed\"\n";
     world.write("paddock.toml", format!("{}{rules}", world.read("paddock.toml")));
+    let why = world.paddock(&["why", "write", "workspace/migrations/1.sql"]);
+    assert!(why.code == 0 && why.stdout.contains("says the risk is high: schema changes are reviewed"), "{why}");
+    assert!(!world.paddock(&["why", "write", "workspace/x"]).stdout.contains("risk"));
+    assert!(world.paddock(&["check"]).stdout.contains("says the risk is low"));
     world.write("workspace/tmp/x", "x\n");
     assert_eq!(delete(&world, "workspace/tmp/x").code, 0);
     let arguments = json!({"path": "workspace/migrations/1.sql", "content": "create\n"}).to_string();

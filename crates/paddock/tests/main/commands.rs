@@ -184,8 +184,8 @@ fn taking_away_what_a_person_made_needs_a_person() {
     let world = open_project();
     world.write("work/mine.txt", "a person's");
     let answer = execute(&world, "find . -name mine.txt -delete");
-    assert_eq!(answer["verdict"], "denied", "{answer:#}");
-    assert!(text(&answer).contains("nobody to ask"), "{answer:#}");
+    assert_eq!(answer["verdict"], "parked", "{answer:#}");
+    assert!(text(&answer).contains("waits for a person"), "{answer:#}");
     assert!(world.has("work/mine.txt"));
     // What the agent made itself it may take away.
     printed(&execute(&world, "mkdir d && echo 1 > d/own.txt"));
@@ -194,8 +194,8 @@ fn taking_away_what_a_person_made_needs_a_person() {
     assert!(!world.has("work/d"));
     // A list of what is ignored helps nobody who could write it.
     printed(&execute(&world, "echo '*' > .gitignore"));
-    let answer = execute(&world, "find . -name mine.txt -delete");
-    assert!(answer["verdict"] == "denied" && world.has("work/mine.txt"), "{answer:#}");
+    let answer = execute(&world, "find . -name 'mine.*' -delete");
+    assert!(answer["verdict"] == "parked" && world.has("work/mine.txt"), "{answer:#}");
 }
 
 #[test]
@@ -343,8 +343,8 @@ changes = "direct"
     let world = World::configured(config);
     world.write("w/a.txt", "a");
     let answer = execute(&world, "echo b > a.txt");
-    assert_eq!(answer["verdict"], "denied", "{answer:#}");
-    assert!(text(&answer).contains("take effect at once") && world.read("w/a.txt") == "a", "{answer:#}");
+    assert_eq!(answer["verdict"], "parked", "{answer:#}");
+    assert!(text(&answer).contains("has to approve this call first") && world.read("w/a.txt") == "a", "{answer:#}");
     let world = World::configured(&format!("{config}[approvals]\nabove = \"high\"\n"));
     world.write("w/.git/hooks/pre-commit.sample", "sample");
     world.write("w/.git/config", "[core]\n");

@@ -20,9 +20,11 @@ fn every_call_ends_as_it_must_and_nothing_is_left() {
         "con contenido 'Hola Mundo'\"",
         "\"Ejecuta ls en workspace/\"",
         "Test 4: \"Ejecuta rm -rf workspace/\"",
+        "What a person decides",
+        "paddock approvals approve",
         "Dangerous command \"rm\" is not allowed.",
         "Test 5: \"Ejecuta ls -la\"",
-        "18 of 18 calls ended as they must.",
+        "20 of 20 calls ended as they must.",
     ] {
         assert!(ran.stdout.contains(words), "{words}: {ran}");
     }

@@ -35,7 +35,7 @@ mount = { physical = "in" }
 "#;
 
 fn world() -> World {
-    let world = World::configured(CONFIG);
+    let world = World::configured(CONFIG).unasked();
     world.write("w/a.txt", "one\ntwo\nthree\n");
     world.write("w/.env", "TOKEN=never-shown\n");
     world
@@ -545,7 +545,7 @@ fn a_fork_does_not_follow_its_source_to_another_place() {
 #[test]
 fn a_file_that_the_layer_below_refuses_is_in_nobodys_way() {
     let refusing = "mount = { physical = \"w\" }\nhard_links = \"deny\"";
-    let world = World::configured(&CONFIG.replace("mount = { physical = \"w\" }", refusing));
+    let world = World::configured(&CONFIG.replace("mount = { physical = \"w\" }", refusing)).unasked();
     world.write("w/a.txt", "find me\n");
     world.write("outside.txt", "find me not\n");
     world.write("w/z.txt", "find me\n");

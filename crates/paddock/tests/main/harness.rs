@@ -51,6 +51,12 @@ impl World {
         world
     }
 
+    /// The same where nobody wants to be asked, whatever the risk.
+    pub(crate) fn unasked(self) -> Self {
+        self.write("paddock.toml", format!("{}\n[approvals]\nabove = \"high\"\n", self.read("paddock.toml")));
+        self
+    }
+
     pub(crate) fn path(&self) -> PathBuf {
         self.directory.path().canonicalize().unwrap()
     }

@@ -120,7 +120,7 @@ fn a_person_is_asked_first_and_without_a_list_there_is_no_network() {
     let answer = execute(&config(&format!("[\"{}\"]", local(&server))), &curl);
     assert_eq!(
         (&answer["verdict"], &answer["structured"]["error"]),
-        (&json!("denied"), &json!("nobody_to_ask")),
+        (&json!("parked"), &json!("parked")),
         "{answer:#}"
     );
     let answer = execute(&config("false"), &curl);

@@ -9,8 +9,8 @@ use crate::harness::World;
 const SCHEMA: &str = ".paddock.schema.json";
 
 /// Everything may be written, as far as scopes go.
-const WIDE: &str =
-    "base = \"/project\"\n[[workspace]]\nprefix = \"/project\"\nscope = \"READ_WRITE\"\nmount = { physical = \".\" }\n";
+const WIDE: &str = "base = \"/project\"\n[[workspace]]\nprefix = \"/project\"\nscope = \"READ_WRITE\"\nmount = { physical = \".\" }\n\
+     [approvals]\nabove = \"high\"\n";
 
 fn wide() -> World {
     let world = World::configured(WIDE);
@@ -80,7 +80,8 @@ fn through_no_link() {
 #[test]
 fn not_by_moving_or_deleting_the_directory_that_holds_it() {
     let world = World::empty();
-    let config = "[[workspace]]\nprefix = \"/all\"\nscope = \"READ_WRITE\"\nmount = { physical = \"..\" }\n";
+    let config = "[[workspace]]\nprefix = \"/all\"\nscope = \"READ_WRITE\"\nmount = { physical = \"..\" }\n\
+                  [approvals]\nabove = \"high\"\n";
     world.write("inner/paddock.toml", config);
     world.write("other/x.txt", "x");
     let call = |tool: &str, arguments: Value| {

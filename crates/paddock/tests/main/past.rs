@@ -18,7 +18,7 @@ const CONFIG: &str = "name = \"p\"\n\
     [[agents.other.workspace]]\nprefix = \"/notes\"\nscope = \"RW\"\nmount = { virtual = \"notes\" }\n";
 
 fn world() -> World {
-    let world = World::configured(CONFIG);
+    let world = World::configured(CONFIG).unasked();
     world.write("disk/README", "by hand\n");
     world
 }

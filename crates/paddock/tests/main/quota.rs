@@ -49,7 +49,7 @@ fn it_shows_what_is_used_and_allowed() {
 
 #[test]
 fn an_agent_over_its_quota_is_told_and_may_still_delete() {
-    let world = World::configured(CONFIG);
+    let world = World::configured(CONFIG).unasked();
     assert_eq!(write(&world, "/notes/a", 600).code, 0);
     insta::assert_snapshot!(write(&world, "/notes/b", 600), @r#"
     ❌ ERROR: "/notes/b" cannot grow: its Workspace may hold 1024 bytes and no more. Delete something, or ask a person.
@@ -132,7 +132,7 @@ fn a_quota_of_a_directory_holds_for_the_very_first_call() {
     let full = write(&world, "/w/g", 1);
     assert!(full.stdout.contains("may hold 3 files and no more") && full.code == 1, "{full}");
     // And what a person has undone has to fit in as well.
-    let world = World::configured(&bounded(10));
+    let world = World::configured(&bounded(10)).unasked();
     world.write("w/a.txt", "12345678");
     assert_eq!(world.paddock(&["tool", "delete_file", r#"{"path": "/w/a.txt"}"#]).code, 0);
     assert_eq!(write(&world, "/w/b.txt", 9).code, 0);

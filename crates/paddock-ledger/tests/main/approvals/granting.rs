@@ -108,6 +108,19 @@ fn a_grant_that_is_revoked_covers_nothing() {
 }
 
 #[test]
+fn a_grant_that_is_revoked_before_it_was_used_leaves_no_decision_behind() {
+    on_both(|ground| {
+        let desk = ground.desk();
+        let id = desk.parked(&writing(), to_new());
+        desk.approve(&id, Reach::Exact);
+        let grant = desk.approvals.grants().unwrap()[0].id.clone();
+        desk.approvals.revoke(&grant).unwrap();
+        assert!(is_parked(&desk, &writing(), to_new()));
+        assert_eq!(ground.text("a").as_deref(), Some("old\n"));
+    });
+}
+
+#[test]
 fn nobody_allows_for_longer_what_they_did_not_see_whole() {
     on_both(|ground| {
         let desk = ground.desk();

@@ -32,12 +32,15 @@ pub(crate) enum Expected {
     Done(&'static str),
     /// It is refused, and the answer holds this.
     Refused(&'static str),
+    /// It waits for a person, who then approves it; the answer holds this.
+    Waits(&'static str),
 }
 
 const ALLOWED: &str = "✅ Permitido: what the agent may do";
 const BLOCKED: &str = "❌ Bloqueado: what it may not";
 const TESTS: &str = "Tests de Validación";
 const BEYOND: &str = "Beyond the specification";
+const ASKED: &str = "What a person decides";
 
 pub(crate) const SCENES: &[Scene] = &[
     Scene {
@@ -219,5 +222,25 @@ pub(crate) const SCENES: &[Scene] = &[
         op: OpKind::Read,
         path: ".env",
         expected: Expected::Refused("No such file or directory"),
+    },
+    Scene {
+        part: ASKED,
+        prompt: "The agent deletes a file",
+        gloss: "",
+        tool: "delete_file",
+        arguments: r#"{"path": "workspace/mi-app/src/Button.tsx"}"#,
+        op: OpKind::Delete,
+        path: "workspace/mi-app/src/Button.tsx",
+        expected: Expected::Waits("A person has to approve this call first"),
+    },
+    Scene {
+        part: ASKED,
+        prompt: "… and makes the same call again",
+        gloss: "",
+        tool: "delete_file",
+        arguments: r#"{"path": "workspace/mi-app/src/Button.tsx"}"#,
+        op: OpKind::Delete,
+        path: "workspace/mi-app/src/Button.tsx",
+        expected: Expected::Done("Deleted"),
     },
 ];
