@@ -69,8 +69,8 @@ fn a_missing_secret_is_told_with_its_line_and_nothing_is_built() {
     let error = build_with(&project, &text).unwrap_err();
     assert_eq!(
         error,
-        "error: there is no secret \"token\"\n --> paddock.toml:6:28\n  |\n6 | env = { LANG = \"C\", TOKEN = { secret = \"token\" } }\n  \
-         |                            ^^^^^^^^^^^^^^^^^^^^\nhint: store it with `paddock secret set token`"
+        "error: there is no secret \"token\"\n --> paddock.toml:6:29\n  |\n6 | env = { LANG = \"C\", TOKEN = { secret = \"token\" } }\n  \
+         |                             ^^^^^^^^^^^^^^^^^^^^\nhint: store it with `paddock secret set token`"
     );
     // Checked without any: nothing is looked up.
     project.check(&text).unwrap();

@@ -54,15 +54,17 @@ fn assert_free(what: &str, bytes: &[u8]) {
     assert_eq!(held(what, bytes), None);
 }
 
-fn assert_directory_free(directory: &Path) -> usize {
+/// How many files there are, and what of it is in them or in their names.
+fn search(directory: &Path, wrong: &mut Vec<String>) -> usize {
     let mut looked_at = 0;
     for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
         let path = entry.path();
-        assert_free("a name", path.to_string_lossy().as_bytes());
+        wrong.extend(held("a name", path.to_string_lossy().as_bytes()));
         if entry.file_type().unwrap().is_dir() {
-            looked_at += assert_directory_free(&path);
+            looked_at += search(&path, wrong);
         } else {
-            assert_free(&path.display().to_string(), &fs::read(&path).unwrap());
+            let found = held(&path.display().to_string(), &fs::read(&path).unwrap());
+            wrong.extend(found.map(|found| found.lines().next().unwrap_or_default().to_owned()));
             looked_at += 1;
         }
     }
@@ -143,20 +145,19 @@ fn a_planted_value_is_found_nowhere() {
     by_files_and_paths(&mut heard);
     over_mcp(&mut heard);
     by_the_command_line(&mut heard);
-    let Heard { world, count, wrong } = heard;
-    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
-    assert!(count > 40, "{count}");
     for arguments in
         [&["audit", "query", "--json"][..], &["audit", "export"], &["log"], &["log", "--json"], &["config", "show"]]
     {
-        let ran = world.paddock(arguments);
+        let ran = heard.world.paddock(arguments);
         assert_eq!(ran.code, 0, "{ran}");
-        assert_free(&format!("{arguments:?}"), ran.to_string().as_bytes());
+        heard.listen(&format!("{arguments:?}"), &ran);
     }
+    let Heard { world, count, mut wrong } = heard;
+    let looked_at = search(&world.home(), &mut wrong);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert!(count > 40 && looked_at > 6, "{count} {looked_at}");
     let verified = world.paddock(&["audit", "verify"]);
     assert_eq!(verified.code, 0, "{verified}");
-    let looked_at = assert_directory_free(&world.home());
-    assert!(looked_at > 6, "{looked_at}");
     assert_eq!(
         world.read("work/settings.txt"),
         format!("first\ntoken = {PLAIN}\nother = {ODD}\n"),
@@ -231,10 +232,12 @@ fn over_mcp(heard: &mut Heard) {
     lines.push(json!({ "jsonrpc": "2.0", "id": 9, "method": format!("tools/{PLAIN}"), "params": {} }));
     let input: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let ran = session(&heard.world, &input, 7);
-    assert!(ran.stdout.contains("notifications/progress"), "{ran}");
     heard.take("a session over MCP", &ran);
-    for line in ran.stdout.lines().filter(|line| !line.contains("\"id\":0")) {
-        assert!(line.contains("[secret ") || line.contains("progress"), "{line}");
+    let is_marked = |line: &&str| line.contains("[secret ") || line.contains("value of the secret");
+    let marked = ran.stdout.lines().filter(is_marked).count();
+    let told_meanwhile = ran.stdout.contains("notifications/progress");
+    if marked < 6 || !told_meanwhile {
+        heard.wrong.push(format!("of a session {marked} lines are marked: {ran}"));
     }
     let directories =
         heard.world.paddock_reading(&["mcp", "work"], &input.replace("\"settings.txt\"", "\"/work/settings.txt\""));
@@ -276,7 +279,6 @@ fn by_the_command_line(heard: &mut Heard) {
         &["mcp", PLAIN],
     ] {
         let ran = heard.world.paddock(arguments);
-        assert_ne!(ran.code, 0, "{ran}");
         heard.take(&format!("{arguments:?}"), &ran);
     }
     let ran = heard.world.paddock(&["tool", "read_file", &broken]);
@@ -311,5 +313,7 @@ fn a_search_service_is_sent_its_key_and_nobody_else_is_told() {
     assert!(ran.code == 0 && ran.stdout.contains("told [secret plain] back"), "{ran}");
     assert_free("the answer", ran.to_string().as_bytes());
     assert!(server.heads().iter().any(|head| head.to_lowercase().contains(&format!("authorization: bearer {PLAIN}"))));
-    assert_directory_free(&world.home());
+    let mut wrong = Vec::new();
+    search(&world.home(), &mut wrong);
+    assert_eq!(wrong, [] as [String; 0]);
 }
