@@ -158,13 +158,16 @@ fn refused(error: &ConversationError, key: &InstanceKey) -> anyhow::Error {
     }
 }
 
+/// The state of an extension.
+type State = (ExtensionName, Map<String, Value>);
+
 /// A conversation that is about to be imported: all of it but the messages is in memory.
 struct From {
     messages: BufReader<Box<dyn Read>>,
     /// Where the messages are.
     path: PathBuf,
     events: Vec<MessageEvent>,
-    extensions: Vec<(ExtensionName, Map<String, Value>)>,
+    extensions: Vec<State>,
     agent: Option<String>,
 }
 
@@ -205,7 +208,7 @@ fn events(path: &Path) -> Result<Vec<MessageEvent>, ConversationError> {
     std::iter::from_fn(|| lines.read()).collect()
 }
 
-fn extensions(place: &Path) -> Result<Vec<(ExtensionName, Map<String, Value>)>, ConversationError> {
+fn extensions(place: &Path) -> Result<Vec<State>, ConversationError> {
     let mut found = Vec::new();
     for file in host::names_in(place).map_err(|error| unreadable(place, error))? {
         let path = place.join(&file);

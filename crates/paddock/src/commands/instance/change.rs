@@ -14,12 +14,11 @@ use crate::printer::{self, Look, Printer};
 pub(super) fn restart(named: &Named, printer: &Printer) -> anyhow::Result<Ended> {
     let key = &named.key;
     let ended = named.instances().restart(key).map_err(|error| named.problem(&error))?;
-    match ended {
-        Some(turn) => {
-            printer.line(format_args!("instance \"{key}\" rests; turn \"{turn}\", which was cut off, is over"))?
-        }
-        None => printer.line(format_args!("instance \"{key}\" rests; no turn was open"))?,
-    }
+    let turn = match ended {
+        Some(turn) => format!("turn \"{turn}\", which was cut off, is over"),
+        None => "no turn was open".to_owned(),
+    };
+    printer.line(format_args!("instance \"{key}\" rests; {turn}"))?;
     Ok(Ended::Done)
 }
 

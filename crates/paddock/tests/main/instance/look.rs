@@ -45,7 +45,7 @@ fn files_made(world: &World, name: &str, second: u32) {
     } else {
         files(world).create(&key(name), "main").unwrap();
     }
-    let agent = if second % 2 == 0 { "reviewer" } else { "main" };
+    let agent = if second.is_multiple_of(2) { "reviewer" } else { "main" };
     let time = format!("2026-01-01T00:00:{second:02}.000Z");
     let text = json!({
         "status": "idle", "agentName": agent, "instanceKey": name, "createdAt": time, "updatedAt": time,
@@ -153,4 +153,34 @@ fn a_torn_line_is_told_and_the_rest_is_there() {
     let ran = instance(&world, &["messages", "chat", "--jsonl"]);
     assert_eq!((ran.code, ran.stdout.lines().count()), (0, 4), "{ran}");
     assert!(ran.stderr.starts_with("note: line 2 of \"") && ran.stderr.contains("cut off"), "{ran}");
+}
+
+/// Gathered, these would be far more than the process may have.
+#[test]
+fn a_long_conversation_is_never_held_in_memory() {
+    let world = World::configured(CONFIG);
+    let line = LINES.lines().next().unwrap().replace("Is it in src?", &"word ".repeat(4_000));
+    let count = 350;
+    world.write("long.jsonl", format!("{line}\n").repeat(count));
+    let script = |command: &str| {
+        let mut shell = std::process::Command::new("sh");
+        // In KiB: enough for the program, and less than the 7 MB of the conversation.
+        let text = format!("ulimit -d 5000; {} {command}", env!("CARGO_BIN_EXE_paddock"));
+        shell.args(["-c", &text]).current_dir(world.project()).env_clear().env("HOME", world.home());
+        shell.env("PATH", "/usr/bin:/bin");
+        world.run(shell, "")
+    };
+    let imported = script("instance import long long.jsonl");
+    assert_eq!(imported.code, 0, "{}", imported.stderr);
+    for command in ["messages long", "messages long --json", "export long"] {
+        let ran = script(&format!("instance {command} | wc -c"));
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{command}");
+        let bytes: usize = ran.stdout.trim().parse().unwrap();
+        assert!(bytes > 7_000_000, "{command}: {bytes}");
+    }
+    let ran = script("instance messages long --last 1 --jsonl");
+    assert_eq!(ran.stdout, format!("{line}\n"));
+    assert_ne!(script("instance messages long --last 350").code, 0, "what is gathered does not fit");
+    // Whoever reads only the beginning is no error.
+    assert_eq!(script("instance messages long --jsonl | head -c 10").stdout, "{\"id\":\"m1\"");
 }
