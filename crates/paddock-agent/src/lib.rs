@@ -10,10 +10,12 @@ pub mod model;
 pub mod nodes;
 pub mod plan;
 pub mod record;
+mod replay;
 mod run;
 mod runtime;
 mod said;
 pub mod state;
 mod wires;
 
+pub use replay::{Replayed, replay};
 pub use runtime::{Ended, RunError, RunEvent, RunOptions, RunSettings, Runtime, Settled, Watcher};

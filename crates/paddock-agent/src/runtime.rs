@@ -204,6 +204,8 @@ pub struct Runtime {
     pub toolbox: Toolbox,
     /// Whom to ask.
     pub model: Arc<dyn Model>,
+    /// How a person names that model, so that it is found again.
+    pub model_name: String,
     /// What waits for a person.
     pub approvals: Option<Arc<Approvals>>,
     /// What calls came to.
@@ -240,7 +242,7 @@ impl Runtime {
             prompt: prompt.to_owned(),
             status: ThreadStatus::Running,
             told: None,
-            model: self.model.name(),
+            model: self.model_name.clone(),
             created_at: now(),
             updated_at: now(),
             checkpoints: 0,
@@ -407,15 +409,6 @@ impl Runtime {
         run.state.progress.told = Some(format!("This run has used up its {over}. Shall I go on?"));
         run.state.progress.asks = true;
         run.next = NodeName::Finalizer;
-    }
-
-    /// Ends a thread. Whoever runs it can write nothing more.
-    ///
-    /// # Errors
-    /// When there is none.
-    pub fn cancel(&self, thread: &str) -> Result<()> {
-        let fence = self.record.take(thread)?;
-        Ok(self.record.set_status(fence, thread, ThreadStatus::Cancelled, None)?)
     }
 
     /// Another thread that begins where this one was at a checkpoint: with what was said by then, and nothing undone.

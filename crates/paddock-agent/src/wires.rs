@@ -12,7 +12,7 @@ use paddock_state::conversation::MessageSource;
 use paddock_tools::Control;
 
 use crate::graph::NodeName;
-use crate::model::{Asker, ModelMessage, Role, ToolOffer};
+use crate::model::{Asker, ModelMessage, Role, ToolCall, ToolOffer};
 use crate::nodes::check::{Check, Verdict};
 use crate::nodes::executor::{Executor, Proposes, Work};
 use crate::nodes::finalizer::{End, Finalizer};
@@ -439,14 +439,17 @@ fn blocked(run: &mut Run<'_>, proposed: &Proposed) -> Transition {
     Transition::to(NodeName::Tools).changing(id).stopping(ThreadStatus::Blocked, told)
 }
 
+/// Stands for a call: its tool and its arguments.
+pub(crate) fn digest_of(call: &ToolCall) -> String {
+    let text = format!("{} {}", call.name, serde_json::Value::Object(call.arguments.clone()));
+    blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
+}
+
 pub(crate) fn interpreter(run: &mut Run<'_>) -> Result<Transition> {
     let step = current(run)?;
     let finished = run.state.progress.finished.take();
     let result = run.state.last_tool_result.clone().filter(|_| finished.is_none());
-    let call = run.state.progress.proposed.take().map(|proposed| {
-        let text = format!("{} {}", proposed.call.name, serde_json::Value::Object(proposed.call.arguments));
-        blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
-    });
+    let call = run.state.progress.proposed.take().map(|proposed| digest_of(&proposed.call));
     let reading = Interpreter.run(Outcome {
         step: &step,
         finished: finished.as_deref(),

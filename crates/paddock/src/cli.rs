@@ -5,6 +5,7 @@
 
 mod approvals;
 mod instance;
+mod run;
 
 use std::path::PathBuf;
 
@@ -15,6 +16,7 @@ use tracing::Level;
 
 pub(crate) use approvals::{ApprovalEdit, Approvals, ReachWord};
 pub(crate) use instance::{Instance, InstanceExport, InstanceImport, InstanceList, InstanceMessages};
+pub(crate) use run::{How, Resume, Run, Threads};
 
 const ABOUT: &str = "Bounded Workspaces for AI agents";
 
@@ -101,6 +103,13 @@ pub(crate) enum Command {
     Undo(Undo),
     /// Bring a path back to what it held at an earlier moment
     Restore(Restore),
+    /// Let an agent work on a task: it plans, works step by step, and asks you before what is risky
+    Run(Run),
+    /// Go on with a run exactly where it stopped
+    Resume(Resume),
+    /// Look at the runs there are: list, show, fork, cancel, replay
+    #[command(subcommand)]
+    Threads(Threads),
     /// Decide about the calls that wait for a person: list, show, approve, edit, reject, grants, revoke
     #[command(subcommand)]
     Approvals(Approvals),

@@ -22,7 +22,9 @@ mod mcp;
 mod mount;
 mod quota;
 mod restore;
+mod run;
 mod secret;
+mod threads;
 mod tool;
 mod undo;
 mod why;
@@ -44,6 +46,9 @@ pub(crate) fn run(cli: &Cli, printer: &Printer) -> anyhow::Result<Ended> {
         Command::Log(options) => log::run(global, options, printer),
         Command::Undo(options) => undo::run(global, options, printer),
         Command::Restore(options) => restore::run(global, options, printer),
+        Command::Run(options) => run::run(global, options, printer),
+        Command::Resume(options) => run::resume(global, options, printer),
+        Command::Threads(options) => threads::run(global, options, printer),
         Command::Approvals(options) => approvals::run(global, options, printer),
         Command::Audit(options) => audit::run(global, options, printer),
         Command::Backup(options) => backup::run(global, options, printer),

@@ -6,7 +6,7 @@
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use paddock_config::{ConfigFile, Host, Installation, Layer, LayerError, LayerName, Layers, Ports, Settings};
+use paddock_config::{ConfigFile, Host, Installation, Layer, LayerError, LayerName, Layers, Ports};
 use paddock_core::{
     AgentName, Call, CallId, CallRecord, Cancel, LogicalPath, Refused, RelPathBuf, Risk, StoreError, visible,
 };
@@ -16,7 +16,6 @@ use crate::failure::Failure;
 use crate::past;
 use crate::printer;
 use crate::project::{self, Project};
-use crate::secrets;
 
 /// How long looking may take.
 const LONGEST: Duration = Duration::from_secs(600);
@@ -40,9 +39,7 @@ impl Layered {
     /// For what changes something.
     pub(crate) fn claim(project: &Project) -> anyhow::Result<Self> {
         let file = project.config_file()?;
-        let settings =
-            Settings::of(project.host()?.project_root().to_owned(), Some(&file), &secrets::of_this_process());
-        let settings = settings.map_err(project::config_problem)?;
+        let settings = project::settings(project.host()?.project_root().to_owned(), Some(&file))?;
         let installation =
             Installation::claim(&project.system_root, &settings).map_err(project::installation_problem)?;
         Self::of(project, installation)

@@ -16,6 +16,7 @@ mod moment;
 mod past;
 mod printer;
 mod project;
+mod running;
 mod secrets;
 mod serving;
 mod unified;

@@ -17,7 +17,7 @@ use paddock_tools::{PolicySource, RecordingGate, Toolbox};
 use crate::cli::Global;
 use crate::failure::{Ended, Failure};
 use crate::host;
-use crate::secrets;
+use crate::{running, secrets};
 
 /// The keys that may name a server.
 const VIRTUAL_URL: &str = "virtual.url";
@@ -109,8 +109,7 @@ impl Project {
     /// The project's installation as far as there is one. Makes nothing on disk.
     pub(crate) fn installation(&self) -> anyhow::Result<Installation> {
         let file = self.config_file()?;
-        let settings = Settings::of(self.host()?.project_root().to_owned(), Some(&file), &secrets::of_this_process());
-        let settings = settings.map_err(config_problem)?;
+        let settings = settings(self.host()?.project_root().to_owned(), Some(&file))?;
         Installation::look(&self.system_root, &settings).map_err(installation_problem)
     }
 
@@ -131,7 +130,7 @@ impl Project {
         let open = |(key, url): (&'static str, String)| {
             let schemas = match key {
                 VIRTUAL_URL => vec![PostgresBase::SCHEMA],
-                _ => paddock_config::state_schemas(),
+                _ => paddock_config::state_schemas().into_iter().chain([running::TABLES.postgres]).collect(),
             };
             let opened = Postgres::new(&url, schemas).map_err(|error| installation_problem(error.into()))?;
             Ok((key, opened))
@@ -152,8 +151,7 @@ impl Project {
         let mut ports = |host: &Host, file: Option<&ConfigFile>| -> anyhow::Result<Ports> {
             // Without a configuration there is no project, and nothing to keep anything of.
             if file.is_some() {
-                let settings = Settings::of(host.project_root().to_owned(), file, &secrets::of_this_process());
-                let settings = settings.map_err(config_problem)?;
+                let settings = settings(host.project_root().to_owned(), file)?;
                 taken = take(&self.system_root, &settings).map_err(installation_problem)?;
             }
             if let Some(approvals) = taken.approvals() {
@@ -187,6 +185,12 @@ impl From<ConfigError> for Stopped {
     fn from(error: ConfigError) -> Self {
         Self::Config(error)
     }
+}
+
+/// Where the state of a project is, with the tables of everybody.
+pub(crate) fn settings(project_root: PathBuf, file: Option<&ConfigFile>) -> anyhow::Result<Settings> {
+    let settings = Settings::of(project_root, file, &secrets::of_this_process()).map_err(config_problem)?;
+    Ok(settings.with_tables(running::TABLES))
 }
 
 /// The urls of servers, by the key that says each.

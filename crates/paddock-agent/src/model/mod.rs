@@ -3,7 +3,13 @@
 //! A model is asked with messages and tools and answers with text, tool calls, or both. What a service calls things is known in its own
 //! module alone. A model never sees a token of an approval, and nothing it says decides what is allowed.
 
+pub mod anthropic;
+pub mod choose;
+pub mod http;
+pub mod openai;
+pub mod retry;
 pub mod script;
+pub mod sse;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

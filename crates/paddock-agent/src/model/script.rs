@@ -41,8 +41,8 @@ pub struct BadScript {
     pub why: String,
 }
 
-/// The answers of a file.
-#[derive(Debug)]
+/// The answers of a file; by default none.
+#[derive(Debug, Default)]
 pub struct ScriptedModel {
     lines: Vec<Line>,
     used: Mutex<Vec<bool>>,

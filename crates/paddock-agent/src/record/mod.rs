@@ -381,6 +381,15 @@ impl Record {
         if set == 1 { Ok(()) } else { Err(RecordError::TakenOver(thread.to_owned())) }
     }
 
+    /// Ends a thread. Whoever runs it can write nothing more.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn cancel(&self, thread: &str) -> Result<()> {
+        let fence = self.take(thread)?;
+        self.set_status(fence, thread, ThreadStatus::Cancelled, None)
+    }
+
     /// The prompt of a new turn.
     ///
     /// # Errors

@@ -42,6 +42,8 @@ fn ending_at_every_boundary_loses_nothing_and_doubles_nothing() {
     assert_eq!(world.process_watched(watcher).start("t", "go").unwrap(), Ended::Done("two".into()));
     let boundaries = count.load(Ordering::SeqCst);
     assert_eq!(world.text("effects.txt"), "effect 1\neffect 2\neffect 3\n");
+    let replayed = paddock_agent::replay(&world.process().runtime.record, "t").unwrap();
+    assert_eq!(replayed.differs_at, None, "the record comes to the same again");
     let whole = without_answers(world.process().said("t"));
     assert!(boundaries > 30, "{boundaries}");
     for boundary in 1..=boundaries {
@@ -91,7 +93,7 @@ fn a_cancelled_run_writes_nothing_more() {
     let canceller = world.process();
     let watched = world.process_watched(Arc::new(move |event| {
         if let RunEvent::Tool(_) = event {
-            canceller.runtime.cancel("t").unwrap();
+            canceller.runtime.record.cancel("t").unwrap();
         }
     }));
     let error = watched.start("t", "go").unwrap_err();

@@ -84,6 +84,7 @@ impl World {
             instances: taken.instances().unwrap(),
             toolbox: Toolbox::new(Arc::new(reloader.unwrap())),
             model: model.clone(),
+            model_name: "script".to_owned(),
             approvals: taken.approvals().cloned(),
             history: taken.history().cloned(),
             redactor: Redactor::default(),

@@ -68,7 +68,7 @@ pub(crate) struct ApprovalEdit {
     #[arg(long, value_name = "JSON", conflicts_with = "set")]
     pub(crate) arguments: Option<String>,
 
-    /// One argument; more than once for several. A value that is no JSON is a text
+    /// One argument; more than once for several. A value is JSON, or a text where it is none or was one
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 }

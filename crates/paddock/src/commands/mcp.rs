@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 
-use paddock_config::{AdhocDir, Host, Installation, Settings, upkeep};
+use paddock_config::{AdhocDir, Host, Installation, upkeep};
 use paddock_tools::{Audited, PolicySource};
 
 use crate::cli::{Global, Mcp};
@@ -11,7 +11,6 @@ use crate::failure::{Ended, Failure};
 use crate::host;
 use crate::printer;
 use crate::project::{self, Project};
-use crate::secrets;
 
 pub(crate) fn run(global: &Global, options: &Mcp) -> anyhow::Result<Ended> {
     let (policy, installation) =
@@ -52,8 +51,7 @@ fn of_directories(global: &Global, dirs: &[String]) -> anyhow::Result<Served> {
     let misused = |error: paddock_config::AdhocError| Failure::misused(&error, error.hint());
     paddock_config::adhoc(&dirs, &host, &project::looking()).map_err(misused)?;
     let first = dirs.first().map_or_else(|| host.project_root().to_owned(), |dir| host.project_root().join(&dir.path));
-    let settings = Settings::of(host::real(&first)?, None, &secrets::of_this_process());
-    let settings = settings.map_err(project::config_problem)?;
+    let settings = project::settings(host::real(&first)?, None)?;
     let installation = Installation::claim(&system_root, &settings).map_err(project::installation_problem)?;
     let policy = paddock_config::adhoc(&dirs, &host, &installation.ports(project::gate())).map_err(misused)?;
     let secrets = installation.secrets().clone();

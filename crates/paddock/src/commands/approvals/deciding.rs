@@ -26,7 +26,8 @@ struct Desk {
 
 impl Desk {
     fn of(project: &Project, agent: &str) -> anyhow::Result<Self> {
-        let agent = AgentName::parse(agent).map_err(|error| Failure::failed(&error, "write it in paddock.toml again"))?;
+        let agent =
+            AgentName::parse(agent).map_err(|error| Failure::failed(&error, "write it in paddock.toml again"))?;
         let (policy, installation) = project.working_as(agent)?;
         Ok(Self { policy, installation })
     }
@@ -177,7 +178,12 @@ fn edited(approval: &Approval, options: &ApprovalEdit) -> anyhow::Result<Map<Str
             let message = format!("\"{}\" is not KEY=VALUE", visible(pair));
             return Err(Failure::misused(message, "write --set path=workspace/old.txt"));
         };
-        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+        // What is a text stays one, also where it looks like something else.
+        let text = || Value::String(value.to_owned());
+        let value = match arguments.get(name) {
+            Some(Value::String(_)) => text(),
+            _ => serde_json::from_str(value).unwrap_or_else(|_| text()),
+        };
         arguments.insert(name.to_owned(), value);
     }
     Ok(arguments)

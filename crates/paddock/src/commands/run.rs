@@ -1,0 +1,211 @@
+//! `paddock run` and `paddock resume`: an agent works, and the person at the terminal is asked when it matters.
+
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::sync::Arc;
+
+use paddock_agent::graph::NodeName;
+use paddock_agent::state::{AgentState, StepStatus, ToolStatus};
+use paddock_agent::{Ended as RunEnded, RunError, RunEvent, RunOptions, Runtime};
+use paddock_core::{AgentName, CallId, visible};
+use paddock_ledger::approvals::{Approvals, Decision, Reach};
+use paddock_state::InstanceKey;
+use serde_json::json;
+
+use crate::cli::{Global, How, Resume, Run};
+use crate::failure::{Ended, Failure};
+use crate::printer::{Printer, harmless, tell};
+use crate::project::Project;
+use crate::running::{self, Chosen};
+
+pub(crate) fn run(global: &Global, options: &Run, printer: &Printer) -> anyhow::Result<Ended> {
+    let project = Project::with_config(global)?;
+    let file = project.config_file()?;
+    let chosen = running::choose(&file, options.model.as_deref())?;
+    let mut settings = running::settings(&file);
+    settings.tools.clone_from(&options.tools);
+    let thread = thread_name(options.thread.as_deref())?;
+    let agent = global.agent();
+    let (runtime, installation) =
+        running::runtime(&project, agent.clone(), &chosen, settings, watcher(options.how.quiet))?;
+    let options_of_run = RunOptions {
+        thread: thread.clone(),
+        agent: agent.as_str().to_owned(),
+        user: user(),
+        mode: options.mode.into(),
+        level: options.level.into(),
+    };
+    if !options.how.quiet {
+        tell(format!("thread {thread}"));
+    }
+    let first = runtime.start(&options.task, &options_of_run);
+    go_on(&runtime, installation.approvals(), &thread, first, &options.how, printer)
+}
+
+pub(crate) fn resume(global: &Global, options: &Resume, printer: &Printer) -> anyhow::Result<Ended> {
+    let project = Project::with_config(global)?;
+    let thread = key(&options.thread)?;
+    let (about, chosen) = begun(&project, &thread, options)?;
+    let file = project.config_file()?;
+    let agent = AgentName::parse(&about.agent).unwrap_or_else(|_| AgentName::main());
+    let settings = running::settings(&file);
+    let (runtime, installation) = running::runtime(&project, agent, &chosen, settings, watcher(options.how.quiet))?;
+    if let Some(script) = &chosen.script {
+        script.skip(&runtime.record.askers(thread.as_str()).map_err(|error| Failure::failed(&error, error.hint()))?);
+    }
+    let first = runtime.resume(&thread, &user(), options.it_was.map(Into::into));
+    go_on(&runtime, installation.approvals(), &thread, first, &options.how, printer)
+}
+
+/// What is known of a thread, and the model that it goes on with.
+fn begun(
+    project: &Project,
+    thread: &InstanceKey,
+    options: &Resume,
+) -> anyhow::Result<(paddock_agent::record::Thread, Chosen)> {
+    let installation = project.installation()?;
+    let record = running::record(&installation)
+        .ok_or_else(|| Failure::failed(format!("there is no thread \"{thread}\""), "nothing was run here yet"))?;
+    let about = record.thread(thread.as_str()).map_err(|error| Failure::failed(&error, error.hint()))?;
+    let model = options.model.clone().unwrap_or_else(|| about.model.clone());
+    Ok((about, running::choose(&project.config_file()?, Some(&model))?))
+}
+
+/// Asks where something waits, and goes on, until the run is over or nobody is there to ask.
+fn go_on(
+    runtime: &Runtime,
+    approvals: Option<&Arc<Approvals>>,
+    thread: &InstanceKey,
+    mut outcome: Result<RunEnded, RunError>,
+    how: &How,
+    printer: &Printer,
+) -> anyhow::Result<Ended> {
+    let asks_here = !how.no_wait && !how.json && io::stdin().is_terminal() && io::stderr().is_terminal();
+    while let Ok(RunEnded::Frozen(id)) = &outcome
+        && asks_here
+        && let Some(approvals) = approvals
+        && decide_here(approvals, id)?
+    {
+        outcome = runtime.resume(thread, &user(), None);
+    }
+    let ended = outcome.map_err(|error| Failure::failed(&error, error.hint()))?;
+    report(thread, &ended, how, printer)
+}
+
+/// Shows what waits and takes the person's word. False when they would rather decide later.
+fn decide_here(approvals: &Approvals, id: &str) -> anyhow::Result<bool> {
+    let approval = approvals.show(id).map_err(|error| Failure::failed(&error, error.hint()))?;
+    let (added, removed) = approval.counts();
+    tell(format!(
+        "\n{} wants {} {} (risk {})",
+        approval.agent,
+        approval.tool,
+        visible(&approval.path),
+        approval.risk.name()
+    ));
+    tell(approval.preview.lines().map(harmless).collect::<Vec<_>>().join("\n"));
+    tell(format!("+{added} −{removed}. Approve once (y), reject (n), or decide later (Enter)?"));
+    io::stderr().flush()?;
+    let mut word = String::new();
+    io::stdin().lock().read_line(&mut word)?;
+    let decision = match word.trim() {
+        "y" | "yes" => Decision::Approve(Reach::Once),
+        "n" | "no" => {
+            tell("Why? (the agent is told; Enter for no reason)");
+            let mut reason = String::new();
+            io::stdin().lock().read_line(&mut reason)?;
+            let reason = reason.trim();
+            Decision::Reject(if reason.is_empty() { "no reason was given".to_owned() } else { reason.to_owned() })
+        }
+        _ => return Ok(false),
+    };
+    let shown = approval.shown();
+    approvals.decide(id, Some(&shown), &user(), &decision).map_err(|error| Failure::failed(&error, error.hint()))?;
+    Ok(true)
+}
+
+fn report(thread: &InstanceKey, ended: &RunEnded, how: &How, printer: &Printer) -> anyhow::Result<Ended> {
+    let (status, told, code) = match ended {
+        RunEnded::Done(text) => ("done", text.clone(), Ended::Done),
+        RunEnded::Asking(text) => ("asking", text.clone(), Ended::Denied),
+        RunEnded::Frozen(id) => ("frozen", id.clone(), Ended::Waiting),
+        RunEnded::Blocked(text) => ("blocked", text.clone(), Ended::Waiting),
+        RunEnded::Cancelled => ("cancelled", String::new(), Ended::Denied),
+    };
+    if how.json {
+        let mut value = json!({ "thread_id": thread.as_str(), "status": status });
+        let field = match ended {
+            RunEnded::Done(_) => "answer",
+            RunEnded::Asking(_) => "question",
+            RunEnded::Frozen(_) => "approval",
+            RunEnded::Blocked(_) | RunEnded::Cancelled => "told",
+        };
+        value[field] = told.into();
+        printer.json(&value)?;
+        return Ok(code);
+    }
+    let lines = |text: &str| text.lines().map(harmless).collect::<Vec<_>>().join("\n");
+    match ended {
+        RunEnded::Done(_) => printer.text(&lines(&told))?,
+        RunEnded::Asking(_) => {
+            printer.text(&lines(&told))?;
+            tell(format!("hint: answer with `paddock run --thread {thread} \"…\"`"));
+        }
+        RunEnded::Frozen(id) => tell(format!(
+            "The run waits for a decision ({id}).\nhint: `paddock approvals show {id}`, `paddock approvals approve {id}`, then `paddock resume {thread}`"
+        )),
+        RunEnded::Blocked(_) => tell(told),
+        RunEnded::Cancelled => tell("The run was cancelled."),
+    }
+    Ok(code)
+}
+
+/// Tells on standard error what happens.
+fn watcher(quiet: bool) -> Arc<paddock_agent::Watcher> {
+    if quiet {
+        return Arc::new(|_| {});
+    }
+    Arc::new(|event| match event {
+        RunEvent::Node { node, state, .. } => tell_node(*node, state),
+        RunEvent::Tool(result) => {
+            let mark = if result.status == ToolStatus::Error { '✗' } else { '✓' };
+            let first = result.output.lines().next().unwrap_or_default();
+            tell(format!("    {mark} {} {}", result.tool_name, harmless(&first[..first.floor_char_boundary(160)])));
+        }
+        RunEvent::Words(_) | RunEvent::Frozen(_) | RunEvent::Boundary(_) => {}
+    })
+}
+
+fn tell_node(node: NodeName, state: &AgentState) {
+    match node {
+        NodeName::Planner => {
+            let open = state.step_history.values().filter(|step| step.status != StepStatus::Failed);
+            tell(format!("Plan ({})", state.current_plan_path));
+            open.for_each(|step| tell(format!("  ☐ {}", harmless(&step.description))));
+        }
+        NodeName::Supervisor => {
+            let step = state.current_step_id.as_ref().and_then(|id| state.step_history.get(id));
+            if let Some(step) = step.filter(|step| step.tries == 0 && state.last_tool_result.is_none()) {
+                tell(format!("  ▶ {}", harmless(&step.description)));
+            }
+        }
+        NodeName::Finalizer => tell(format!("{} tokens, {} steps", state.progress.tokens, state.progress.nodes)),
+        _ => {}
+    }
+}
+
+fn thread_name(asked: Option<&str>) -> anyhow::Result<InstanceKey> {
+    match asked {
+        Some(name) => key(name),
+        None => key(&format!("run-{}", &CallId::next().to_string()[..18])),
+    }
+}
+
+pub(super) fn key(text: &str) -> anyhow::Result<InstanceKey> {
+    InstanceKey::new(text).map_err(|bad| Failure::misused(&bad, bad.hint()))
+}
+
+/// Who works at this machine.
+pub(super) fn user() -> String {
+    let named = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+    named.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("uid-{}", rustix::process::getuid().as_raw()))
+}
