@@ -64,7 +64,7 @@ fn an_agent_over_its_quota_is_told_and_may_still_delete() {
     let fourth = write(&world, "/notes/d", 1);
     assert!(fourth.stdout.contains("may hold 3 files and no more"), "{fourth}");
     // A quota that was made smaller afterwards: what does not grow is still allowed.
-    world.write("paddock.toml", CONFIG.replace("1 KiB", "100 B"));
+    world.write("paddock.toml", world.read("paddock.toml").replace("1 KiB", "100 B"));
     assert_eq!(write(&world, "/notes/a", 601).code, 1);
     assert_eq!(write(&world, "/notes/a", 599).code, 0);
     insta::assert_snapshot!(world.paddock(&["quota", "/notes"]), @"

@@ -116,16 +116,18 @@ fn coloured(preview: &str, printer: &Printer) -> String {
 /// What can be decided, and how far each reaches.
 fn ways(approval: &Approval) -> String {
     let id = &approval.id;
-    let mut out = String::from("\nto decide:\n");
-    for reach in reaches(approval) {
+    let approve = |reach: Reach| {
         let option = if reach == Reach::Once { String::new() } else { format!(" --reach {}", reach.name()) };
-        let _ = writeln!(out, "  paddock approvals approve {id}{option:<16} {}", in_words(reach, approval));
-    }
+        (format!("approve {id}{option}"), in_words(reach, approval))
+    };
+    let mut ways: Vec<(String, String)> = reaches(approval).map(approve).collect();
     if approval.held.is_none() {
-        let _ = writeln!(out, "  paddock approvals edit {id:<33} with other arguments, judged anew");
+        ways.push((format!("edit {id}"), "with other arguments, judged anew".to_owned()));
     }
-    let _ = writeln!(out, "  paddock approvals reject {id} --reason …{:12} the agent is told why", "");
-    out
+    ways.push((format!("reject {id} --reason TEXT"), "the agent is told why".to_owned()));
+    let width = ways.iter().map(|(command, _)| command.chars().count()).max().unwrap_or_default();
+    let line = |(command, words): &(String, String)| format!("  paddock approvals {command:<width$}  {words}\n");
+    format!("\nto decide:\n{}", ways.iter().map(line).collect::<String>())
 }
 
 /// Nobody agrees for longer to what they did not see whole.

@@ -180,7 +180,7 @@ fn what_cannot_be_kept_is_said_to_be_a_high_risk_before_it_goes() {
     let elsewhere = tempfile::tempdir_in(shared).unwrap();
     let far =
         format!("[[workspace]]\nprefix = \"/far\"\nscope = \"RW\"\nmount = {{ physical = {:?} }}\n", elsewhere.path());
-    let world = World::configured(&format!("name = \"p\"\n{far}"));
+    let world = World::configured(&format!("name = \"p\"\n{far}")).unasked();
     for name in ["large.bin", "huge.bin"] {
         // Nothing but a length.
         std::fs::File::create(elsewhere.path().join(name)).unwrap().set_len((64 << 20) + 1).unwrap();
