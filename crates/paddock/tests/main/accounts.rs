@@ -101,7 +101,7 @@ fn what_a_command_changes_by_the_way_is_not_what_an_undo_means() {
     // By its id it can be taken back like any other.
     let undone = world.paddock(&["undo", built["call"].as_str().unwrap()]);
     assert!(undone.code == 0 && !world.has("work/build"), "{undone}");
-    execute(&world, "mkdir build && echo 1 > build/out && echo two > b.txt");
+    execute(&world, "mkdir build && echo 1 > build/out && echo three > b.txt");
     let (both, meant) = newest_and_meant(&world);
     assert_eq!((&both["by_the_way"], &meant), (&json!(false), &both["call"]));
 }
