@@ -5,6 +5,7 @@ mod keeping;
 mod looking;
 mod pruning;
 mod random;
+mod redacting;
 mod tampering;
 mod trouble;
 

@@ -208,7 +208,8 @@ fn by_files_and_paths(heard: &mut Heard) {
 }
 
 fn over_mcp(heard: &mut Heard) {
-    let client = json!({ "name": "raw", "version": "1" });
+    // The name of a client is logged.
+    let client = json!({ "name": PLAIN, "version": "1" });
     let params = json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client });
     let mut lines = vec![
         json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params }),
