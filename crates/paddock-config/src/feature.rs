@@ -13,10 +13,6 @@ use crate::source::Position;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Feature {
-    /// Talking to models.
-    Models,
-    /// The agent runtime.
-    Runs,
     /// The console and the HTTP API.
     Servers,
 }
@@ -24,8 +20,6 @@ pub enum Feature {
 impl fmt::Display for Feature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Models => "models",
-            Self::Runs => "runs",
             Self::Servers => "the console and its server",
         })
     }

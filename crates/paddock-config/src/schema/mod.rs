@@ -48,9 +48,9 @@ table! {
             /// When a person is asked. Absent: above = "medium".
             approvals: Approvals,
             /// The model that the agent runtime talks to.
-            model: Model => later Models,
+            model: Model,
             /// What bounds a run.
-            run: Run => later Runs,
+            run: Run,
             /// The console and the HTTP API.
             serve: Serve => later Servers,
             /// Searching the web. Absent: no web_search.

@@ -62,14 +62,12 @@ fn what_has_no_effect_yet_is_listed_in_order() {
     assert_eq!(
         listed,
         [
-            ("model", Feature::Models),
-            ("run", Feature::Runs),
             ("serve", Feature::Servers),
         ]
     );
     let first = &file.not_built()[0];
-    assert_eq!(first.to_string(), "\"model\" has no effect yet: models are not built");
-    assert!(FULL.lines().nth(first.at.line as usize - 1).unwrap().starts_with("[model]"));
+    assert_eq!(first.to_string(), "\"serve\" has no effect yet: the console and its server are not built");
+    assert!(FULL.lines().nth(first.at.line as usize - 1).unwrap().starts_with("[serve]"));
     let built = "name = \"x\"\nbase = \"/\"\n[[workspace]]\nprefix = \"/a\"\nscope = \"RW\"\nmount = { physical = \".\" }\n\
                  hide = [\"x\"]\nunguard = [\".envrc\"]\nhard_links = \"deny\"\ndurability = \"disk\"\n[agents.b]\nbase = \"/\"\n";
     assert_eq!(parse(built).not_built(), []);

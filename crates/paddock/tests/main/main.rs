@@ -27,6 +27,7 @@ mod policy;
 mod postgres;
 mod quota;
 mod reload;
+mod runs;
 mod secrets;
 mod seed_000;
 mod served;

@@ -1,0 +1,141 @@
+//! Runs through the command line: begun in one process, decided in another, gone on with in a third; killed at random and exact after it.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Ran, World};
+
+/// How often a run is killed; `cargo xtask soak` asks for more.
+fn kills() -> u64 {
+    std::env::var("PADDOCK_RUN_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(15)
+}
+
+fn answer(content: &str) -> String {
+    json!({ "content": content }).to_string()
+}
+
+fn call(tool: &str, arguments: &Value) -> String {
+    json!({ "content": "", "tool_calls": [{ "name": tool, "arguments": arguments }] }).to_string()
+}
+
+fn script(world: &World, lines: &[String]) -> String {
+    let path = world.path().join("script.jsonl");
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    format!("script:{}", path.display())
+}
+
+fn begin(world: &World, thread: &str, model: &str, more: &[&str]) -> Ran {
+    world.paddock(&[&["run", "tidy up", "--thread", thread, "--model", model, "--no-wait", "--json"], more].concat())
+}
+
+#[test]
+fn a_run_freezes_is_approved_elsewhere_and_resumed_where_it_was() {
+    let world = World::seed();
+    world.write("workspace/old.txt", "one\n");
+    let model = script(
+        &world,
+        &[
+            answer("- [ ] write\n- [ ] remove"),
+            call("write_file", &json!({ "path": "workspace/note.txt", "content": "hello\n" })),
+            answer("written"),
+            call("delete_file", &json!({ "path": "workspace/old.txt" })),
+            answer("removed"),
+        ],
+    );
+    let frozen = begin(&world, "tidy", &model, &["--level", "admin"]);
+    assert_eq!(frozen.code, 3, "{frozen}");
+    let told = frozen.json();
+    assert_eq!((&told["thread_id"], &told["status"]), (&json!("tidy"), &json!("frozen")));
+    let id = told["approval"].as_str().unwrap();
+    assert!(world.has("workspace/old.txt") && world.has("workspace/note.txt"));
+
+    let listed = world.paddock(&["threads", "list", "--json"]).json();
+    assert_eq!((&listed[0]["thread_id"], &listed[0]["status"]), (&json!("tidy"), &json!("frozen")));
+    assert_eq!(world.paddock(&["resume", "tidy", "--no-wait"]).code, 3, "nobody decided yet");
+    assert_eq!(world.paddock(&["approvals", "approve", id]).code, 0);
+    let done = world.paddock(&["resume", "tidy", "--no-wait", "--json"]);
+    assert_eq!((done.code, &done.json()["answer"]), (0, &json!("removed")), "{done}");
+    assert!(!world.has("workspace/old.txt"));
+
+    let shown = world.paddock(&["threads", "show", "tidy", "--json"]);
+    assert_eq!(shown.json()["thread"]["status"], "done");
+    assert!(!shown.stdout.contains("pat1"), "no token is shown: {shown}");
+    assert!(world.paddock(&["threads", "replay", "tidy"]).stdout.contains("each comes to the same again"));
+    let over = world.paddock(&["resume", "tidy"]);
+    assert_eq!(over.code, 1);
+    assert!(over.stderr.contains("there is nothing to resume") && over.stderr.contains("hint:"), "{over}");
+}
+
+#[test]
+fn bad_input_is_told_and_nothing_begins() {
+    let world = World::seed();
+    for (arguments, words) in [
+        (vec!["run", "x"], "no model is named"),
+        (vec!["run", "x", "--model", "gpt"], "is no model"),
+        (vec!["run", "x", "--model", "script:/nowhere"], "cannot be read"),
+        (vec!["run", "x", "--model", "script:/dev/null", "--thread", "../x"], "cannot be the key"),
+        (vec!["resume", "nobody"], "no thread \"nobody\""),
+        (vec!["threads", "show", "nobody"], "no thread \"nobody\""),
+        (vec!["threads", "cancel", "nobody"], "no thread \"nobody\""),
+    ] {
+        let ran = world.paddock(&arguments);
+        assert_ne!(ran.code, 0, "{ran}");
+        assert!(ran.stderr.contains(words) && ran.stderr.contains("hint:"), "{words}: {ran}");
+    }
+    assert_eq!(world.paddock(&["threads", "list", "--json"]).json(), json!([]));
+    let bad = world.path().join("bad.jsonl");
+    std::fs::write(&bad, "{\"content\":\"a\"}\nnonsense\n").unwrap();
+    let ran = world.paddock(&["run", "x", "--model", &format!("script:{}", bad.display())]);
+    assert!(ran.stderr.contains("line 2 of the script"), "{ran}");
+    let empty = world.paddock(&["run", " ", "--model", "script:/dev/null", "--no-wait"]);
+    assert!(empty.stderr.contains("there is no task"), "{empty}");
+}
+
+#[test]
+fn a_cancelled_run_is_over_and_a_fork_is_not() {
+    let world = World::seed();
+    world.write("workspace/old.txt", "one\n");
+    let model = script(
+        &world,
+        &[answer("- [ ] remove"), call("delete_file", &json!({ "path": "workspace/old.txt" })), answer("removed")],
+    );
+    assert_eq!(begin(&world, "a", &model, &["--level", "admin"]).code, 3);
+    let forked = world.paddock(&["threads", "fork", "a", "--at", "2", "--name", "b"]);
+    assert_eq!((forked.code, forked.stdout.trim()), (0, "b"), "{forked}");
+    assert_eq!(world.paddock(&["threads", "cancel", "a"]).code, 0);
+    assert!(world.paddock(&["resume", "a"]).stderr.contains("was cancelled"));
+    let resumed = world.paddock(&["resume", "b", "--no-wait", "--json"]);
+    assert_eq!((resumed.code, &resumed.json()["status"]), (3, &json!("frozen")), "{resumed}");
+}
+
+#[test]
+fn killed_at_random_a_run_does_everything_once() {
+    let lines = || {
+        let mut lines = vec![answer("- [ ] append")];
+        let append = |n| call("append_file", &json!({ "path": "workspace/effects.txt", "content": format!("{n}\n") }));
+        lines.extend((1..=8).map(append));
+        lines.push(answer("done"));
+        lines
+    };
+    let wanted: String = (1..=8).map(|n| format!("{n}\n")).collect();
+    for round in 0..kills() {
+        let world = World::seed();
+        let model = script(&world, &lines());
+        let mut command = world.command(&["run", "go", "--thread", "t", "--model", &model, "--no-wait", "--quiet"]);
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        // Anywhere between the start of the process and the end of the run.
+        std::thread::sleep(Duration::from_millis(20 + round * 37 % 400));
+        let _ = child.kill();
+        child.wait().unwrap();
+        let mut resumed = world.paddock(&["resume", "t", "--no-wait", "--json"]);
+        if resumed.stderr.contains("no thread \"t\"") {
+            // It was killed before anything was kept.
+            resumed = world.paddock(&["run", "go", "--thread", "t", "--model", &model, "--no-wait", "--json"]);
+        }
+        let is_over = resumed.stderr.contains("there is nothing to resume");
+        assert!(is_over || resumed.code == 0, "round {round}: {resumed}");
+        assert_eq!(world.read("workspace/effects.txt"), wanted, "round {round}");
+    }
+}
