@@ -307,8 +307,10 @@ impl Place {
 
 /// Writes a small file whole or not at all.
 fn replace(path: &Path, content: &[u8], synced: bool) -> io::Result<()> {
+    // Of nobody else, not even of another thread: two that shared it would put each other's half in place.
+    static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
+    name.push(format!(".{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
     let beside = path.with_file_name(name);
     let written =
         fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(&beside).and_then(|mut file| {

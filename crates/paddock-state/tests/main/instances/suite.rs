@@ -41,6 +41,7 @@ promises! {
     a_second_writer_is_told_who_holds_it_until_the_first_is_dropped,
     readers_see_only_whole_states,
     the_state_of_an_extension_comes_back_and_is_written_only_when_it_changed,
+    the_state_of_an_extension_is_never_seen_half_written,
     instances_are_listed_newest_first_and_damaged_ones_are_told,
     instances_of_one_moment_are_listed_by_their_keys,
     creating_again_keeps_the_beginning,
@@ -358,6 +359,28 @@ fn the_state_of_an_extension_comes_back_and_is_written_only_when_it_changed(worl
     assert_eq!(instances.set_state(&key("main"), &memory, &second).unwrap(), Saved::Written);
     assert_eq!(world.open().get_state(&key("main"), &memory).unwrap(), Some(second));
     assert_eq!(instances.get_state(&key("main"), &other).unwrap(), Some(first));
+}
+
+fn the_state_of_an_extension_is_never_seen_half_written(world: &World) {
+    let instances = world.with("main");
+    let memory = ExtensionName::new("memory").unwrap();
+    let states = [1, 2].map(|of| object(json!({"of": of, "facts": vec![of; 5_000 * of]})));
+    instances.set_state(&key("main"), &memory, &states[0]).unwrap();
+    thread::scope(|scope| {
+        let write = |at: usize| {
+            let (instances, states, memory) = (world.open(), &states, &memory);
+            move || {
+                for n in 0..100 {
+                    instances.set_state(&key("main"), memory, &states[(n + at) % 2]).unwrap();
+                }
+            }
+        };
+        let writers = [scope.spawn(write(0)), scope.spawn(write(1))];
+        while !writers.iter().all(thread::ScopedJoinHandle::is_finished) {
+            let seen = instances.get_state(&key("main"), &memory).unwrap().unwrap();
+            assert!(states.contains(&seen), "neither of the two");
+        }
+    });
 }
 
 fn instances_are_listed_newest_first_and_damaged_ones_are_told(world: &World) {
