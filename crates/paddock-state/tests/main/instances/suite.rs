@@ -39,6 +39,7 @@ promises! {
     an_open_turn_survives_being_opened_again,
     numbers_of_events_only_grow,
     a_second_writer_is_told_who_holds_it_until_the_first_is_dropped,
+    of_many_who_come_at_once_one_gets_it,
     readers_see_only_whole_states,
     the_state_of_an_extension_comes_back_and_is_written_only_when_it_changed,
     the_state_of_an_extension_is_never_seen_half_written,
@@ -301,6 +302,28 @@ fn a_second_writer_is_told_who_holds_it_until_the_first_is_dropped(world: &World
     drop(conversation);
     assert_eq!(others.held_by(&key("main")), None);
     others.conversation(&key("main")).unwrap();
+}
+
+fn of_many_who_come_at_once_one_gets_it(world: &World) {
+    let instances = world.with("main");
+    for _ in 0..10 {
+        let begin = Barrier::new(6);
+        let taken = thread::scope(|scope| {
+            let come = || {
+                let own = world.open();
+                own.show(&key("main")).unwrap();
+                begin.wait();
+                own.conversation(&key("main"))
+            };
+            let all: Vec<_> = (0..6).map(|_| scope.spawn(come)).collect();
+            // Nobody gives it back before all have come.
+            all.into_iter().map(|one| one.join().unwrap()).collect::<Vec<_>>()
+        });
+        let refused = taken.iter().filter(|one| matches!(one, Err(ConversationError::Held { .. }))).count();
+        assert_eq!((taken.iter().filter(|one| one.is_ok()).count(), refused), (1, 5));
+        drop(taken);
+        assert_eq!(instances.held_by(&key("main")), None);
+    }
 }
 
 fn readers_see_only_whole_states(world: &World) {
