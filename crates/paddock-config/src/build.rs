@@ -90,7 +90,7 @@ pub fn build(file: &ConfigFile, agent: &AgentName, host: &Host, ports: &Ports) -
     let vfs = Vfs::new(workspaces, Arc::clone(&ports.gate), Arc::clone(&ports.journal))
         .map_err(|error| failed(vec![contradiction(spec, &error)]))?;
     let base = spec.base.map_or_else(LogicalPath::top, |base| base.0.clone());
-    let service = built.web_search().map_err(|problem| failed(vec![problem]))?;
+    let service = built.web_search().map_err(|problem| failed(vec![*problem]))?;
     let rules = approvals::rules(file).map_err(failed)?;
     let policy = AgentPolicy::new(agent.clone(), base, vfs).asking(approvals::terms(file), rules);
     Ok(policy.with_commands(commands).with_web_search(service))
@@ -275,7 +275,7 @@ impl Built<'_> {
     /// How the agent runs commands, where it has a place that they may change.
     fn commands(&self, spec: AgentSpec<'_>, workspaces: &[Workspace]) -> Result<Option<Commands>, Vec<Problem>> {
         let settings =
-            commands::settings(self.file.config(), self.host, &self.ports.secrets).map_err(|problem| vec![problem])?;
+            commands::settings(self.file.config(), self.host, &self.ports.secrets).map_err(|problem| vec![*problem])?;
         let Some(settings) = settings else { return Ok(None) };
         let span = |workspace: &Workspace| {
             let table = spec.workspaces.iter().find(|table| table.prefix.value.0 == *workspace.prefix());
@@ -295,7 +295,7 @@ impl Built<'_> {
     }
 
     /// The service that searches the web; nothing where its address is a secret that is not looked up.
-    fn web_search(&self) -> Result<Option<WebSearch>, Problem> {
+    fn web_search(&self) -> Result<Option<WebSearch>, Box<Problem>> {
         let Some(search) = &self.file.config().web_search else { return Ok(None) };
         let secrets = &self.ports.secrets;
         let key = search.key.as_ref().map(|key| secret::look_up_key(key, secrets)).transpose()?.flatten();

@@ -24,13 +24,13 @@ const SYSTEM: [&str; 12] =
     ["bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "sys", "usr"];
 
 /// The settings that a configuration gives; nothing where it has no commands.
-pub(crate) fn settings(config: &Config, host: &Host, secrets: &Secrets) -> Result<Option<CommandSettings>, Problem> {
+pub(crate) fn settings(config: &Config, host: &Host, secrets: &Secrets) -> Result<Option<CommandSettings>, Box<Problem>> {
     let Some(commands) = &config.commands else { return Ok(None) };
     let ask_above = config.approvals.as_ref().and_then(|approvals| approvals.above.as_ref());
     let tools = commands.tools.iter().flatten().map(|written| tool(written, host)).collect::<Result<_, Fault>>();
-    let tools = tools.map_err(Problem::of_file)?;
+    let tools = tools.map_err(|fault| Box::new(Problem::of_file(fault)))?;
     let limits = limits(commands);
-    enough(&limits).map_err(Problem::of_file)?;
+    enough(&limits).map_err(|fault| Box::new(Problem::of_file(fault)))?;
     Ok(Some(CommandSettings {
         deny: commands.deny.clone().unwrap_or_default(),
         direct: commands.changes == Some(Changes::Direct),
@@ -46,7 +46,7 @@ pub(crate) fn settings(config: &Config, host: &Host, secrets: &Secrets) -> Resul
 }
 
 /// The variables, with the values of those that are secrets; without them where nothing is looked up.
-fn env(commands: &Commands, secrets: &Secrets) -> Result<BTreeMap<String, String>, Problem> {
+fn env(commands: &Commands, secrets: &Secrets) -> Result<BTreeMap<String, String>, Box<Problem>> {
     let written = commands.env.iter().flatten();
     let values = written.map(|(name, value)| Ok(secret::look_up(value, secrets)?.map(|value| (name.clone(), value))));
     values.filter_map(Result::transpose).collect()

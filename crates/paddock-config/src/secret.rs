@@ -12,7 +12,7 @@ use crate::schema::{Config, OfSecret, SecretKey, SecretOr, SecretRef};
 use crate::source::Located;
 
 /// The value itself, or the one behind the name; nothing where nothing is looked up.
-pub(crate) fn look_up<T: OfSecret + Clone>(value: &SecretOr<T>, secrets: &Secrets) -> Result<Option<T>, Problem> {
+pub(crate) fn look_up<T: OfSecret + Clone>(value: &SecretOr<T>, secrets: &Secrets) -> Result<Option<T>, Box<Problem>> {
     let named = match value {
         SecretOr::Plain(value) => return Ok(Some(value.clone())),
         SecretOr::Secret(named) => named,
@@ -22,22 +22,22 @@ pub(crate) fn look_up<T: OfSecret + Clone>(value: &SecretOr<T>, secrets: &Secret
         Some(value) => Ok(Some(value)),
         None => {
             let name = named.value.secret.0.clone();
-            Err(Problem::new(Fault::SecretIsNot { name, what: T::WHAT }, named.span.clone()))
+            Err(Box::new(Problem::new(Fault::SecretIsNot { name, what: T::WHAT }, named.span.clone())))
         }
     }
 }
 
 /// The same for what is always a secret.
-pub(crate) fn look_up_key(key: &SecretKey, secrets: &Secrets) -> Result<Option<SecretValue>, Problem> {
+pub(crate) fn look_up_key(key: &SecretKey, secrets: &Secrets) -> Result<Option<SecretValue>, Box<Problem>> {
     find(&key.0, secrets)
 }
 
-fn find(named: &Located<SecretRef>, secrets: &Secrets) -> Result<Option<SecretValue>, Problem> {
+fn find(named: &Located<SecretRef>, secrets: &Secrets) -> Result<Option<SecretValue>, Box<Problem>> {
     if secrets.is_none() {
         return Ok(None);
     }
     let name = &named.value.secret.0;
-    let problem = |fault| Problem::new(fault, named.span.clone());
+    let problem = |fault| Box::new(Problem::new(fault, named.span.clone()));
     match secrets.get(name) {
         Ok(Some(value)) => Ok(Some(value)),
         Ok(None) => Err(problem(Fault::NoSecret(name.clone()))),
@@ -57,7 +57,7 @@ impl ConfigFile {
         value: &SecretOr<T>,
         secrets: &Secrets,
     ) -> Result<Option<T>, ConfigError> {
-        look_up(value, secrets).map_err(|problem| ConfigError::one(self.source(), problem))
+        look_up(value, secrets).map_err(|problem| ConfigError::one(self.source(), *problem))
     }
 
     /// What keeps this file from taking effect once its secrets are needed: each that is not there, or is not what it
@@ -71,14 +71,14 @@ impl ConfigFile {
 
 fn problems(config: &Config, secrets: &Secrets) -> Vec<Option<Problem>> {
     fn of<T: OfSecret + Clone>(value: Option<&SecretOr<T>>, secrets: &Secrets) -> Option<Problem> {
-        look_up(value?, secrets).err()
+        look_up(value?, secrets).err().map(|problem| *problem)
     }
     let search = config.web_search.as_ref();
     let mut found = vec![
         of(config.virtual_.as_ref().and_then(|stores| stores.url.as_ref()), secrets),
         of(config.state.as_ref().and_then(|state| state.url.as_ref()), secrets),
         of(search.map(|search| &search.url), secrets),
-        search.and_then(|search| look_up_key(search.key.as_ref()?, secrets).err()),
+        search.and_then(|search| look_up_key(search.key.as_ref()?, secrets).err().map(|problem| *problem)),
     ];
     let env = config.commands.as_ref().and_then(|commands| commands.env.as_ref());
     found.extend(env.into_iter().flatten().map(|(_, value)| of(Some(value), secrets)));

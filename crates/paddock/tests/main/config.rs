@@ -131,7 +131,9 @@ fn check_for_programs() {
         }
       ],
       "file": "paddock.toml",
+      "missing_secrets": [],
       "not_built": [],
+      "secrets_in_files": null,
       "valid": true,
       "warnings": []
     }

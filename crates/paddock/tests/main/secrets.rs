@@ -142,6 +142,42 @@ fn of_many_processes_that_store_at_once_none_loses() {
 }
 
 #[test]
+fn check_works_without_secrets_and_tells_which_are_missing_and_which_are_in_files() {
+    let world = World::configured(
+        r#"
+[[workspace]]
+prefix = "/w"
+scope = "RW"
+mount = { physical = "w" }
+hide = ["hidden.txt"]
+[commands]
+env = { TOKEN = { secret = "token" } }
+"#,
+    );
+    world.write("w/plain.txt", "nothing");
+    world.write("w/exposed.txt", format!("x{VALUE}y"));
+    world.write("w/hidden.txt", VALUE);
+    let ran = world.paddock(&["check"]);
+    assert!(ran.code == 0 && ran.stdout.contains("there is no secret \"token\" (paddock.toml:8)"), "{ran}");
+    assert!(ran.stdout.contains("→ store it with `paddock secret set token`"), "{ran}");
+    assert!(!ran.stdout.contains("agents can read"), "without secrets nothing is looked for: {ran}");
+    let refused = world.paddock(&["map"]);
+    assert!(refused.code == 2 && refused.stderr.contains(" --> paddock.toml:8:"), "{refused}");
+    set(&world, "token", VALUE);
+    let ran = world.paddock(&["check"]);
+    assert!(ran.stdout.contains("⚠ /w/exposed.txt holds the secret \"token\" (agent main)"), "{ran}");
+    assert!(ran.stdout.contains("(2 files, ") && !ran.stdout.contains("hidden.txt"), "{ran}");
+    let found = world.paddock(&["check", "--json"]).json();
+    assert_eq!(found["missing_secrets"], serde_json::json!([]));
+    assert_eq!(found["secrets_in_files"]["found"][0]["path"], "/w/exposed.txt");
+    assert_eq!(found["secrets_in_files"]["complete"], true, "{found}");
+    for arguments in [&["config", "show"][..], &["config", "show", "--json"], &["config", "get", "commands.env"]] {
+        let ran = world.paddock(arguments);
+        assert!(ran.code == 0 && ran.stdout.contains("token") && !ran.stdout.contains(VALUE), "{ran}");
+    }
+}
+
+#[test]
 fn wrong_usage_repeats_no_stored_value() {
     let world = World::empty();
     set(&world, "openai", VALUE);

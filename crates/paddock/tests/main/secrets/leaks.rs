@@ -304,10 +304,10 @@ fn a_search_service_is_sent_its_key_and_nobody_else_is_told() {
             .to_string(),
         ),
     );
-    let world = World::configured(&format!(
-        "[[workspace]]\nprefix = \"/w\"\nscope = \"RO\"\nmount = {{ virtual = \"w\" }}\n\
-         [web_search]\nurl = {{ secret = \"service\" }}\nkey = {{ secret = \"plain\" }}\n"
-    ));
+    let world = World::configured(
+        "[[workspace]]\nprefix = \"/w\"\nscope = \"RO\"\nmount = { virtual = \"w\" }\n\
+         [web_search]\nurl = { secret = \"service\" }\nkey = { secret = \"plain\" }\n",
+    );
     super::set(&world, "plain", PLAIN);
     super::set(&world, "service", &format!("http://127.0.0.1:{}/", server.port));
     let ran = world.paddock(&["--log", "trace", "tool", "web_search", r#"{"query": "x"}"#]);
