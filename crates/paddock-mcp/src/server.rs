@@ -10,10 +10,10 @@ use std::time::Duration;
 use paddock_tools::{Answer, Control, PolicySource, Toolbox, Verdict};
 use rmcp::model::{
     CacheScope, CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CompleteRequestMethod,
-    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode, Implementation, JsonObject,
-    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
-    ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
-    ServerConfig, SubscriptionFilter,
+    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode, Implementation,
+    JsonObject, ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
+    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler};
@@ -80,7 +80,10 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         if let Some(cursor) = request.and_then(|request| request.cursor) {
-            let message = format!("there is no page \"{}\": all tools are on the first", shortened(&self.toolbox.redacted(&cursor)));
+            let message = format!(
+                "there is no page \"{}\": all tools are on the first",
+                shortened(&self.toolbox.redacted(&cursor))
+            );
             return Err(ErrorData::invalid_params(message, None));
         }
         let tools = self.listings.now(&self.toolbox).tools();
@@ -209,7 +212,11 @@ impl ServerHandler for Server {
         Err(if is_served(&method) {
             ErrorData::invalid_params(format!("the parameters of \"{method}\" are not what MCP defines"), None)
         } else {
-            ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("unknown method: \"{}\"", shortened(&self.toolbox.redacted(&method))), None)
+            ErrorData::new(
+                ErrorCode::METHOD_NOT_FOUND,
+                format!("unknown method: \"{}\"", shortened(&self.toolbox.redacted(&method))),
+                None,
+            )
         })
     }
 }
