@@ -102,7 +102,8 @@ impl Eliciting {
     fn take(&self, question: &Question, answer: &ElicitResult) -> bool {
         let agrees = match answer.action {
             ElicitationAction::Accept => {
-                answer.content.as_ref().and_then(|content| content.get("approve")).and_then(Value::as_bool) == Some(true)
+                answer.content.as_ref().and_then(|content| content.get("approve")).and_then(Value::as_bool)
+                    == Some(true)
             }
             ElicitationAction::Decline => false,
             // Closed, or something newer than this.

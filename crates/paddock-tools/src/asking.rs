@@ -149,11 +149,9 @@ impl Asked for Asking<'_> {
         // A plan to delete does not look at each file; whoever agrees to it agrees to what the files hold.
         let unseen = |effect: &&Effect| effect.what == EffectKind::Delete && effect.before.is_none();
         let person = Person::on(self.policy, self.audit);
-        let version = |effect: &Effect| {
-            match person.look(Operation::Read { path: effect.path.clone(), range: 0..0 }) {
-                Ok(Outcome::Read { meta, .. }) => format!("{} {}\n", effect.path, meta.version),
-                _ => format!("{}\n", effect.path),
-            }
+        let version = |effect: &Effect| match person.look(Operation::Read { path: effect.path.clone(), range: 0..0 }) {
+            Ok(Outcome::Read { meta, .. }) => format!("{} {}\n", effect.path, meta.version),
+            _ => format!("{}\n", effect.path),
         };
         self.effects.iter().filter(unseen).map(version).collect()
     }

@@ -3,7 +3,10 @@
 //! Neither gets more than tool, path, id, agent and risk: what a call holds is for whoever decides. No shell reads the words, and
 //! nothing waits long for either. Whoever cannot be told is no reason to stop a call: it waits where it can be listed.
 
-#![allow(clippy::disallowed_methods, reason = "starts the program that a person named in the configuration, never one of an agent")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "starts the program that a person named in the configuration, never one of an agent"
+)]
 
 use std::process::{Command, Stdio};
 use std::sync::mpsc;

@@ -81,7 +81,10 @@ impl Gate for Approvals {
         let held = self.read(|session| self.held_of(session, call.agent.as_str())).map_err(broken)?;
         let (now, requester) = (self.now(), request.asked.requester());
         let is_meant = |row: &&Approval| {
-            row.of_call == of_call && row.thread == requester.thread && row.user == requester.user && row.told_at.is_none()
+            row.of_call == of_call
+                && row.thread == requester.thread
+                && row.user == requester.user
+                && row.told_at.is_none()
         };
         let waits = |row: &Approval| row.status == Status::Pending && now < row.expires_at;
         let Some(newest) = held.iter().find(is_meant) else {
@@ -96,11 +99,7 @@ impl Gate for Approvals {
                 _ => {
                     self.write(|session| self.mark_told(session, &newest.id)).map_err(broken)?;
                     let (told, by) = (newest.told.clone(), newest.decided_by.clone());
-                    Earlier::Made {
-                        id: newest.id.clone(),
-                        told: told.unwrap_or_default(),
-                        by: by.unwrap_or_default(),
-                    }
+                    Earlier::Made { id: newest.id.clone(), told: told.unwrap_or_default(), by: by.unwrap_or_default() }
                 }
             });
         }
@@ -124,7 +123,8 @@ impl Gate for Approvals {
         }
         let rule = row.rule.as_ref().map(|rule| format!(": {rule}")).unwrap_or_default();
         let (path, risk, arguments) = (&row.path, row.risk.name(), &row.arguments);
-        let text = format!("{agent} asks for {tool} on {path}\nrisk: {risk}{rule}\narguments: {arguments}\n{}", row.preview);
+        let text =
+            format!("{agent} asks for {tool} on {path}\nrisk: {risk}{rule}\narguments: {arguments}\n{}", row.preview);
         Some(Question { id: row.id, path: row.path.clone(), text })
     }
 
@@ -281,12 +281,7 @@ impl Approvals {
     }
 
     /// What was decided about this call, or that it waits already.
-    fn decided(
-        &self,
-        session: &mut dyn Session,
-        call: &Call<'_>,
-        by: &Presented<'_>,
-    ) -> Result<Option<Way>, DbError> {
+    fn decided(&self, session: &mut dyn Session, call: &Call<'_>, by: &Presented<'_>) -> Result<Option<Way>, DbError> {
         let sql = format!(
             "SELECT {} FROM approval WHERE home = ?1 AND agent = ?2 AND digest = ?3 AND status <> 'expired' \
              AND held IS NULL ORDER BY requested_at DESC, id",
@@ -296,10 +291,12 @@ impl Approvals {
         let rows =
             rows.iter().map(row::read).filter(|row| row.thread == by.requester.thread && row.user == by.requester.user);
         // What was agreed to for longer is a grant, and over when that is.
-        let is_grant =
-            |row: &Approval| row.status == Status::Approved && row.reach.as_deref().is_some_and(|reach| reach != "once");
+        let is_grant = |row: &Approval| {
+            row.status == Status::Approved && row.reach.as_deref().is_some_and(|reach| reach != "once")
+        };
         let counts = |row: &Approval| row.thread.is_some() || !is_grant(row);
-        let Some(newest) = rows.into_iter().find(|row| row.used_by.is_none() && row.tool == by.tool && counts(row)) else {
+        let Some(newest) = rows.into_iter().find(|row| row.used_by.is_none() && row.tool == by.tool && counts(row))
+        else {
             return Ok(None);
         };
         let is_as_it_was = newest.state_version == by.state && newest.policy == by.terms.policy;
@@ -363,13 +360,7 @@ impl Approvals {
 }
 
 /// Marks an approval as used, if nobody has used it.
-pub(crate) fn mark_used(
-    session: &mut dyn Session,
-    home: &str,
-    id: &str,
-    by: &str,
-    now: i64,
-) -> Result<bool, DbError> {
+pub(crate) fn mark_used(session: &mut dyn Session, home: &str, id: &str, by: &str, now: i64) -> Result<bool, DbError> {
     // Done again by the same call, it is still that call's.
     let sql = "UPDATE approval SET used_by = ?1, used_at = ?2 WHERE home = ?3 AND id = ?4 \
                AND status IN ('approved', 'edited') AND (used_by IS NULL OR used_by = ?1)";

@@ -2,6 +2,7 @@
 
 mod deciding;
 mod granting;
+mod holding;
 mod tokens;
 mod using;
 
@@ -10,8 +11,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use paddock_core::{
-    AgentName, Asked, Call, CallId, Cancel, ErrorKind, Expect, Journal, Operation, Passed, Plan, Preview, Refused,
-    Request, Requester, Risk, Terms, Token, Vfs,
+    AgentName, Alteration, Asked, Call, CallId, Cancel, ErrorKind, Expect, Holding, Journal, Operation, Passed, Plan,
+    Preview, Refused, Request, Requester, Risk, Terms, Token, Vfs,
 };
 use paddock_db::postgres_testing::Database;
 use paddock_db::{Durability, Sqlite};
@@ -106,6 +107,10 @@ struct Ask {
     requester: Requester,
     terms: Terms,
     preview: Preview,
+    /// What a command changed already.
+    changes: Option<Vec<Alteration>>,
+    /// The call that made it, where this is another.
+    of: Option<String>,
 }
 
 impl Ask {
@@ -117,6 +122,8 @@ impl Ask {
             requester: Requester { session: "s1".to_owned(), ..Requester::default() },
             terms: Terms { expires: Duration::from_secs(100), policy: "p1".to_owned(), ..Terms::default() },
             preview: Preview { text: "--- a\n+++ a\n-old\n+new\n".to_owned(), whole: true },
+            changes: None,
+            of: None,
         }
     }
 
@@ -150,6 +157,11 @@ impl Asked for Ask {
 
     fn preview(&self) -> Preview {
         self.preview.clone()
+    }
+
+    fn holding(&self) -> Option<Holding<'_>> {
+        let alterations = self.changes.as_deref()?;
+        Some(Holding { alterations, told: "what it printed", of: self.of.as_deref() })
     }
 }
 
@@ -238,8 +250,6 @@ fn write_of(at: &str, text: &str) -> Operation {
 /// Runs a test on SQLite and on PostgreSQL.
 fn on_both(test: impl Fn(&Ground)) {
     for ground in Ground::both() {
-        let name = if ground.postgres.is_some() { "postgres" } else { "sqlite" };
-        eprintln!("on {name}");
         test(&ground);
     }
 }

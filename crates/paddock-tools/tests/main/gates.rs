@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use paddock_core::{
-    AgentName, AgentPolicy, Audit, Call, CallRecord, ErrorKind, Gate, Journal, NoJournal, PartDone, Passed, Permit, Plan,
-    Refused, Request, Risk, Vfs,
+    AgentName, AgentPolicy, Audit, Call, CallRecord, ErrorKind, Gate, Journal, NoJournal, PartDone, Passed, Permit,
+    Plan, Refused, Request, Risk, Vfs,
 };
 use paddock_state::Secrets;
 use paddock_stores::doubles::{Method, Recording, Stalling};
@@ -114,7 +114,9 @@ fn recorded(gate: Arc<dyn Gate>, journal: Arc<dyn Journal>) -> (Answer, (String,
 
 #[test]
 fn every_reason_why_a_decision_does_not_count_is_in_the_audit() {
-    for name in ["token_forged", "token_expired", "token_thread", "token_user", "token_tool", "token_arguments", "rejected"] {
+    for name in
+        ["token_forged", "token_expired", "token_thread", "token_user", "token_tool", "token_arguments", "rejected"]
+    {
         let (answer, row) = recorded(Arc::new(Refusing(name)), Arc::new(NoJournal));
         assert!(answer.is_error() && answer.text().contains(&format!("it is {name}")), "{answer:?}");
         assert_eq!(row, (answer.verdict.name().to_owned(), name.to_owned()));
