@@ -85,7 +85,8 @@ fn enough(limits: &CommandLimits) -> Result<(), Fault> {
             return Err(Fault::LimitTooSmall { key, found: format!("\"{found} B\""), least: written });
         }
     }
-    for (key, found, least, written) in [("process_limit", limits.processes, 4, "4"), ("open_limit", limits.open, 16, "16")]
+    for (key, found, least, written) in
+        [("process_limit", limits.processes, 4, "4"), ("open_limit", limits.open, 16, "16")]
     {
         if found < least {
             return Err(Fault::LimitTooSmall { key, found: found.to_string(), least: written });

@@ -263,7 +263,7 @@ impl Fault {
             Self::RuleForEverything => "name a tool, or write `above` to ask about everything of a risk".into(),
             Self::RuleExample { .. } => "change the pattern of the rule, or the example".into(),
             Self::NoSuchTool(_) => "name a file or directory of this machine, or take it out".into(),
-            Self::LimitTooSmall { least, .. } => format!("write at least {least}, or leave it out").into(),
+            Self::LimitTooSmall { least, .. } => format!("write at least {least}, or leave it out"),
             Self::ToolInSystemRoot(_) => {
                 "name a smaller directory: what is in the System Root is for no command".into()
             }

@@ -94,7 +94,8 @@ pub(super) fn size(dir: &std::path::Path, most: u64) -> u64 {
         }
         if FileType::from_raw_mode(meta.st_mode) == FileType::Directory
             && left.len() < DEEPEST
-            && let Some(inner) = left.last().and_then(|(here, _)| rustix::fs::openat(here, &name, flags, Mode::empty()).ok())
+            && let Some(inner) =
+                left.last().and_then(|(here, _)| rustix::fs::openat(here, &name, flags, Mode::empty()).ok())
         {
             let names = inside(&inner);
             left.push((inner, names));

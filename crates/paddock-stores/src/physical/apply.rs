@@ -213,14 +213,16 @@ impl Work<'_> {
         let unlink = |flags| rustix::fs::unlinkat(spot.dir, spot.name, flags).map_err(store_error);
         match (kind_of(stat), &self.keeper) {
             (Kind::Dir, _) => unlink(AtFlags::REMOVEDIR).map(|()| Some(dir_before(stat))),
-            (Kind::File | Kind::Link | Kind::Special, Some(keeper)) => match keeper.take(spot, stat, self.store.durability)? {
-                Taken::Kept(kept) => Ok(Some(Before::Kept(kept))),
-                Taken::Stays(before) => {
-                    unlink(AtFlags::empty()).inspect_err(|_| keeper.forget(&before))?;
-                    Ok(Some(before))
+            (Kind::File | Kind::Link | Kind::Special, Some(keeper)) => {
+                match keeper.take(spot, stat, self.store.durability)? {
+                    Taken::Kept(kept) => Ok(Some(Before::Kept(kept))),
+                    Taken::Stays(before) => {
+                        unlink(AtFlags::empty()).inspect_err(|_| keeper.forget(&before))?;
+                        Ok(Some(before))
+                    }
+                    Taken::Raced => Ok(None),
                 }
-                Taken::Raced => Ok(None),
-            },
+            }
             _ => unlink(AtFlags::empty()).map(|()| Some(Before::Lost)),
         }
     }
@@ -230,7 +232,8 @@ impl Work<'_> {
         match (check(found, expect), found) {
             // What this very run did to the file, by another of its names, is nobody else's doing.
             (Err(_), Some(stat))
-                if matches!(expect, Expect::UnchangedSince(_)) && self.own.left(number(stat), meta_of(stat).version) =>
+                if matches!(expect, Expect::UnchangedSince(_))
+                    && self.own.left(number(stat), meta_of(stat).version) =>
             {
                 Ok(())
             }

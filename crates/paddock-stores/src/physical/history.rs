@@ -69,7 +69,10 @@ pub(super) enum Opened {
     File(OwnedFd, Stat),
     Link(CString),
     /// A pipe, a socket or a device, which has no content to copy and is never opened: the directory and its name there.
-    Special { dir: OwnedFd, name: String },
+    Special {
+        dir: OwnedFd,
+        name: String,
+    },
 }
 
 impl KeptPlace {

@@ -263,7 +263,10 @@ impl<'a> Temp<'a> {
 
     /// Swaps places with the old file. Nothing when what came out is not what was looked at.
     fn exchange(&self, spot: Spot<'_>, old: &Stat, terms: Terms<'_>) -> Result<Option<Before>, StoreError> {
-        let linked = terms.keeper.filter(|_| terms.links).and_then(|keeper| Some((keeper, Before::Kept(keeper.link(spot, old)?))));
+        let linked = terms
+            .keeper
+            .filter(|_| terms.links)
+            .and_then(|keeper| Some((keeper, Before::Kept(keeper.link(spot, old)?))));
         let unlink = || linked.iter().for_each(|(keeper, kept)| keeper.forget(kept));
         match self.rename(spot, RenameFlags::EXCHANGE) {
             Ok(()) => {}
@@ -523,5 +526,27 @@ mod tests {
         assert_eq!(fs::read_to_string(path.join("dir/f")).unwrap(), "new");
         assert_eq!(fs::read_to_string(kept().next().unwrap()).unwrap(), "changed meanwhile");
         assert_eq!(fs::read_dir(path.join("dir")).unwrap().count(), 1);
+    }
+
+    /// Whoever dies on the way leaves the old content where an undo finds it.
+    #[test]
+    fn what_is_exchanged_is_kept_before_its_last_name_here_goes() {
+        let home = TempDir::new().unwrap();
+        let path = fs::canonicalize(home.path()).unwrap();
+        fs::create_dir(path.join("dir")).unwrap();
+        let dir = open_without_links(&path.join("dir")).unwrap();
+        let keeper = KeptPlace::new(&path.join("history")).unwrap().ready().unwrap();
+        let spot = Spot { dir: &dir, name: "f" };
+        for (links, names) in [(true, 2), (false, 1)] {
+            fs::write(path.join("dir/f"), "old").unwrap();
+            let old = spot.look().unwrap().unwrap();
+            let terms = Terms { durability: Durability::Process, keeper: Some(&keeper), links };
+            let temp = Temp::make(&dir, Some(&old), NewContent::Bytes(b"new", None), Durability::Process).unwrap();
+            let Some(Before::Kept(kept)) = temp.exchange(spot, &old, terms).unwrap() else { panic!("not kept") };
+            assert_eq!(fs::read_to_string(path.join("history").join(&kept.0)).unwrap(), "old");
+            assert_eq!(fs::read_dir(path.join("dir")).unwrap().count(), names);
+            drop(temp);
+            assert_eq!(fs::read_dir(path.join("dir")).unwrap().count(), 1);
+        }
     }
 }
