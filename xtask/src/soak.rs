@@ -46,6 +46,11 @@ const COUNTED: &[Counted] = &[
         env: &[("PADDOCK_KILLS", "3000")],
     },
     Counted {
+        name: "commands",
+        cargo: &["--package", "paddock-exec", "--test", "main", "leftovers"],
+        env: &[("PADDOCK_EXEC_RUNS", "1000"), ("PADDOCK_EXEC_AT_ONCE", "50")],
+    },
+    Counted {
         name: "properties-core",
         cargo: &["--package", "paddock-core", "--test", "main"],
         env: &[("PROPTEST_CASES", "200000")],

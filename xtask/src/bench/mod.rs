@@ -19,7 +19,7 @@ const PAGE: &str = "docs/benchmarks.md";
 pub(crate) const USAGE: &str = "\
 Usage: cargo xtask bench [ARGS…]
 
-Installs the peers under target/peers (the first time, which takes minutes), builds Paddock in release mode, measures the
+Installs the peers under target/peers and bubblewrap (the first time, which takes minutes), builds Paddock in release mode, measures the
 same work side by side and writes docs/benchmarks.md. Run it while the machine does nothing else.
 
   --only PART   measure only this part: in-process, virtual, layers, large, writers, mounted, commands,
@@ -38,6 +38,9 @@ pub(crate) fn run(repo: &Repo, args: &[String]) -> Result<bool> {
         let mut build = process::cargo(repo.top());
         build.args(["build", "--release", "--package", package]);
         ensure!(process::stream(&mut build, |_| {})?.success(), "the release build of {package} failed");
+    }
+    if let Err(error) = postgres::program(repo, "bwrap", "bubblewrap") {
+        eprintln!("bubblewrap is left out: {error:#}");
     }
     let built = repo.build_directory().join("release");
     let mut measure = std::process::Command::new(built.join("paddock-bench"));

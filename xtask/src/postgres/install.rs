@@ -40,6 +40,11 @@ pub(crate) fn programs(repo: &Repo) -> Result<Vec<String>> {
     NEEDED.iter().map(version_of).collect()
 }
 
+/// Installs one program that only a few need, where it is missing.
+pub(crate) fn program(repo: &Repo, program: &str, package: &str) -> Result<()> {
+    if find(program).is_some() { Ok(()) } else { install(repo, &[package]) }
+}
+
 fn install(repo: &Repo, packages: &[&str]) -> Result<()> {
     if find("apt-get").is_none() {
         bail!("{} missing, and there is no apt-get to install it", packages.join(", "));

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-pub(crate) use install::programs;
+pub(crate) use install::{program, programs};
 pub(crate) use server::{Server, is_superuser};
 
 use crate::process;
