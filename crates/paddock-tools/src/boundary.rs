@@ -274,8 +274,8 @@ impl Context<'_> {
     }
 
     /// Makes the call with the arguments that a person put in the place of the agent's, and says so.
-    fn edited(&mut self, arguments: String, token: String) -> Result<Answer, Failure> {
-        let given: Map<String, Value> = serde_json::from_str(&arguments).map_err(|_| Failure::Defect)?;
+    fn edited(&mut self, arguments: &str, token: String) -> Result<Answer, Failure> {
+        let given: Map<String, Value> = serde_json::from_str(arguments).map_err(|_| Failure::Defect)?;
         self.brings(token);
         self.given = given.clone();
         self.path.borrow_mut().clear();
@@ -381,7 +381,7 @@ fn unredacted(
     let mut context = Context::of(policy, audit, redactor, tool, kept, control);
     let mut ran = attempt(&context, given);
     if let Err(Failure::Edited { arguments, token }) = ran {
-        ran = context.edited(arguments, token);
+        ran = context.edited(&arguments, token);
     }
     context.hearing.end();
     // What only was looked at has left nothing to record.

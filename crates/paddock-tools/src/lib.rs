@@ -58,11 +58,11 @@ mod tools;
 
 pub use answer::{Answer, Piece, Verdict};
 pub use asking::{answer_question, canonical, check_arguments, make_held, question};
-pub use notifying::notify;
 pub use catalogue::{Hints, ToolSpec};
 pub use control::{Control, Listener};
 pub use gate::RecordingGate;
 pub use middleware::{Handled, ModelRequest, ToolRequest, WorkspacesMiddleware};
+pub use notifying::notify;
 pub use output::PlainText;
 pub use person::{Acted, Person, settle};
 pub use policy::{Audited, Fixed, PolicySource};

@@ -37,7 +37,17 @@ fn without_answers(said: Vec<String>) -> Vec<String> {
 
 #[test]
 fn ending_at_every_boundary_loses_nothing_and_doubles_nothing() {
-    let world = World::new(&effects());
+    ending_at_each(World::new, 1);
+}
+
+#[test]
+fn ending_at_boundaries_loses_nothing_and_doubles_nothing_on_postgresql() {
+    ending_at_each(World::on_postgres, 7);
+}
+
+/// Ends at every so many-th boundary.
+fn ending_at_each(make: fn(&str) -> World, every: usize) {
+    let world = make(&effects());
     let (watcher, count) = ending_at(usize::MAX);
     assert_eq!(world.process_watched(watcher).start("t", "go").unwrap(), Ended::Done("two".into()));
     let boundaries = count.load(Ordering::SeqCst);
@@ -46,8 +56,8 @@ fn ending_at_every_boundary_loses_nothing_and_doubles_nothing() {
     assert_eq!(replayed.differs_at, None, "the record comes to the same again");
     let whole = without_answers(world.process().said("t"));
     assert!(boundaries > 30, "{boundaries}");
-    for boundary in 1..=boundaries {
-        let world = World::new(&effects());
+    for boundary in (1..=boundaries).step_by(every) {
+        let world = make(&effects());
         let (watcher, _) = ending_at(boundary);
         let process = world.process_watched(watcher);
         let ended = catch_unwind(AssertUnwindSafe(|| process.start("t", "go")));
@@ -67,7 +77,16 @@ fn ending_at_every_boundary_loses_nothing_and_doubles_nothing() {
 
 #[test]
 fn of_many_who_resume_one_runs() {
-    let world = World::new(&script(&[
+    ten_resume(World::new);
+}
+
+#[test]
+fn of_many_who_resume_one_runs_on_postgresql() {
+    ten_resume(World::on_postgres);
+}
+
+fn ten_resume(make: fn(&str) -> World) {
+    let world = make(&script(&[
         answer("- [ ] remove\n"),
         call("delete_file", &json!({ "path": "/w/old.txt" })),
         call("append_file", &json!({ "path": "/w/effects.txt", "content": "once\n" })),

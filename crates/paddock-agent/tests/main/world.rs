@@ -10,6 +10,7 @@ use paddock_agent::state::{AgentMode, PermissionsLevel};
 use paddock_agent::{Ended, RunError, RunOptions, RunSettings, Runtime, Watcher};
 use paddock_config::{Installation, Reloader, Settings, StateDatabase, Tables};
 use paddock_core::{AgentName, Cancel};
+use paddock_db::postgres_testing::Database;
 use paddock_ledger::approvals::{Decision, Reach};
 use paddock_state::{HomeSources, InstanceKey, Redactor, Secrets, SystemRoot};
 use paddock_tools::{RecordingGate, Toolbox};
@@ -29,6 +30,7 @@ mount = { physical = "r" }
 
 pub(crate) struct World {
     _keep: tempfile::TempDir,
+    _database: Option<Database>,
     pub(crate) top: PathBuf,
     script: Mutex<String>,
     pub(crate) settings: Mutex<RunSettings>,
@@ -43,7 +45,17 @@ impl World {
         }
         fs::write(top.join("project/paddock.toml"), POLICY).unwrap();
         fs::write(top.join("project/r/facts.txt"), "the answer is 42\n").unwrap();
-        Self { _keep: keep, top, script: Mutex::new(script.to_owned()), settings: Mutex::default() }
+        let (script, settings) = (Mutex::new(script.to_owned()), Mutex::default());
+        Self { _keep: keep, _database: None, top, script, settings }
+    }
+
+    /// The same with its state on a server.
+    pub(crate) fn on_postgres(script: &str) -> Self {
+        let database = Database::fresh();
+        let world = Self::new(script);
+        let policy = format!("{POLICY}\n[state]\nurl = \"{}\"\n", database.url());
+        fs::write(world.top.join("project/paddock.toml"), policy).unwrap();
+        Self { _database: Some(database), ..world }
     }
 
     pub(crate) fn say(&self, script: &str) {

@@ -10,7 +10,7 @@ use paddock_db::statements::Session;
 use super::held;
 use super::row::{self, Approval, Status, digest};
 use super::token::{self, Presented};
-use super::{Approvals, Decision, Reach, TokenFault, new_id};
+use super::{ApprovalError, Approvals, Decision, Reach, TokenFault, new_id};
 
 /// What is longer is not shown in a prompt.
 const LONGEST_QUESTION: usize = 16 * 1024;
@@ -76,7 +76,7 @@ impl Gate for Approvals {
     }
 
     fn earlier(&self, call: &Call<'_>, request: &Request<'_>) -> Result<Earlier, Refused> {
-        let broken = |error: DbError| Refused::Gate(format!("nobody can be asked: {error}"));
+        let broken = |error: DbError| unasked(&error);
         let of_call = digest(request.tool, &request.asked.arguments());
         let held = self.read(|session| self.held_of(session, call.agent.as_str())).map_err(broken)?;
         let (now, requester) = (self.now(), request.asked.requester());
@@ -107,7 +107,7 @@ impl Gate for Approvals {
             Status::Pending if waits(newest) => Ok(Earlier::Waits(newest.id.clone())),
             Status::Rejected if now < newest.expires_at => Err(rejected(newest)),
             Status::Approved if now < newest.expires_at => {
-                let held = self.load(newest).map_err(|error| Refused::Gate(error.to_string()))?;
+                let held = self.load(newest).map_err(|error| not_held(&error))?;
                 Ok(Earlier::Agreed(Box::new(held)))
             }
             _ => Ok(nothing()),
@@ -134,7 +134,7 @@ impl Gate for Approvals {
         } else {
             Decision::Reject("it was declined when the client asked".to_owned())
         };
-        self.decide(id, None, by, &decision).map(drop).map_err(|error| Refused::Gate(error.to_string()))
+        self.decide(id, None, by, &decision).map(drop).map_err(told)
     }
 
     fn let_go(&self, id: &str) {
@@ -155,7 +155,7 @@ fn digests(request: &Request<'_>) -> Result<(String, String), Refused> {
     };
     let of_call =
         holding.of.map_or_else(|| digest(request.tool, &request.asked.arguments()), std::borrow::ToOwned::to_owned);
-    let changes = held::digest(&of_call, &holding).map_err(|error| Refused::Gate(error.to_string()))?;
+    let changes = held::digest(&of_call, &holding).map_err(|error| not_held(&error))?;
     Ok((of_call, changes))
 }
 
@@ -174,7 +174,7 @@ impl Approvals {
                 token::check(&self.key, token, &approval, by).map(|()| approval)
             }
             Ok(Ok(_)) => Err(TokenFault::Unknown),
-            Ok(Err(error)) => return Err(Refused::Gate(error.to_string())),
+            Ok(Err(error)) => return Err(unasked(&error)),
             Err(fault) => Err(fault),
         };
         checked.map_err(|fault| Refused::NotApproved { name: fault.name(), why: fault.to_string() })
@@ -191,7 +191,7 @@ impl Approvals {
         match used {
             Ok(true) => Ok(()),
             Ok(false) => Err(used_already()),
-            Err(error) => Err(Refused::Gate(error.to_string())),
+            Err(error) => Err(unasked(&error)),
         }
     }
 
@@ -200,7 +200,7 @@ impl Approvals {
         let (Way::Keep, Some(holding)) = (&way, request.asked.holding()) else { return Ok(way) };
         // Its content is there before anybody is asked about it.
         let id = new_id("ap");
-        self.keep(&id, &holding).map_err(|error| Refused::Gate(error.to_string()))?;
+        self.keep(&id, &holding).map_err(|error| not_held(&error))?;
         self.way_with(call, request, plan, by, Some(&id))
     }
 
@@ -234,7 +234,7 @@ impl Approvals {
             // Another process asked the same between the look and now.
             Ok(self.decided(session, call, by)?.unwrap_or(Way::Keep))
         });
-        let way = done.map_err(|error| Refused::Gate(format!("nobody can be asked: {error}")))?;
+        let way = done.map_err(|error| unasked(&error))?;
         if let (Way::Waits(id), Some(row)) = (&way, &fresh)
             && *id == row.id
         {
@@ -365,6 +365,28 @@ pub(crate) fn mark_used(session: &mut dyn Session, home: &str, id: &str, by: &st
     let sql = "UPDATE approval SET used_by = ?1, used_at = ?2 WHERE home = ?3 AND id = ?4 \
                AND status IN ('approved', 'edited') AND (used_by IS NULL OR used_by = ?1)";
     Ok(session.execute(sql, &[by.into(), now.into(), home.into(), id.into()])? == 1)
+}
+
+/// Nothing is let through where the database cannot be used. What it said names places of the host, which are for the log alone.
+fn unasked(error: &DbError) -> Refused {
+    tracing::error!(%error, "the approvals cannot be used");
+    Refused::Gate("nobody can be asked now, because the approvals cannot be reached".to_owned())
+}
+
+/// The same for what waits as a whole.
+fn not_held(error: &held::NotHeld) -> Refused {
+    match error {
+        held::NotHeld::Database(error) => unasked(error),
+        other => Refused::Gate(other.to_string()),
+    }
+}
+
+/// The same for what can be wrong with an approval.
+fn told(error: ApprovalError) -> Refused {
+    match error {
+        ApprovalError::Database(error) => unasked(&error),
+        other => Refused::Gate(other.to_string()),
+    }
 }
 
 pub(crate) fn used_already() -> Refused {

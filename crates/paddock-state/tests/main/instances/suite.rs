@@ -350,6 +350,7 @@ fn readers_see_only_whole_states(world: &World) {
         }
         let mut conversation = instances.conversation(&key("main")).unwrap();
         begin.wait();
+        let _ended = Ended(&done);
         for n in 0..TURNS {
             let turn = turn(&format!("t{n}"));
             for at in 0..4 {
@@ -361,8 +362,16 @@ fn readers_see_only_whole_states(world: &World) {
             }
             conversation.fold(&turn).unwrap();
         }
-        done.store(true, Ordering::Release);
     });
+}
+
+/// Says that a writer came to its end, whichever.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
 }
 
 fn object(value: Value) -> Map<String, Value> {
