@@ -24,7 +24,11 @@ const SYSTEM: [&str; 12] =
     ["bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "sbin", "sys", "usr"];
 
 /// The settings that a configuration gives; nothing where it has no commands.
-pub(crate) fn settings(config: &Config, host: &Host, secrets: &Secrets) -> Result<Option<CommandSettings>, Box<Problem>> {
+pub(crate) fn settings(
+    config: &Config,
+    host: &Host,
+    secrets: &Secrets,
+) -> Result<Option<CommandSettings>, Box<Problem>> {
     let Some(commands) = &config.commands else { return Ok(None) };
     let ask_above = config.approvals.as_ref().and_then(|approvals| approvals.above.as_ref());
     let tools = commands.tools.iter().flatten().map(|written| tool(written, host)).collect::<Result<_, Fault>>();

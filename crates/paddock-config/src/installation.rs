@@ -188,12 +188,7 @@ fn audit_key(system: &SystemRoot, purpose: Purpose) -> Result<(AuditKey, Option<
 #[must_use]
 pub fn state_schemas() -> Vec<Schema> {
     use paddock_ledger::{approvals, audit, history};
-    vec![
-        history::schema::POSTGRES,
-        approvals::schema::POSTGRES,
-        audit::POSTGRES_SCHEMA,
-        PostgresInstances::SCHEMA,
-    ]
+    vec![history::schema::POSTGRES, approvals::schema::POSTGRES, audit::POSTGRES_SCHEMA, PostgresInstances::SCHEMA]
 }
 
 /// The history and the audit, where the configuration wants them.

@@ -60,6 +60,16 @@ impl ConfigFile {
         look_up(value, secrets).map_err(|problem| ConfigError::one(self.source(), *problem))
     }
 
+    /// The key of the model, where one is named and secrets are looked up.
+    ///
+    /// # Errors
+    /// When there is no such secret.
+    pub fn model_key(&self, secrets: &Secrets) -> Result<Option<SecretValue>, ConfigError> {
+        let key = self.config().model.as_ref().and_then(|model| model.key.as_ref());
+        let found = key.map(|key| look_up_key(key, secrets)).transpose();
+        found.map(Option::flatten).map_err(|problem| ConfigError::one(self.source(), *problem))
+    }
+
     /// What keeps this file from taking effect once its secrets are needed: each that is not there, or is not what it
     /// should be.
     #[must_use]

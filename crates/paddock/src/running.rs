@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use paddock_agent::model::choose::{self, ChooseOptions};
 use paddock_agent::model::{Model, ScriptedModel};
 use paddock_agent::record::{Record, schema};
 use paddock_agent::{RunSettings, Runtime, Watcher};
 use paddock_config::{ConfigFile, Installation, StateDatabase, Tables};
-use paddock_core::{AgentName, Cancel};
+use paddock_core::{AgentName, BearerToken, Cancel};
 use paddock_tools::Toolbox;
 
 use crate::failure::Failure;
 use crate::host;
-use crate::project::Project;
+use crate::project::{Project, config_problem};
 use crate::secrets;
 
 /// The tables that runs add to the state.
@@ -64,28 +65,30 @@ pub(crate) fn runtime(
         redactor: secrets::of_this_process().redactor(),
         settings,
         key: installation.session_key(),
-        cancel: Arc::new(Cancel::default()),
+        cancel: Arc::clone(&chosen.cancel),
         watcher,
     };
     Ok((runtime, installation))
 }
 
-/// A model, and the script that it is, where it is one.
+/// A model, and how a person named it.
 pub(crate) struct Chosen {
     pub(crate) model: Arc<dyn Model>,
+    /// The same where it is a script, so that a resumed run can skip what it has had.
     pub(crate) script: Option<Arc<ScriptedModel>>,
-    /// As it was named.
     pub(crate) name: String,
+    /// Stops it.
+    cancel: Arc<Cancel>,
 }
 
 impl Chosen {
     /// For what asks no model.
     pub(crate) fn nobody() -> Self {
-        Self { model: Arc::new(ScriptedModel::default()), script: None, name: String::new() }
+        Self { model: Arc::new(ScriptedModel::default()), script: None, name: String::new(), cancel: Arc::default() }
     }
 }
 
-/// The model that was asked for, or the one that the configuration names.
+/// The model that was asked for, or the one that the configuration names. Address and key are the configuration's, where it names that service.
 pub(crate) fn choose(file: &ConfigFile, asked: Option<&str>) -> anyhow::Result<Chosen> {
     let configured = file.config().model.as_ref();
     let Some(name) = asked.or(configured.map(|model| model.name.as_str())) else {
@@ -94,19 +97,17 @@ pub(crate) fn choose(file: &ConfigFile, asked: Option<&str>) -> anyhow::Result<C
             "write [model] use = \"openai:NAME\" in paddock.toml, or add --model; script:FILE needs no service",
         ));
     };
-    if let Some(path) = name.strip_prefix("script:") {
-        let text = host::read_text(path.as_ref()).map_err(|error| {
-            Failure::misused(
-                format!("the script \"{path}\" cannot be read: {error}"),
-                "name a file with one answer per line",
-            )
-        })?;
-        let script = ScriptedModel::parse(&text).map_err(|bad| {
-            Failure::misused(&bad, "each line is {\"content\": …, \"tool_calls\"?: [{\"name\", \"arguments\"}]}")
-        })?;
-        let script = Arc::new(script);
-        return Ok(Chosen { model: script.clone(), script: Some(script), name: name.to_owned() });
-    }
-    let hint = "write script:FILE, openai:NAME, anthropic:NAME or compatible:NAME";
-    Err(Failure::misused(format!("\"{name}\" is no model"), hint))
+    let kind = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
+    let same = configured.filter(|model| kind(&model.name) == kind(name));
+    let base_url = same.and_then(|model| model.base_url.as_deref());
+    let key = match same {
+        Some(_) => file.model_key(&secrets::of_this_process()).map_err(config_problem)?,
+        None => None,
+    };
+    let key = key.map(|key| BearerToken::new(key.expose()));
+    let options = ChooseOptions::default();
+    let read = |file: &str| host::read_text(file.as_ref());
+    let chosen = choose::choose(name, base_url, key, &options, &read);
+    let chosen = chosen.map_err(|error| Failure::misused(&error, error.hint()))?;
+    Ok(Chosen { model: chosen.model, script: chosen.script, name: name.to_owned(), cancel: options.cancel })
 }

@@ -1,7 +1,7 @@
 //! Which model a person means: `openai:NAME`, `anthropic:NAME`, `compatible:NAME`, `script:FILE`.
 //!
 //! Everything that can be wrong with the choice is told here, before a run begins. A key comes as a value that nothing prints. What a model costs
-//! is known from the configuration or from a small table of list prices, and is reported, never decided with.
+//! is known from the configuration alone, and is reported, never decided with.
 
 use std::fmt;
 use std::sync::Arc;
@@ -201,7 +201,7 @@ pub fn choose(
     if key.as_ref().is_some_and(|key| !is_one(key)) {
         return Err(ChooseError::BadKey(spec.to_string()));
     }
-    let prices = options.prices.or_else(|| Prices::listed(name).filter(|_| base_url.is_none()));
+    let prices = options.prices;
     let service = Service {
         called: spec.to_string(),
         model: name.clone(),
@@ -234,36 +234,7 @@ pub struct Prices {
     pub output: u64,
 }
 
-/// List prices in cents for a million tokens of questions and of answers, as they were when this was written.
-const LISTED: [(&str, u64, u64); 16] = [
-    ("gpt-5", 125, 1000),
-    ("gpt-5-mini", 25, 200),
-    ("gpt-5-nano", 5, 40),
-    ("gpt-4.1", 200, 800),
-    ("gpt-4.1-mini", 40, 160),
-    ("gpt-4.1-nano", 10, 40),
-    ("gpt-4o", 250, 1000),
-    ("gpt-4o-mini", 15, 60),
-    ("o3", 200, 800),
-    ("o4-mini", 110, 440),
-    ("claude-opus-4-5", 500, 2500),
-    ("claude-opus-4-1", 1500, 7500),
-    ("claude-sonnet-4-5", 300, 1500),
-    ("claude-sonnet-4", 300, 1500),
-    ("claude-haiku-4-5", 100, 500),
-    ("claude-3-5-haiku", 80, 400),
-];
-
 impl Prices {
-    /// The list price of a model, by its name with or without a date.
-    #[must_use]
-    pub fn listed(model: &str) -> Option<Self> {
-        let is_date = |rest: &str| rest.starts_with("-20") && rest.chars().all(|c| c == '-' || c.is_ascii_digit());
-        let named = |name: &str| model.strip_prefix(name).is_some_and(|rest| rest.is_empty() || is_date(rest));
-        let (_, input, output) = LISTED.iter().find(|(name, ..)| named(name))?;
-        Some(Self { input: input * 10_000, output: output * 10_000 })
-    }
-
     /// What that much costs.
     #[must_use]
     pub fn cost(self, usage: Usage) -> Cost {
@@ -358,9 +329,6 @@ mod tests {
 
     #[test]
     fn prices_are_found_by_name_and_date_and_no_further() {
-        assert_eq!(Prices::listed("gpt-5-2025-08-07"), Prices::listed("gpt-5"));
-        assert_eq!(Prices::listed("claude-sonnet-4-20250514"), Prices::listed("claude-sonnet-4"));
-        assert!(Prices::listed("gpt-5-pro").is_none() && Prices::listed("gpt-5.1").is_none());
         let cost =
             Prices { input: 1_250_000, output: 10_000_000 }.cost(Usage { input_tokens: 1000, output_tokens: 100 });
         assert_eq!((cost.micros, cost.to_string().as_str()), (2250, "$0.0023"));

@@ -236,7 +236,7 @@ table! {
     /// The model that the agent runtime talks to.
     pub struct Model in "in [model]" {
         required {
-            /// "openai:NAME", "anthropic:NAME" or "script:FILE".
+            /// "openai:NAME", "anthropic:NAME", "compatible:NAME" or "script:FILE".
             name as "use": String,
         }
         optional {

@@ -59,12 +59,7 @@ fn every_rule_keeps_its_line_and_column() {
 fn what_has_no_effect_yet_is_listed_in_order() {
     let file = parse(FULL);
     let listed: Vec<_> = file.not_built().iter().map(|note| (note.key.as_str(), note.feature)).collect();
-    assert_eq!(
-        listed,
-        [
-            ("serve", Feature::Servers),
-        ]
-    );
+    assert_eq!(listed, [("serve", Feature::Servers),]);
     let first = &file.not_built()[0];
     assert_eq!(first.to_string(), "\"serve\" has no effect yet: the console and its server are not built");
     assert!(FULL.lines().nth(first.at.line as usize - 1).unwrap().starts_with("[serve]"));
