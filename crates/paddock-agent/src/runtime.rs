@@ -16,7 +16,7 @@ use paddock_tools::Toolbox;
 
 use crate::graph::NodeName;
 use crate::model::{Model, ModelError};
-use crate::nodes::NodeError;
+use crate::nodes::{NodeError, gatekeeper};
 use crate::plan;
 use crate::record::{Checkpoint, Record, RecordError, Thread, ThreadStatus, now};
 use crate::run::Run;
@@ -152,6 +152,9 @@ pub enum RunError {
     /// The thread was cancelled.
     #[error("thread \"{0}\" was cancelled")]
     Cancelled(String),
+    /// It has not come to its end.
+    #[error("thread \"{0}\" is not over yet")]
+    NotOver(String),
     /// There is nothing to resume.
     #[error("thread \"{0}\" is over: there is nothing to resume")]
     Over(String),
@@ -185,6 +188,9 @@ impl RunError {
             Self::Cancelled(_) => {
                 "begin another run; `paddock threads fork` can begin from one of its steps".to_owned()
             }
+            Self::NotOver(thread) => format!(
+                "`paddock resume {thread}` goes on with it; `paddock threads show {thread}` says what it waits for"
+            ),
             Self::Over(_) => "`paddock run --thread THREAD \"…\"` goes on with another task".to_owned(),
             Self::Plan(_) => "look whether the first read-write Workspace can be written".to_owned(),
             Self::Inconsistent(_) => "`paddock threads show THREAD` shows the record".to_owned(),
@@ -235,6 +241,8 @@ impl Runtime {
     /// When the thread waits for something, is somebody else's, or cannot be kept.
     pub fn start(&self, prompt: &str, options: &RunOptions) -> Result<Ended> {
         let thread = options.thread.as_str();
+        // Looked at before anything is made: a thread without a task would be nobody's.
+        gatekeeper::admits(prompt)?;
         let about = Thread {
             thread_id: thread.to_owned(),
             agent: options.agent.clone(),
@@ -255,7 +263,7 @@ impl Runtime {
         }
         let mut run = self.open(&options.thread, &options.user)?;
         if run.n > 0 && run.next != NodeName::End {
-            return Err(RecordError::Exists(thread.to_owned()).into());
+            return Err(RunError::NotOver(thread.to_owned()));
         }
         self.record.set_prompt(run.fence, thread, prompt)?;
         run.turn = TurnId::new(format!("t{}", run.n + 1))?;
@@ -361,11 +369,22 @@ impl Runtime {
     fn drive(&self, mut run: Run<'_>) -> Result<Ended> {
         let key = InstanceKey::new(run.state.thread_id.clone())?;
         self.instances.set_status(&key, Status::Processing)?;
-        let ended = self.drive_until_it_stops(&mut run);
+        let ended = self.drive_until_it_stops(&mut run).or_else(|error| self.or_cancelled(key.as_str(), error));
         drop(run);
         // The run itself counts; what a list shows of it comes after.
         let _ = self.instances.set_status(&key, Status::Idle);
         ended
+    }
+
+    /// Whoever cancels a thread takes it over.
+    fn or_cancelled(&self, thread: &str, error: RunError) -> Result<Ended> {
+        let taken = matches!(error, RunError::Record(RecordError::TakenOver(_)));
+        let status = self.record.thread(thread).map(|about| about.status);
+        if taken && status.is_ok_and(|status| status == ThreadStatus::Cancelled) {
+            Ok(Ended::Cancelled)
+        } else {
+            Err(error)
+        }
     }
 
     fn drive_until_it_stops(&self, run: &mut Run<'_>) -> Result<Ended> {

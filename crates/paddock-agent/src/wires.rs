@@ -2,10 +2,10 @@
 //!
 //! The only place where a node's word gets into the state, and where the node that comes is named.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use paddock_core::{CallId, Requester};
+use paddock_core::{CallId, Cancel, Requester};
 use paddock_ledger::approvals::{Approval, Status};
 use paddock_state::Timestamp;
 use paddock_state::conversation::MessageSource;
@@ -236,13 +236,13 @@ pub(crate) fn check(run: &mut Run<'_>) -> Result<Transition> {
         return Ok(transition);
     }
     let mut proposed = proposed(run)?;
-    let control = control(run, &proposed)?;
-    let verdict = Check.run(check::Proposed {
-        call: &proposed.call,
-        context: &run.state.security_context,
-        toolbox: &run.runtime.toolbox,
-        control: &control,
-    })?;
+    let mut verdict = checked(run, &proposed)?;
+    // What was decided about something that is no longer so is asked anew, with what it is now.
+    let has_token = run.state.approval_state.as_ref().is_some_and(|approval| approval.token.is_some());
+    if has_token && matches!(verdict, Verdict::Refuse(_)) {
+        run.state.approval_state = None;
+        verdict = checked(run, &proposed)?;
+    }
     match verdict {
         Verdict::Pass => {
             proposed.checked = true;
@@ -255,6 +255,16 @@ pub(crate) fn check(run: &mut Run<'_>) -> Result<Transition> {
         Verdict::Freeze(approval) => freeze(run, &approval),
         Verdict::Refuse(text) => Ok(answered(run, &proposed, text, ToolStatus::Error)),
     }
+}
+
+fn checked(run: &Run<'_>, proposed: &Proposed) -> Result<Verdict> {
+    let control = control(run, proposed)?;
+    Ok(Check.run(check::Proposed {
+        call: &proposed.call,
+        context: &run.state.security_context,
+        toolbox: &run.runtime.toolbox,
+        control: &control,
+    })?)
 }
 
 /// What a person decided about the call that waits; nothing where none does.
@@ -373,16 +383,24 @@ fn perform(run: &mut Run<'_>, proposed: &Proposed, id: CallId) -> Result<Transit
     run.tell(&RunEvent::Boundary("before the start"));
     run.runtime.record.begin_effect(run.fence, &run.state.thread_id, id)?;
     run.tell(&RunEvent::Boundary("after the start"));
-    let ran = Tools.run(Passed {
-        call: &proposed.call,
-        toolbox: &run.runtime.toolbox,
-        control: &control,
-        evict_above: run.runtime.settings.evict_above,
+    let ran = while_it_is_ours(run, &control.cancel, || {
+        Tools.run(Passed {
+            call: &proposed.call,
+            toolbox: &run.runtime.toolbox,
+            control: &control,
+            evict_above: run.runtime.settings.evict_above,
+        })
     })?;
     run.tell(&RunEvent::Boundary("after the effect"));
     let tool = proposed.call.name.clone();
     match ran {
-        Ran::Answered(result) => {
+        Ran::Answered(mut result) => {
+            let decided = run.state.approval_state.as_ref().map(|approval| approval.status);
+            if decided == Some(ApprovalStatus::Edited) {
+                let arguments = serde_json::Value::Object(proposed.call.arguments.clone());
+                result.output =
+                    format!("A person changed the arguments of this call to {arguments}\n{}", result.output);
+            }
             let effect = Some((id, tool, Effect::Over(result.clone())));
             let mut transition = over(run, result);
             transition.effect = effect;
@@ -394,6 +412,28 @@ fn perform(run: &mut Run<'_>, proposed: &Proposed, id: CallId) -> Result<Transit
             Ok(transition)
         }
     }
+}
+
+/// How often it is looked whether a run was cancelled while a call of it goes on.
+const LOOKING: Duration = Duration::from_millis(500);
+
+/// Does something, and stops it when another process takes the thread over: it was cancelled, or this one was thought dead.
+fn while_it_is_ours<T: Send>(run: &Run<'_>, cancel: &Cancel, work: impl FnOnce() -> T) -> T {
+    let (record, fence, thread) = (&run.runtime.record, run.fence, run.state.thread_id.as_str());
+    let (over, ended) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while ended.recv_timeout(LOOKING) == Err(mpsc::RecvTimeoutError::Timeout) {
+                if record.holds(thread, fence).is_ok_and(|holds| !holds) {
+                    cancel.stop();
+                    return;
+                }
+            }
+        });
+        let done = work();
+        drop(over);
+        done
+    })
 }
 
 /// What is known of a call that began and was cut off.
@@ -417,6 +457,10 @@ fn recovered(run: &mut Run<'_>, proposed: &Proposed, id: CallId) -> Result<Recov
     }
     if run.runtime.toolbox.is_idempotent(&proposed.call.name) {
         return Ok(Recovered::Again);
+    }
+    // What the ledger heard of is that a person agreed, not what the command did.
+    if run.runtime.toolbox.runs_commands(&proposed.call.name) && run.runtime.toolbox.commands_act_at_once() {
+        return Ok(Recovered::Blocked);
     }
     // The ledger tells its intent before a Store is touched: what it never heard of has changed nothing.
     match run.runtime.came_to(id)? {

@@ -81,9 +81,23 @@ impl<'a> Person<'a> {
     /// # Errors
     /// When it is denied or fails; or when it cannot be recorded.
     pub fn act(&self, command: &str, call: &Call<'_>, operation: Operation) -> Result<Acted, Refused> {
+        self.act_as(command, call, operation, false)
+    }
+
+    /// As [`Self::act`], for what is kept beside somebody's work and is not what an undo means.
+    pub(crate) fn act_by_the_way(
+        &self,
+        command: &str,
+        call: &Call<'_>,
+        operation: Operation,
+    ) -> Result<Acted, Refused> {
+        self.act_as(command, call, operation, true)
+    }
+
+    fn act_as(&self, command: &str, call: &Call<'_>, operation: Operation, aside: bool) -> Result<Acted, Refused> {
         let began = Instant::now();
         let path = operation.path().clone();
-        let done = self.run(call, operation);
+        let done = self.run_as(call, operation, aside);
         let decision = self.vfs.judge(paddock_core::OpKind::Read, &path);
         let (outcome, reason) = match &done {
             Ok(_) => ("done", ""),
@@ -126,7 +140,12 @@ impl<'a> Person<'a> {
     }
 
     fn run(&self, call: &Call<'_>, operation: Operation) -> Result<Outcome, Refused> {
+        self.run_as(call, operation, false)
+    }
+
+    fn run_as(&self, call: &Call<'_>, operation: Operation, aside: bool) -> Result<Outcome, Refused> {
         let plan = self.vfs.plan(call, operation)?;
+        let plan = if aside { plan.aside() } else { plan };
         match self.vfs.ask(call, &Request::of_person("person", Risk::Low), &plan)? {
             Passed::Now(token) => self.vfs.run(call, plan, token),
             Passed::Parked(id) => Err(Refused::Gate(format!("it waits as {id}"))),

@@ -125,6 +125,18 @@ impl Toolbox {
         evicted::keep_text(&policy, text).map(|path| path.to_string())
     }
 
+    /// Do commands have their effect while they run, so that one which was cut off may have had a part of it?
+    pub fn commands_act_at_once(&self) -> bool {
+        let policy = self.policy.current();
+        let settings = policy.commands.as_ref().map(|commands| &commands.settings);
+        settings.is_some_and(|settings| settings.direct || !settings.network.is_empty())
+    }
+
+    /// Does a tool run commands?
+    pub fn runs_commands(&self, name: &str) -> bool {
+        catalogue::find(name).is_some_and(catalogue::Tool::runs_commands)
+    }
+
     /// Where a plan can be kept: the read-write Workspace that a person wrote first.
     pub fn plan_place(&self) -> Option<LogicalPath> {
         command::first(self.policy.current().vfs.workspaces()).map(|workspace| workspace.prefix().clone())
@@ -153,7 +165,7 @@ impl Toolbox {
         let policy = self.policy.current();
         let person = Person::on(&policy, self.policy.audit());
         let write = Operation::Write { path: path.clone(), content: text.as_bytes().to_vec(), expect: Expect::Any };
-        person.act("plan", &person.call(), write).map(drop).map_err(|refused| messages::reason(&refused))
+        person.act_by_the_way("plan", &person.call(), write).map(drop).map_err(|refused| messages::reason(&refused))
     }
 }
 

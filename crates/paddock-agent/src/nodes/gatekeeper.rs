@@ -50,13 +50,8 @@ impl Node for Gatekeeper {
     type Says = Admitted;
 
     fn run(&self, sees: Incoming<'_>) -> Result<Admitted, NodeError> {
-        if sees.prompt.len() > LONGEST {
-            return Err(NodeError::TaskTooLong(sees.prompt.len()));
-        }
+        admits(sees.prompt)?;
         let prompt = sanitized(sees.prompt);
-        if prompt.trim().is_empty() {
-            return Err(NodeError::NoTask);
-        }
         let allowed = sees.provided.iter().filter(|tool| is_allowed(tool, &sees)).map(|tool| tool.name.clone());
         let context = SecurityContext {
             permissions_level: sees.level,
@@ -66,6 +61,17 @@ impl Node for Gatekeeper {
         };
         Ok(Admitted { prompt, context })
     }
+}
+
+/// Whether a text is a task at all.
+///
+/// # Errors
+/// With what is wrong with it.
+pub fn admits(prompt: &str) -> Result<(), NodeError> {
+    if prompt.len() > LONGEST {
+        return Err(NodeError::TaskTooLong(prompt.len()));
+    }
+    if sanitized(prompt).trim().is_empty() { Err(NodeError::NoTask) } else { Ok(()) }
 }
 
 /// The table of levels: what removes is for those who are trusted with more. Narrowing never adds.

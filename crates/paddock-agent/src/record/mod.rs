@@ -43,6 +43,14 @@ pub enum RecordError {
         /// The checkpoint.
         n: u64,
     },
+    /// It is over already.
+    #[error("thread \"{thread}\" is {} already", status.name())]
+    Over {
+        /// The thread.
+        thread: String,
+        /// Where it stands.
+        status: ThreadStatus,
+    },
     /// What is there is not what was written, or was written by a newer program.
     #[error("the record of thread \"{thread}\" cannot be read: {why}")]
     Unreadable {
@@ -64,6 +72,7 @@ impl RecordError {
             Self::NoThread(_) => "`paddock threads list` shows those there are",
             Self::Exists(_) => "leave the name out, or choose another one",
             Self::TakenOver(_) => "that process goes on with it; `paddock threads show` tells how far it is",
+            Self::Over { .. } => "`paddock undo` takes back what it changed",
             Self::NoCheckpoint { .. } => "`paddock threads show` lists its steps",
             Self::Unreadable { .. } => "a newer version of Paddock may have written it",
             Self::Database(error) => error.hint(),
@@ -290,6 +299,16 @@ impl Record {
         fence.ok_or_else(|| RecordError::NoThread(thread.to_owned()))
     }
 
+    /// Whether a thread is still whose fence this is.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn holds(&self, thread: &str, fence: Fence) -> Result<bool> {
+        let sql = "SELECT fence FROM agent_thread WHERE home = ?1 AND id = ?2";
+        let rows = self.read(|session| session.query(sql, &[self.home(), thread.into()]))?;
+        Ok(rows.first().is_some_and(|row| row[0].int() == fence.0))
+    }
+
     /// Writes what a node did.
     ///
     /// # Errors
@@ -384,8 +403,12 @@ impl Record {
     /// Ends a thread. Whoever runs it can write nothing more.
     ///
     /// # Errors
-    /// When there is none.
+    /// When there is none, or it is over.
     pub fn cancel(&self, thread: &str) -> Result<()> {
+        let status = self.thread(thread)?.status;
+        if matches!(status, ThreadStatus::Done | ThreadStatus::Cancelled) {
+            return Err(RecordError::Over { thread: thread.to_owned(), status });
+        }
         let fence = self.take(thread)?;
         self.set_status(fence, thread, ThreadStatus::Cancelled, None)
     }

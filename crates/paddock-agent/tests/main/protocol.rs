@@ -230,6 +230,33 @@ fn an_edited_call_runs_with_the_persons_arguments() {
     assert_eq!(process.resume("t").unwrap(), Ended::Done("removed".into()));
     assert_eq!(world.text("old.txt"), "precious\n");
     assert!(!world.file("older.txt").exists());
+    assert!(process.said("t").iter().any(|line| line.contains("A person changed the arguments of this call")));
+}
+
+#[test]
+fn what_changed_since_it_was_approved_is_asked_anew() {
+    let world = World::new(&script(&[
+        plan(&["remove"]),
+        call("delete_file", &json!({ "path": "/w/old.txt" })),
+        answer("removed"),
+    ]));
+    std::fs::write(world.file("old.txt"), "precious\n").unwrap();
+    let Ended::Frozen(first) = world.process().start("t", "go").unwrap() else { panic!("it did not freeze") };
+    world.process().approve(&first);
+    std::fs::write(world.file("old.txt"), "more precious than it was\n").unwrap();
+    let Ended::Frozen(second) = world.process().resume("t").unwrap() else { panic!("it did not freeze again") };
+    assert_ne!(first, second);
+    assert!(world.file("old.txt").exists());
+    world.process().approve(&second);
+    assert_eq!(world.process().resume("t").unwrap(), Ended::Done("removed".into()));
+    assert!(!world.file("old.txt").exists());
+}
+
+#[test]
+fn a_thread_without_a_task_is_not_made() {
+    let world = World::new("");
+    assert!(world.process().start("t", " \u{200b}").is_err());
+    assert_eq!(world.process().runtime.record.threads().unwrap(), []);
 }
 
 #[test]

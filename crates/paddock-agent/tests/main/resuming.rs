@@ -115,8 +115,9 @@ fn a_cancelled_run_writes_nothing_more() {
             canceller.runtime.record.cancel("t").unwrap();
         }
     }));
-    let error = watched.start("t", "go").unwrap_err();
-    assert!(error.to_string().contains("taken thread"), "{error}");
+    assert_eq!(watched.start("t", "go").unwrap(), Ended::Cancelled);
+    let over = process.runtime.record.cancel("t").unwrap_err();
+    assert!(over.to_string().contains("is cancelled already"), "{over}");
     assert!(matches!(process.resume("t").unwrap_err(), paddock_agent::RunError::Cancelled(_)));
     assert_eq!(world.text("effects.txt"), "effect 1\n");
 }

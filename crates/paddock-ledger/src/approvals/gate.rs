@@ -215,6 +215,11 @@ impl Approvals {
     ) -> Result<Way, Refused> {
         let mut fresh = None;
         let done = self.write(|session| {
+            // What a person refused by name stays refused, whatever they allowed in general.
+            let decided = if request.asked.holding().is_some() { None } else { self.decided(session, call, by)? };
+            if let Some(rejected @ Way::Rejected(_)) = decided {
+                return Ok(rejected);
+            }
             if let Some(grant) = self.grant_for(session, call, request, plan, by)? {
                 return Ok(Way::Granted(grant));
             }
@@ -223,7 +228,7 @@ impl Approvals {
                     return Ok(Way::Keep);
                 }
                 self.sweep(session)?;
-            } else if let Some(way) = self.decided(session, call, by)? {
+            } else if let Some(way) = decided {
                 return Ok(way);
             }
             // What is shown is made once, also where the transaction is tried again.

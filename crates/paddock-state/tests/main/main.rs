@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, missing_docs)]
 
 mod instances;
+mod secrets;
 mod seed_004;
 mod specs;
-mod secrets;
 mod system_root;
 mod workspace_home;

@@ -26,8 +26,8 @@ use std::time::Duration;
 
 pub use paddock_core::TEMP_PREFIX;
 use paddock_core::{
-    Applied, Call, ChangeSet, EntrySink, ErrorKind, Expect, Hit, LastName, Meta, Place, Query, RelPath, RelPathBuf, Result,
-    Sink, Store, StoreError, Territory, Versioned, Walk,
+    Applied, Call, ChangeSet, EntrySink, ErrorKind, Expect, Hit, LastName, Meta, Place, Query, RelPath, RelPathBuf,
+    Result, Sink, Store, StoreError, Territory, Versioned, Walk,
 };
 use rustix::fs::{Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;

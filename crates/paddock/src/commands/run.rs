@@ -1,6 +1,6 @@
 //! `paddock run` and `paddock resume`: an agent works, and the person at the terminal is asked when it matters.
 
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _};
 use std::sync::Arc;
 
 use paddock_agent::graph::NodeName;
@@ -34,6 +34,12 @@ pub(crate) fn run(global: &Global, options: &Run, printer: &Printer) -> anyhow::
         mode: options.mode.into(),
         level: options.level.into(),
     };
+    let provided: Vec<&str> = runtime.toolbox.tools().iter().map(|tool| tool.name).collect();
+    let unknown = options.tools.iter().flatten().find(|name| !provided.contains(&name.as_str()));
+    if let Some(name) = unknown {
+        let message = format!("the agent has no tool \"{}\"", visible(name));
+        return Err(Failure::misused(message, format!("it has {}", provided.join(", "))));
+    }
     if !options.how.quiet {
         tell(format!("thread {thread}"));
     }
@@ -102,12 +108,24 @@ fn decide_here(approvals: &Approvals, id: &str) -> anyhow::Result<bool> {
         visible(&approval.path),
         approval.risk.name()
     ));
+    tell(format!("arguments {}", harmless(&approval.arguments)));
+    if let Some(rule) = &approval.rule {
+        tell(format!("rule      {}", harmless(rule)));
+    }
     tell(approval.preview.lines().map(harmless).collect::<Vec<_>>().join("\n"));
-    tell(format!("+{added} −{removed}. Approve once (y), reject (n), or decide later (Enter)?"));
-    io::stderr().flush()?;
-    let mut word = String::new();
-    io::stdin().lock().read_line(&mut word)?;
-    let decision = match word.trim() {
+    tell(format!("{id}: +{added} −{removed}"));
+    let word = loop {
+        tell(
+            "Approve once (y), reject (n), or decide later (Enter)? `paddock approvals` can also edit it and reach further.",
+        );
+        let mut word = String::new();
+        let read = io::stdin().lock().read_line(&mut word)?;
+        let word = word.trim().to_lowercase();
+        if read == 0 || matches!(word.as_str(), "" | "y" | "yes" | "n" | "no") {
+            break word;
+        }
+    };
+    let decision = match word.as_str() {
         "y" | "yes" => Decision::Approve(Reach::Once),
         "n" | "no" => {
             tell("Why? (the agent is told; Enter for no reason)");

@@ -3,6 +3,7 @@
 use paddock_agent::record::{Checkpoint, Record, RecordError, Thread};
 use paddock_agent::state::{StepState, StepStatus};
 use paddock_core::CallId;
+use paddock_ledger::approvals::{ApprovalError, ApprovalQuery, Decision};
 use serde_json::{Value, json};
 
 use super::run::{key, user};
@@ -30,6 +31,7 @@ fn looked_at(project: &Project) -> anyhow::Result<Option<Record>> {
     Ok(running::record(&installation).filter(|_| recorded))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
 fn told(error: RecordError) -> anyhow::Error {
     Failure::failed(&error, error.hint())
 }
@@ -153,8 +155,22 @@ fn fork(
 fn cancel(project: &Project, thread: &str, printer: &Printer) -> anyhow::Result<Ended> {
     let record = of(looked_at(project)?.as_ref(), thread)?;
     record.cancel(thread).map_err(told)?;
+    withdraw(project, thread)?;
     printer.line(format_args!("Cancelled {thread}. What it did stays; `paddock log` shows it."))?;
     Ok(Ended::Done)
+}
+
+/// What the run asked for is no longer wanted.
+fn withdraw(project: &Project, thread: &str) -> anyhow::Result<()> {
+    let installation = project.installation()?;
+    let Some(approvals) = installation.approvals() else { return Ok(()) };
+    let failed = |error: ApprovalError| Failure::failed(&error, error.hint());
+    let query = ApprovalQuery { thread: Some(thread.to_owned()), ..ApprovalQuery::default() };
+    for waiting in approvals.list(&query).map_err(failed)? {
+        let reject = Decision::Reject("the run was cancelled".to_owned());
+        approvals.decide(&waiting.id, None, &user(), &reject).map_err(failed)?;
+    }
+    Ok(())
 }
 
 fn replay(record: &Option<Record>, thread: &str, json: bool, printer: &Printer) -> anyhow::Result<Ended> {

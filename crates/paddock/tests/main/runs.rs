@@ -112,6 +112,59 @@ fn a_cancelled_run_is_over_and_a_fork_is_not() {
 }
 
 #[test]
+fn what_a_command_of_a_run_changed_is_made_by_the_decision_and_the_run_goes_on() {
+    let world = World::seed();
+    world.write("workspace/old.txt", "one\n");
+    let model = script(
+        &world,
+        &[
+            answer("- [ ] remove"),
+            call("execute_command", &json!({ "command": "unlink old.txt; echo gone" })),
+            answer("removed"),
+        ],
+    );
+    let frozen = begin(&world, "c", &model, &[]);
+    assert_eq!(frozen.code, 3, "{frozen}");
+    let id = frozen.json()["approval"].as_str().unwrap().to_owned();
+    assert!(world.has("workspace/old.txt"));
+    let approved = world.paddock(&["approvals", "approve", &id]);
+    assert_eq!(approved.code, 0, "{approved}");
+    assert!(approved.stderr.contains("`paddock resume c`"), "{approved}");
+    assert!(!world.has("workspace/old.txt"));
+    let done = world.paddock(&["resume", "c", "--no-wait", "--json"]);
+    assert_eq!((done.code, &done.json()["answer"]), (0, &json!("removed")), "{done}");
+    let said = world.paddock(&["instance", "messages", "c", "--jsonl"]).stdout;
+    assert!(said.contains("gone") && !said.contains("Nobody decided"), "{said}");
+    // The plan is not what an undo means.
+    let undone = world.paddock(&["undo"]);
+    assert_eq!(undone.code, 0, "{undone}");
+    assert!(world.has("workspace/old.txt"), "{undone}");
+}
+
+#[test]
+fn tools_that_are_none_and_runs_that_are_over_are_told() {
+    let world = World::seed();
+    let model = script(&world, &[answer("- [ ] say"), answer("said")]);
+    let unknown = begin(&world, "t", &model, &["--tools", "read_file,write_fil"]);
+    assert_eq!(unknown.code, 2);
+    assert!(unknown.stderr.contains("no tool \"write_fil\""), "{unknown}");
+    assert_eq!(begin(&world, "t", &model, &[]).code, 0);
+    let over = world.paddock(&["threads", "cancel", "t"]);
+    assert_eq!(over.code, 1);
+    assert!(over.stderr.contains("is done already"), "{over}");
+}
+
+#[test]
+fn a_cancelled_run_asks_for_nothing_more() {
+    let world = World::seed();
+    world.write("workspace/old.txt", "one\n");
+    let model = script(&world, &[answer("- [ ] remove"), call("delete_file", &json!({ "path": "workspace/old.txt" }))]);
+    assert_eq!(begin(&world, "t", &model, &["--level", "admin"]).code, 3);
+    assert_eq!(world.paddock(&["threads", "cancel", "t"]).code, 0);
+    assert_eq!(world.paddock(&["approvals", "list", "--json"]).json(), json!([]));
+}
+
+#[test]
 fn killed_at_random_a_run_does_everything_once() {
     let lines = || {
         let mut lines = vec![answer("- [ ] append")];

@@ -51,8 +51,11 @@ impl Desk {
     }
 
     /// Makes what a command changed, as the agent's change.
-    fn make(&self, held: Held, printer: &Printer) -> anyhow::Result<Ended> {
-        let answer = paddock_tools::make_held(&self.policy, held, &Control::for_at_most(LONGEST));
+    fn make(&self, approval: &Approval, held: Held, printer: &Printer) -> anyhow::Result<Ended> {
+        let mut control = Control::for_at_most(LONGEST);
+        // The decision holds for the thread that asked, and for nobody else.
+        (control.requester.thread, control.requester.user) = (approval.thread.clone(), approval.user.clone());
+        let answer = paddock_tools::make_held(&self.policy, held, &control);
         // What the command printed, and how it ended, is for the agent.
         let is_made = !answer.structured.contains_key("error");
         if !is_made {
@@ -61,7 +64,11 @@ impl Desk {
             return Err(Failure::failed(visible(text), "the agent can run the command again"));
         }
         let count = answer.structured.get("paths").and_then(Value::as_u64).unwrap_or_default();
-        printer.line(format_args!("made what the command changed: {count} paths; `paddock undo` takes it back"))?;
+        let paths = if count == 1 { "1 path".to_owned() } else { format!("{count} paths") };
+        printer.line(format_args!(
+            "approved {}, and made what the command changed: {paths}; `paddock undo` takes it back",
+            approval.id
+        ))?;
         Ok(Ended::Done)
     }
 
@@ -109,12 +116,21 @@ pub(super) fn approve(
     };
     let desk = Desk::of(project, &approval.agent)?;
     let decided = desk.decide(approval, &Decision::Approve(reach))?;
-    printer.line(format_args!("approved {}: {}", decided.id, showing::in_words(reach, &decided)))?;
     if let Some(held) = desk.approvals()?.held(&decided.id).map_err(told)? {
-        return desk.make(held, printer);
+        desk.make(&decided, held, printer)?;
+    } else {
+        printer.line(format_args!("approved {}: {}", decided.id, showing::in_words(reach, &decided)))?;
     }
-    printer::tell("hint: the agent makes the same call again, and it runs");
+    goes_on(&decided);
     Ok(Ended::Done)
+}
+
+/// How whoever asked gets on.
+fn goes_on(decided: &Approval) {
+    match &decided.thread {
+        Some(thread) => printer::tell(format!("hint: `paddock resume {}` goes on with it", visible(thread))),
+        None => printer::tell("hint: the agent makes the same call again"),
+    }
 }
 
 pub(super) fn reject(
@@ -147,9 +163,16 @@ pub(super) fn edit(
             "leave it out; the agent can make another call",
         ));
     }
+    if text == approval.arguments {
+        return Err(Failure::misused(
+            "nothing was changed, so nothing was decided",
+            "`paddock approvals approve` agrees to it as it is",
+        ));
+    }
     let decided = desk.decide(approval, &Decision::Edit(text))?;
     printer.line(format_args!("approved {} with other arguments: this call, once", decided.id))?;
-    printer::tell("hint: the agent makes the same call again; the policy judges the new arguments then");
+    printer::tell("The policy judges the new arguments when the call is made.");
+    goes_on(&decided);
     Ok(Ended::Done)
 }
 
