@@ -217,7 +217,7 @@ fn told(step: &Step, outcome: Result<Outcome, Refused>) -> Told {
         Err(Refused::DeniedInside(denial)) => Told::DeniedInside(denial.rule.into()),
         Err(Refused::Store { source, .. }) => Told::Failed(source.kind().clone()),
         Err(Refused::Misuse { .. }) => Told::Misuse,
-        Err(Refused::Gate(why)) => panic!("the gate is open: {why}"),
+        Err(Refused::NotApproved { why, .. } | Refused::Gate(why)) => panic!("the gate is open: {why}"),
     }
 }
 
