@@ -18,8 +18,8 @@ Usage: cargo xtask soak [--minutes N] [SUITE…]
 
   --minutes N  how long each fuzz target runs (default 10); the other suites run to the end of their counts
 
-Suites: race, kills, properties-core, properties-config, properties-tools, forks, conversations, conversation-kills,
-and fuzz (every target) or fuzz:TARGET.
+Suites: race, kills, commands, run-kills, properties-core, properties-config, properties-tools, forks, conversations,
+conversation-kills, and fuzz (every target) or fuzz:TARGET.
 Without a name, all of them.
 Fuzzing needs a C++ compiler; cargo-fuzz is installed when it is absent.
 ";
@@ -49,6 +49,11 @@ const COUNTED: &[Counted] = &[
         name: "commands",
         cargo: &["--package", "paddock-exec", "--test", "main", "leftovers"],
         env: &[("PADDOCK_EXEC_RUNS", "1000"), ("PADDOCK_EXEC_AT_ONCE", "50")],
+    },
+    Counted {
+        name: "run-kills",
+        cargo: &["--package", "paddock", "--test", "main", "killed_at_random_a_run"],
+        env: &[("PADDOCK_RUN_KILLS", "3000")],
     },
     Counted {
         name: "properties-core",
