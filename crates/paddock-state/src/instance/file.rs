@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::{Imported, Instance, Instances, Listing, Saved, Seen, Status, extension};
 use crate::conversation::file::{
-    FileConversation, HostFiles, Lease, Paths, held_by, repair, snapshot, write_first_base,
+    self, FileConversation, HostFiles, Lease, Paths, held_by, repair, snapshot, write_first_base,
 };
 use crate::conversation::{Conversation, ConversationError, Message, Repaired, Result};
 use crate::{ExtensionName, InstanceKey, TurnId, WorkspaceHome};
@@ -42,6 +42,14 @@ impl FileInstances {
     #[must_use]
     pub fn at(place: PathBuf, durability: Durability) -> Self {
         Self { place, durability }
+    }
+
+    /// Copies the conversation of an instance as it is at one moment, over what stands in the directory `to` of a copied instance.
+    ///
+    /// # Errors
+    /// When there is no such instance, or the host refuses.
+    pub fn copy_conversation(&self, key: &InstanceKey, to: &Path) -> Result<()> {
+        file::copy(&HostFiles, &Paths::of(&self.found(key)?), &Paths::of(to))
     }
 
     fn directory(&self, key: &InstanceKey) -> PathBuf {

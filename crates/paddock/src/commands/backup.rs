@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use paddock_config::schema::MountSpec;
 use paddock_db::Sqlite;
 use paddock_state::WorkspaceHome;
+use paddock_state::conversation::ConversationError;
+use paddock_state::instance::{FileInstances, Instances as _};
 
 use crate::cli::{Backup, Global};
 use crate::failure::{Ended, Failure};
@@ -44,6 +46,7 @@ pub(crate) fn run(global: &Global, options: &Backup, printer: &Printer) -> anyho
     }
     let instances = home.instances_dir();
     host::copy_new(&instances, &to.join("instances")).map_err(|error| not_copied(&instances, &error))?;
+    copy_conversations(home, &to.join("instances"))?;
     let words = words(&project, home)?;
     let readme = to.join(README);
     let written = host::make_private_file(&readme).and_then(|mut file| {
@@ -53,6 +56,19 @@ pub(crate) fn run(global: &Global, options: &Backup, printer: &Printer) -> anyho
     written.map_err(|error| not_copied(&readme, &error))?;
     printer::tell(format_args!("copied to \"{}\"\n\n{words}", to.display()));
     Ok(Ended::Done)
+}
+
+/// The two files of a conversation are copied anew, as of one moment: somebody may have folded a turn between the one and the other.
+fn copy_conversations(home: &WorkspaceHome, to: &Path) -> anyhow::Result<()> {
+    let instances = FileInstances::of(home, paddock_db::Durability::Process);
+    let told = |error: ConversationError| Failure::failed(&error, error.hint());
+    for instance in instances.list().map_err(told)?.instances {
+        let copied = to.join(&instance.instance_key);
+        if host::is_dir(&copied) {
+            instances.copy_conversation(&instance.instance_key, &copied).map_err(told)?;
+        }
+    }
+    Ok(())
 }
 
 /// Where the copy goes: a new directory, outside what an agent may be shown.

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use layer::HostFiles;
 pub(crate) use lease::{Lease, held_by};
-pub(crate) use read::snapshot;
+pub(crate) use read::{copy, snapshot};
 pub(crate) use repair::repair;
 pub use repair::{LostLine, Repaired};
 pub(crate) use write::{FileConversation, write_first_base};

@@ -78,6 +78,53 @@ pub(crate) fn snapshot<S: Files>(files: &S, paths: &Paths) -> Result<Snapshot<S:
     Ok(Snapshot { base, base_path: paths.base.clone(), base_len, pending, notices })
 }
 
+/// Copies a conversation that somebody may be writing, as it is at one moment, over what stands in `to`.
+pub(crate) fn copy<S: Files>(files: &S, from: &Paths, to: &Paths) -> Result<()> {
+    let told = |path: &Path| {
+        let path = path.to_owned();
+        move |error| ConversationError::io(path, error)
+    };
+    let events = files.open(&from.events).map_err(told(&from.events))?;
+    events.lock(Lock::Shared).map_err(told(&from.events))?;
+    // What stands behind an open descriptor stays as it is; only the two together have to be of one moment.
+    let taken = whole(&events).and_then(|events| {
+        let base = files.open(&from.base)?;
+        let len = base.len()?;
+        Ok((events, base, len))
+    });
+    events.unlock().map_err(told(&from.events))?;
+    let (events, base, len) = taken.map_err(told(&from.directory))?;
+    let copied = files.create(&to.base, true).and_then(|copy| pour(&base, len, &copy));
+    copied.map_err(told(&to.base))?;
+    let copied = files.create(&to.events, true).and_then(|copy| {
+        copy.write_at(&events, 0)?;
+        copy.sync()
+    });
+    copied.map_err(told(&to.events))
+}
+
+fn whole<F: OneFile>(file: &F) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; usize::try_from(file.len()?).unwrap_or(usize::MAX)];
+    let read = file.read_at(&mut bytes, 0)?;
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+fn pour<F: OneFile>(from: &F, len: u64, to: &F) -> std::io::Result<()> {
+    const BLOCK: u64 = 256 * 1024;
+    let (mut at, mut block) = (0, Vec::new());
+    while at < len {
+        block.resize(usize::try_from((len - at).min(BLOCK)).unwrap_or(usize::MAX), 0);
+        let read = from.read_at(&mut block, at)?;
+        if read == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        to.write_at(&block[..read], at)?;
+        at += read as u64;
+    }
+    to.sync()
+}
+
 /// What is confirmed, as far as `base_len`, and events after it that may be in no file yet.
 pub(super) fn snapshot_of<S: Files>(
     files: &S,

@@ -281,3 +281,41 @@ fn goes_on(instances: &dyn Instances, before: Loaded) {
     assert_eq!(after.messages, expected);
     assert_eq!(after.messages.last().unwrap().content(), Value::from("this is after"));
 }
+
+#[test]
+fn a_copy_made_while_turns_are_folded_is_of_one_moment() {
+    let world = World::files();
+    let instances = world.with("main");
+    let place = world.file("main").parent().unwrap().to_owned();
+    let files = paddock_state::instance::FileInstances::at(place, paddock_db::Durability::Process);
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut conversation = instances.conversation(&key("main")).unwrap();
+            // Few enough that a copy stays short; slow enough that copies fall between its steps.
+            for number in 0..400 {
+                std::thread::sleep(std::time::Duration::from_micros(200));
+                for event in four(number * 4) {
+                    conversation.append_event(&turn(&format!("t{number}")), &event).unwrap();
+                }
+                conversation.fold(&turn(&format!("t{number}"))).unwrap();
+                if over.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        });
+        for round in 0..60 {
+            let copies = tempfile::tempdir().unwrap();
+            let copy = copies.path().join("main");
+            fs::create_dir_all(copy.join("messages")).unwrap();
+            files.copy_conversation(&key("main"), &copy).unwrap();
+            let read =
+                paddock_state::instance::FileInstances::at(copies.path().to_owned(), paddock_db::Durability::Process);
+            let loaded = read.load(&key("main")).unwrap_or_else(|error| panic!("round {round}: {error}"));
+            let wanted: Vec<String> = (0..loaded.messages.len()).map(|n| format!("m{n:06}")).collect();
+            assert_eq!(ids(&loaded), wanted, "round {round}");
+            assert_eq!(loaded.notices, [], "round {round}");
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+}
