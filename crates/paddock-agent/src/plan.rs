@@ -5,6 +5,8 @@
 
 use std::fmt::Write as _;
 
+use paddock_core::visible;
+
 use crate::state::{StepState, StepStatus};
 
 /// The most steps of one plan.
@@ -63,7 +65,7 @@ pub fn header(thread: &str) -> String {
 pub fn render(thread: &str, prompt: &str, steps: &[&StepState]) -> String {
     let mut text = format!("{}\n# Plan\n\n", header(thread));
     for line in prompt.lines() {
-        let _ = writeln!(text, "> {line}");
+        let _ = writeln!(text, "> {}", visible(line));
     }
     text.push('\n');
     for step in steps {
@@ -74,13 +76,13 @@ pub fn render(thread: &str, prompt: &str, steps: &[&StepState]) -> String {
             StepStatus::Failed => '!',
             StepStatus::Blocked => '?',
         };
-        let _ = write!(text, "- [{mark}] {} ({}", step.description, step.id);
+        let _ = write!(text, "- [{mark}] {} ({}", visible(&step.description), step.id);
         if step.tries > 0 {
             let _ = write!(text, ", failed {} of {}", step.tries, step.max_tries);
         }
         text.push_str(")\n");
         if let (StepStatus::Failed | StepStatus::Blocked, Some(error)) = (step.status, &step.last_error) {
-            let _ = writeln!(text, "  - {}", error.lines().next().unwrap_or_default());
+            let _ = writeln!(text, "  - {}", visible(error.lines().next().unwrap_or_default()));
         }
     }
     text

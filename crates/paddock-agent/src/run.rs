@@ -71,6 +71,8 @@ pub(crate) struct Run<'r> {
     pub(crate) n: u64,
     pub(crate) turn: TurnId,
     pub(crate) recent: Recent,
+    /// What the person narrowed the tools to.
+    pub(crate) tools: Option<Vec<String>>,
     /// What a person says about a call that was cut off.
     pub(crate) settled: Option<crate::runtime::Settled>,
 }

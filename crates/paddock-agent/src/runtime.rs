@@ -15,10 +15,10 @@ use paddock_state::{BadName, InstanceKey, Redactor, TurnId};
 use paddock_tools::Toolbox;
 
 use crate::graph::NodeName;
-use crate::model::{Model, ModelError};
+use crate::model::{Model, ModelError, RedactedModel};
 use crate::nodes::{NodeError, gatekeeper};
 use crate::plan;
-use crate::record::{Checkpoint, Record, RecordError, Thread, ThreadStatus, now};
+use crate::record::{Bounds, Checkpoint, Record, RecordError, Thread, ThreadStatus, now};
 use crate::run::Run;
 use crate::said::{self, Recent};
 use crate::state::{
@@ -26,7 +26,7 @@ use crate::state::{
 };
 
 /// Where the plan is when no Workspace can hold it.
-const PLAN_NOWHERE: &str = "/plan/todo.md";
+pub(crate) const PLAN_NOWHERE: &str = "/plan/todo.md";
 
 /// Bounds of a turn.
 #[derive(Debug, Clone)]
@@ -41,8 +41,6 @@ pub struct RunSettings {
     pub max_tries: u32,
     /// Outputs above this many bytes are kept elsewhere.
     pub evict_above: usize,
-    /// What a person narrows the tools to.
-    pub tools: Option<Vec<String>>,
 }
 
 impl Default for RunSettings {
@@ -53,7 +51,6 @@ impl Default for RunSettings {
             max_time: Duration::from_secs(2 * 3600),
             max_tries: 3,
             evict_above: 64 * 1024,
-            tools: None,
         }
     }
 }
@@ -71,6 +68,8 @@ pub struct RunOptions {
     pub mode: AgentMode,
     /// How much it is trusted with.
     pub level: PermissionsLevel,
+    /// What the person narrows the tools to.
+    pub tools: Option<Vec<String>>,
 }
 
 /// What a person has seen of a call that was cut off.
@@ -247,7 +246,8 @@ impl Runtime {
             thread_id: thread.to_owned(),
             agent: options.agent.clone(),
             user_id: options.user.clone(),
-            prompt: prompt.to_owned(),
+            prompt: self.redactor.text(prompt).into_owned(),
+            bounds: Bounds { mode: options.mode, level: options.level, tools: options.tools.clone() },
             status: ThreadStatus::Running,
             told: None,
             model: self.model_name.clone(),
@@ -265,12 +265,13 @@ impl Runtime {
         if run.n > 0 && run.next != NodeName::End {
             return Err(RunError::NotOver(thread.to_owned()));
         }
-        self.record.set_prompt(run.fence, thread, prompt)?;
+        self.record.set_task(run.fence, &about)?;
         run.turn = TurnId::new(format!("t{}", run.n + 1))?;
         run.next = NodeName::Gatekeeper;
+        run.tools = about.bounds.tools;
         run.state = AgentState {
             agent_mode: options.mode,
-            input_prompt: prompt.to_owned(),
+            input_prompt: about.prompt,
             security_context: SecurityContext {
                 permissions_level: options.level,
                 session_token_hash: self.session_hash(thread, &options.user),
@@ -319,6 +320,7 @@ impl Runtime {
             n: 0,
             turn: TurnId::new("t1")?,
             recent,
+            tools: self.record.thread(thread.as_str())?.bounds.tools,
             settled: None,
         };
         if let Some(checkpoint) = checkpoint {
@@ -341,14 +343,14 @@ impl Runtime {
             version: VERSION,
             thread_id: about.thread_id,
             user_id: about.user_id,
-            agent_mode: AgentMode::Execution,
+            agent_mode: about.bounds.mode,
             input_prompt: about.prompt,
             current_plan_path: PLAN_NOWHERE.to_owned(),
             current_step_id: None,
             step_history: std::collections::BTreeMap::new(),
             last_tool_result: None,
             security_context: SecurityContext {
-                permissions_level: PermissionsLevel::User,
+                permissions_level: about.bounds.level,
                 allowed_tools: Vec::new(),
                 session_token_hash: self.session_hash(thread.as_str(), user),
                 is_sanitized: false,
@@ -463,6 +465,9 @@ impl Runtime {
         state.thread_id = to.to_string();
         state.security_context.session_token_hash = self.session_hash(to.as_str(), user);
         state.approval_state = None;
+        if state.current_plan_path != PLAN_NOWHERE {
+            state.current_plan_path = self.plan_path(to.as_str());
+        }
         if let Some(proposed) = &mut state.progress.proposed {
             (proposed.call_id, proposed.checked) = (CallId::next().to_string(), false);
             if next == NodeName::Tools {
@@ -472,17 +477,25 @@ impl Runtime {
         (next, state)
     }
 
-    /// Where a thread's plan is kept.
+    /// The model, as a run asks it.
+    pub(crate) fn asked_model(&self) -> RedactedModel {
+        RedactedModel { model: Arc::clone(&self.model), redactor: self.redactor.clone() }
+    }
+
+    /// Where a thread's plan is kept: a file that is its own already, or one that nobody had.
     pub(crate) fn plan_path(&self, thread: &str) -> String {
         let Some(place) = self.toolbox.plan_place() else { return PLAN_NOWHERE.to_owned() };
-        let named = |name: &str| LogicalPath::parse(name, &place).unwrap_or_else(|_| place.clone());
-        let plain = named("todo.md");
-        let is_ours = match self.toolbox.read_text(&plain) {
-            Ok(None) => true,
-            Ok(Some(text)) => text.starts_with(&plan::header(thread)),
+        let numbered = (2..100).map(|n| format!("todo-{thread}-{n}.md"));
+        let names = ["todo.md".to_owned(), format!("todo-{thread}.md")].into_iter().chain(numbered);
+        let header = plan::header(thread);
+        let is_ours = |path: &LogicalPath| match self.toolbox.read_text(path) {
+            // Of several that begin at once, one gets it.
+            Ok(None) => self.toolbox.keep_new_text(path, &format!("{header}\n")).is_ok(),
+            Ok(Some(text)) => text.starts_with(&header),
             Err(_) => false,
         };
-        if is_ours { plain.to_string() } else { named(&format!("todo-{thread}.md")).to_string() }
+        let paths = names.filter_map(|name| LogicalPath::parse(&name, &place).ok());
+        paths.into_iter().find(is_ours).map_or_else(|| PLAN_NOWHERE.to_owned(), |path| path.to_string())
     }
 
     /// What no call of the run may change.

@@ -24,7 +24,7 @@ use crate::nodes::tools::{Passed, Ran, Tools};
 use crate::nodes::{Node as _, check, planner};
 use crate::record::{Effect, ThreadStatus};
 use crate::run::{Run, Transition};
-use crate::runtime::{RunError, RunEvent, Settled};
+use crate::runtime::{PLAN_NOWHERE, RunError, RunEvent, Settled};
 use crate::state::{
     AgentMode, ApprovalState, ApprovalStatus, Progress, Proposed, StepState, StepStatus, ToolResult, ToolStatus,
 };
@@ -44,7 +44,7 @@ pub(crate) fn gatekeeper(run: &mut Run<'_>) -> Result<Transition> {
         mode: run.state.agent_mode,
         level: context.permissions_level,
         provided: &provided,
-        wanted: run.runtime.settings.tools.as_deref(),
+        wanted: run.tools.as_deref(),
         session_token_hash: &context.session_token_hash,
     })?;
     run.state.input_prompt.clone_from(&admitted.prompt);
@@ -52,7 +52,10 @@ pub(crate) fn gatekeeper(run: &mut Run<'_>) -> Result<Transition> {
     run.state.step_history.clear();
     (run.state.current_step_id, run.state.last_tool_result, run.state.approval_state) = (None, None, None);
     run.state.progress = Progress { began: crate::record::now(), ..Progress::default() };
-    run.state.current_plan_path = run.runtime.plan_path(&run.state.thread_id);
+    run.state.current_plan_path = match run.state.agent_mode {
+        AgentMode::Consulting => PLAN_NOWHERE.to_owned(),
+        AgentMode::Planning | AgentMode::Execution => run.runtime.plan_path(&run.state.thread_id),
+    };
     Ok(Transition::to(NodeName::Planner).saying(Role::User, admitted.prompt, MessageSource::User))
 }
 
@@ -75,7 +78,7 @@ pub(crate) fn planner(run: &mut Run<'_>) -> Result<Transition> {
             before,
             steps: &steps,
             failed,
-            model: &*run.runtime.model,
+            model: &run.runtime.asked_model(),
             heard: &mut |words| run.tell(&RunEvent::Words(words)),
         })?
     };
@@ -185,7 +188,7 @@ pub(crate) fn executor(run: &mut Run<'_>) -> Result<Transition> {
         tools: &tools,
         said: &run.recent.shown(),
         context: &run.state.security_context,
-        model: &*run.runtime.model,
+        model: &run.runtime.asked_model(),
         heard: &mut |words| run.tell(&RunEvent::Words(words)),
     })?;
     run.state.progress.tokens += proposal.answer.usage.total();

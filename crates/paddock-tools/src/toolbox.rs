@@ -162,9 +162,21 @@ impl Toolbox {
     /// # Errors
     /// With the reason.
     pub fn keep_text(&self, path: &LogicalPath, text: &str) -> Result<(), String> {
+        self.keep_text_where(path, text, Expect::Any)
+    }
+
+    /// As [`Self::keep_text`], where nothing is.
+    ///
+    /// # Errors
+    /// With the reason, also that something is there.
+    pub fn keep_new_text(&self, path: &LogicalPath, text: &str) -> Result<(), String> {
+        self.keep_text_where(path, text, Expect::Absent)
+    }
+
+    fn keep_text_where(&self, path: &LogicalPath, text: &str, expect: Expect) -> Result<(), String> {
         let policy = self.policy.current();
         let person = Person::on(&policy, self.policy.audit());
-        let write = Operation::Write { path: path.clone(), content: text.as_bytes().to_vec(), expect: Expect::Any };
+        let write = Operation::Write { path: path.clone(), content: text.as_bytes().to_vec(), expect };
         person.act_by_the_way("plan", &person.call(), write).map(drop).map_err(|refused| messages::reason(&refused))
     }
 }

@@ -7,6 +7,7 @@ pub mod anthropic;
 pub mod choose;
 pub mod http;
 pub mod openai;
+mod redacted;
 pub mod retry;
 pub mod script;
 pub mod sse;
@@ -14,6 +15,7 @@ pub mod sse;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub(crate) use redacted::RedactedModel;
 pub use script::ScriptedModel;
 
 /// Which node asks. A script can answer each on its own.

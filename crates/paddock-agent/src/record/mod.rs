@@ -18,7 +18,7 @@ use paddock_state::conversation::Message;
 
 use crate::graph::NodeName;
 use crate::model::{Asker, ModelAnswer};
-use crate::state::{AgentState, StepState, ToolResult, VERSION};
+use crate::state::{AgentMode, AgentState, PermissionsLevel, StepState, ToolResult, VERSION};
 
 /// How long the database is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -121,6 +121,17 @@ impl ThreadStatus {
     }
 }
 
+/// What a person lets a run do at most. Kept with the thread, so that a run that is resumed before its first node has no more.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Bounds {
+    /// How far it may go.
+    pub mode: AgentMode,
+    /// How much it is trusted with.
+    pub level: PermissionsLevel,
+    /// The only tools, where the person narrowed them.
+    pub tools: Option<Vec<String>>,
+}
+
 /// A run, without its state.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Thread {
@@ -132,6 +143,8 @@ pub struct Thread {
     pub user_id: String,
     /// What was asked for last.
     pub prompt: String,
+    /// What it may do at most.
+    pub bounds: Bounds,
     /// Where it stands.
     pub status: ThreadStatus,
     /// What it waits for, asks, or answered.
@@ -267,7 +280,7 @@ impl Record {
     /// When there is one with that id.
     pub fn create(&self, thread: &Thread) -> Result<()> {
         let sql = "INSERT INTO agent_thread (home, id, agent, user_id, prompt, status, told, model, created_at, updated_at, fence, last_n, \
-                   parent, parent_n) VALUES (?1, ?2, ?3, ?4, ?5, ?6, NULL, ?7, ?8, ?8, 0, 0, ?9, ?10) ON CONFLICT DO NOTHING";
+                   parent, parent_n, bounds) VALUES (?1, ?2, ?3, ?4, ?5, ?6, NULL, ?7, ?8, ?8, 0, 0, ?9, ?10, ?11) ON CONFLICT DO NOTHING";
         let (parent, parent_n) = thread.parent.clone().map_or((None, None), |(id, n)| (Some(id), Some(int(n))));
         let values = [
             self.home(),
@@ -280,6 +293,7 @@ impl Record {
             now().into(),
             parent.into(),
             parent_n.into(),
+            bounds_text(thread)?.into(),
         ];
         let made = self.write(|session| session.execute(sql, &values))?;
         if made == 1 { Ok(()) } else { Err(RecordError::Exists(thread.thread_id.clone())) }
@@ -413,15 +427,16 @@ impl Record {
         self.set_status(fence, thread, ThreadStatus::Cancelled, None)
     }
 
-    /// The prompt of a new turn.
+    /// The task of a new turn, and what it may do at most.
     ///
     /// # Errors
     /// When another process has taken the thread over.
-    pub fn set_prompt(&self, fence: Fence, thread: &str, prompt: &str) -> Result<()> {
-        let sql = "UPDATE agent_thread SET prompt = ?1 WHERE home = ?2 AND id = ?3 AND fence = ?4";
-        let values = [prompt.into(), self.home(), thread.into(), fence.0.into()];
+    pub fn set_task(&self, fence: Fence, thread: &Thread) -> Result<()> {
+        let sql = "UPDATE agent_thread SET prompt = ?1, bounds = ?2 WHERE home = ?3 AND id = ?4 AND fence = ?5";
+        let (prompt, bounds) = (thread.prompt.as_str(), bounds_text(thread)?);
+        let values = [prompt.into(), bounds.into(), self.home(), thread.thread_id.as_str().into(), fence.0.into()];
         let set = self.write(|session| session.execute(sql, &values))?;
-        if set == 1 { Ok(()) } else { Err(RecordError::TakenOver(thread.to_owned())) }
+        if set == 1 { Ok(()) } else { Err(RecordError::TakenOver(thread.thread_id.clone())) }
     }
 
     /// A checkpoint of a thread, the last one where `n` is not given; nothing where there is none yet.
@@ -510,7 +525,7 @@ impl Record {
 }
 
 const THREAD: &str =
-    "id, agent, user_id, prompt, status, told, model, created_at, updated_at, last_n, parent, parent_n";
+    "id, agent, user_id, prompt, status, told, model, created_at, updated_at, last_n, parent, parent_n, bounds";
 
 const CHECKPOINT: &str = "n, node, next, state, turn, seq, outbox, asked, answer";
 
@@ -663,7 +678,17 @@ fn thread_of(row: &Row) -> Thread {
         updated_at: row[8].int(),
         checkpoints: uint(row[9].int()),
         parent: row[10].maybe_text().map(|id| (id.to_owned(), uint(row[11].int()))),
+        // What cannot be read allows nothing.
+        bounds: serde_json::from_str(row[12].text()).unwrap_or(Bounds {
+            mode: AgentMode::Consulting,
+            level: PermissionsLevel::User,
+            tools: Some(Vec::new()),
+        }),
     }
+}
+
+fn bounds_text(thread: &Thread) -> Result<String> {
+    serde_json::to_string(&thread.bounds).map_err(|error| unreadable(&thread.thread_id, &error))
 }
 
 fn unreadable(thread: &str, error: &serde_json::Error) -> RecordError {

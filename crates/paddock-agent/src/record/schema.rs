@@ -15,6 +15,8 @@ macro_rules! tables {
             $text,
             " NOT NULL, prompt ",
             $text,
+            " NOT NULL, bounds ",
+            $text,
             " NOT NULL, status ",
             $text,
             " NOT NULL, told ",

@@ -320,3 +320,73 @@ fn nobody_else_resumes_a_thread() {
     other.runtime.key = [7; 32];
     assert!(matches!(other.resume("t").unwrap_err(), paddock_agent::RunError::NotYours(_)));
 }
+
+#[test]
+fn a_secret_gets_into_nothing_that_is_kept() {
+    const SECRET: &str = "hunter2-hunter2-xyz";
+    let name = paddock_state::SecretName::parse("pw").unwrap();
+    let value = paddock_state::SecretValue::new(SECRET.to_owned());
+    let world = World::new(&script(&[
+        plan(&[&format!("use {SECRET}")]),
+        call(&format!("tool-{SECRET}"), &json!({ "path": SECRET })),
+        answer(&format!("The password is {SECRET}")),
+    ]));
+    let mut process = world.process();
+    process.runtime.redactor = paddock_state::Redactor::of([(name, value)]);
+    let Ended::Done(told) = process.start("t", &format!("what is {SECRET}?")).unwrap() else {
+        panic!("it is not done")
+    };
+    assert_eq!(told, "The password is [secret pw]");
+    drop(process);
+    let mut looked_at = 0;
+    let mut waiting = vec![world.top.clone()];
+    while let Some(place) = waiting.pop() {
+        for entry in std::fs::read_dir(place).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                waiting.push(path);
+            } else if path.is_file() {
+                let bytes = std::fs::read(&path).unwrap();
+                looked_at += bytes.len();
+                assert!(!bytes.windows(SECRET.len()).any(|part| part == SECRET.as_bytes()), "{}", path.display());
+            }
+        }
+    }
+    assert!(looked_at > 10_000);
+}
+
+#[test]
+fn a_run_that_ended_before_its_first_node_has_no_more_than_it_was_given() {
+    let world = World::new(&script(&[
+        call("write_file", &json!({ "path": "/w/x", "content": "x" })),
+        answer("nothing to say"),
+    ]));
+    let ends = world.process_watched(Arc::new(|event| {
+        if let RunEvent::Boundary("before a checkpoint") = event {
+            std::panic::resume_unwind(Box::new("the process ends here"));
+        }
+    }));
+    let mut consulting = options("t");
+    (consulting.mode, consulting.tools) = (AgentMode::Consulting, Some(vec!["read_file".to_owned()]));
+    let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| ends.runtime.start("look", &consulting)));
+    assert!(ended.is_err());
+    drop(ends);
+    world.process().resume("t").unwrap();
+    assert!(!world.file("x").exists());
+    let state = world.process().runtime.record.checkpoint("t", None).unwrap().unwrap().state;
+    assert_eq!(
+        (state.agent_mode, state.security_context.allowed_tools),
+        (AgentMode::Consulting, vec!["read_file".to_owned()])
+    );
+    assert!(!world.file("todo.md").exists(), "who is consulted writes nothing");
+}
+
+#[test]
+fn a_plan_takes_no_file_of_somebody_else() {
+    let world = World::new(&script(&[plan(&["say"]), answer("said")]));
+    std::fs::write(world.file("todo.md"), "mine\n").unwrap();
+    std::fs::write(world.file("todo-t.md"), "mine too\n").unwrap();
+    world.process().start("t", "go").unwrap();
+    assert_eq!((world.text("todo.md"), world.text("todo-t.md")), ("mine\n".to_owned(), "mine too\n".to_owned()));
+    assert!(world.text("todo-t-2.md").contains("- [x] say"));
+}

@@ -126,6 +126,7 @@ pub(crate) fn options(thread: &str) -> RunOptions {
         user: "alice".to_owned(),
         mode: AgentMode::Execution,
         level: PermissionsLevel::Admin,
+        tools: None,
     }
 }
 

@@ -21,8 +21,7 @@ pub(crate) fn run(global: &Global, options: &Run, printer: &Printer) -> anyhow::
     let project = Project::with_config(global)?;
     let file = project.config_file()?;
     let chosen = running::choose(&file, options.model.as_deref())?;
-    let mut settings = running::settings(&file);
-    settings.tools.clone_from(&options.tools);
+    let settings = running::settings(&file);
     let thread = thread_name(options.thread.as_deref())?;
     let agent = global.agent();
     let (runtime, installation) =
@@ -33,6 +32,7 @@ pub(crate) fn run(global: &Global, options: &Run, printer: &Printer) -> anyhow::
         user: user(),
         mode: options.mode.into(),
         level: options.level.into(),
+        tools: options.tools.clone(),
     };
     let provided: Vec<&str> = runtime.toolbox.tools().iter().map(|tool| tool.name).collect();
     let unknown = options.tools.iter().flatten().find(|name| !provided.contains(&name.as_str()));
@@ -187,7 +187,11 @@ fn watcher(quiet: bool) -> Arc<paddock_agent::Watcher> {
         RunEvent::Tool(result) => {
             let mark = if result.status == ToolStatus::Error { '✗' } else { '✓' };
             let first = result.output.lines().next().unwrap_or_default();
-            tell(format!("    {mark} {} {}", result.tool_name, harmless(&first[..first.floor_char_boundary(160)])));
+            tell(format!(
+                "    {mark} {} {}",
+                harmless(&result.tool_name),
+                harmless(&first[..first.floor_char_boundary(160)])
+            ));
         }
         RunEvent::Words(_) | RunEvent::Frozen(_) | RunEvent::Boundary(_) => {}
     })

@@ -102,7 +102,7 @@ fn describe(about: &Thread, printer: &Printer) -> anyhow::Result<()> {
     if let Some(told) = &about.told {
         printer.line(format_args!("         {}", harmless(told.lines().next().unwrap_or_default())))?;
     }
-    printer.line(format_args!("model    {}", about.model))?;
+    printer.line(format_args!("model    {}", harmless(&about.model)))?;
     if let Some((parent, n)) = &about.parent {
         printer.line(format_args!("forked   from {parent} at {n}"))?;
     }

@@ -51,7 +51,15 @@ impl Files for HostFiles {
     type File = File;
 
     fn open(&self, path: &Path) -> io::Result<File> {
-        File::options().read(true).write(true).open(path)
+        match File::options().read(true).write(true).open(path) {
+            // Looking needs no more than reading.
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) =>
+            {
+                File::open(path)
+            }
+            opened => opened,
+        }
     }
 
     fn create(&self, path: &Path, anew: bool) -> io::Result<File> {
