@@ -207,6 +207,12 @@ pub trait CommandRunner: Send + Sync {
     /// Runs one command to its end. Nothing of it is left behind but what it proposes.
     fn run(&self, call: &Call<'_>, spec: &CommandSpec<'_>, out: OutputSink<'_>) -> Result<Ran, NotRun>;
 
+    /// Marks a call as making what a command changed, until the answer is dropped: where its process dies before, [`Self::cut_off`] tells
+    /// of it. Nothing where this cannot be marked.
+    fn making(&self, _call: CallId) -> Option<Box<dyn std::any::Any>> {
+        None
+    }
+
     /// The runs that died before what they changed was settled, whoever started them.
     fn cut_off(&self) -> Vec<Box<dyn CutOff>> {
         Vec::new()

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use paddock_core::{
-    Audit, Call, CommandLine, CommandRunner, CommandSpec, CutOff, NotRun, Output, OutputSink, Proposed, Ran,
+    Audit, Call, CallId, CommandLine, CommandRunner, CommandSpec, CutOff, NotRun, Output, OutputSink, Proposed, Ran,
 };
 
 use crate::courtesy;
@@ -180,6 +180,10 @@ impl CommandRunner for Runner {
 
     fn run(&self, call: &Call<'_>, spec: &CommandSpec<'_>, out: OutputSink<'_>) -> Result<Ran, NotRun> {
         self.try_to_run(call, spec, out).map_err(|error| not_run(&error))
+    }
+
+    fn making(&self, call: CallId) -> Option<Box<dyn std::any::Any>> {
+        self.stages.make(call).ok().map(|stage| Box::new(stage) as Box<dyn std::any::Any>)
     }
 
     fn cut_off(&self) -> Vec<Box<dyn CutOff>> {

@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
+use std::time::{Duration, Instant};
 
 use paddock_core::{CallId, CutOff};
 use rustix::fs::FlockOperation;
@@ -16,6 +17,8 @@ use crate::staged::remove_tree;
 
 /// The file that is locked while a stage is in use.
 const LOCK: &str = "lock";
+/// How long settling what was left may take.
+const SETTLING: Duration = Duration::from_secs(10);
 /// What it is called until it is.
 const FRESH: &str = "fresh";
 
@@ -36,7 +39,7 @@ impl Stages {
         self.swept.call_once(|| self.sweep());
         let dir = self.home.join(call.to_string());
         let failed = |source| Error::Host { path: dir.clone(), source };
-        make_private(&self.home).and_then(|()| fs::create_dir(&dir)).map_err(failed)?;
+        make_private(&self.home).and_then(|()| make_new(&dir)).map_err(failed)?;
         // Nobody finds it by its name before it is locked.
         let (fresh, settled) = (dir.join(FRESH), dir.join(LOCK));
         let lock = File::create(&fresh).map_err(failed)?;
@@ -66,6 +69,19 @@ impl Stages {
             if !in_use && is_settled(&dir) {
                 let _ = remove_tree(&dir);
             }
+        }
+    }
+}
+
+/// Makes a directory where nothing is. One that a process left which died in the same call is being settled by somebody: that is waited for.
+fn make_new(dir: &Path) -> io::Result<()> {
+    let until = Instant::now() + SETTLING;
+    loop {
+        match fs::create_dir(dir) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            made => return made,
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use paddock_core::{AgentName, Call, Earlier, Gate, Passed, Permit, Plan, Question, Refused, Request};
 use paddock_db::DbError;
-use paddock_db::statements::Session;
+use paddock_db::statements::{Row, Session};
 
 use super::held;
 use super::row::{self, Approval, Status, digest};
@@ -261,9 +261,13 @@ impl Approvals {
 
     /// How the call ended that made a held change, as the history has it.
     fn state_of_call(&self, session: &mut dyn Session, call: &str) -> Result<Option<i64>, DbError> {
-        let sql = "SELECT state FROM history_call WHERE home = ?1 AND call = ?2";
+        // What was cut off and taken back has failed.
+        let sql = "SELECT state, undone_by FROM history_call WHERE home = ?1 AND call = ?2";
         let rows = session.query(sql, &[self.home.as_str().into(), call.into()])?;
-        Ok(rows.first().map(|row| row[0].int()))
+        let state = |row: &Row| {
+            if row[1].maybe_text().is_some() && row[0].int() == CALL_OPEN { CALL_FAILED } else { row[0].int() }
+        };
+        Ok(rows.first().map(state))
     }
 
     fn mark_told(&self, session: &mut dyn Session, id: &str) -> Result<(), DbError> {

@@ -296,3 +296,36 @@ fn a_command_whose_changes_take_effect_at_once_is_asked_about_before_it_runs() {
     assert_eq!(world.read("workspace/log.txt"), "ran\n");
     assert_eq!(exec(&world, "echo ran >> log.txt").code, 3);
 }
+
+/// A decision that is cut off while what a command changed is made leaves all of it or nothing, and nobody stuck.
+#[test]
+fn killed_while_it_is_made_a_held_change_is_whole_or_gone() {
+    let command = json!({ "command": "cd d; for i in f*; do unlink $i; echo new > n$i; done" }).to_string();
+    for round in 0..12u64 {
+        let world = World::seed();
+        for n in 0..40 {
+            world.write(&format!("workspace/d/f{n:02}"), "old\n");
+        }
+        let id = parked(&world.paddock(&["tool", "--json", "execute_command", &command]));
+        let mut approving = world.command(&["approvals", "approve", &id]);
+        let mut child =
+            approving.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(30 + round * 9));
+        let _ = child.kill();
+        child.wait().unwrap();
+        let count = |prefix: &str| {
+            let names = std::fs::read_dir(world.project().join("workspace/d")).unwrap();
+            names.filter(|entry| entry.as_ref().unwrap().file_name().to_str().unwrap().starts_with(prefix)).count()
+        };
+        assert_eq!(world.paddock(&["tool", "list_dir", &json!({ "path": "workspace/d" }).to_string()]).code, 0);
+        let now = (count("f"), count("n"));
+        assert!(matches!(now, (40, 0) | (0, 40)), "round {round}: {now:?}");
+        // Whatever became of it, the agent can go on: it is made, it is made now by the same call, or it is asked about again.
+        let again = world.paddock(&["tool", "--json", "execute_command", &command]);
+        if again.code == 3 {
+            assert_eq!(now, (40, 0), "round {round}: {again}");
+            assert_eq!(world.paddock(&["approvals", "approve", &parked(&again)]).code, 0, "round {round}");
+        }
+        assert_eq!((count("f"), count("n")), (0, 40), "round {round}: {again}");
+    }
+}
