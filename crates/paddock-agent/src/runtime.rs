@@ -21,9 +21,7 @@ use crate::plan;
 use crate::record::{Bounds, Checkpoint, Record, RecordError, Thread, ThreadStatus, now};
 use crate::run::Run;
 use crate::said::{self, Recent};
-use crate::state::{
-    AgentMode, AgentState, PermissionsLevel, Progress, SecurityContext, StepState, ToolResult, VERSION,
-};
+use crate::state::{AgentMode, AgentState, Progress, SecurityContext, StepState, ToolResult, TrustLevel, VERSION};
 
 /// Where the plan is when no Workspace can hold it.
 pub(crate) const PLAN_NOWHERE: &str = "/plan/todo.md";
@@ -67,7 +65,7 @@ pub struct RunOptions {
     /// How far it may go.
     pub mode: AgentMode,
     /// How much it is trusted with.
-    pub level: PermissionsLevel,
+    pub level: TrustLevel,
     /// What the person narrows the tools to.
     pub tools: Option<Vec<String>>,
 }

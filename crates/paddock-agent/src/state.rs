@@ -150,7 +150,7 @@ impl StepState {
 /// How much a run is trusted with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum PermissionsLevel {
+pub enum TrustLevel {
     /// Everyday work.
     User,
     /// Also what removes.
@@ -163,7 +163,7 @@ pub enum PermissionsLevel {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SecurityContext {
     /// How much it is trusted with.
-    pub permissions_level: PermissionsLevel,
+    pub permissions_level: TrustLevel,
     /// The only tools it may call; never more than the policy provides.
     pub allowed_tools: Vec<String>,
     /// Binds a resume to who may resume.
@@ -257,7 +257,7 @@ mod tests {
             step_history: BTreeMap::from([("s1".to_owned(), step)]),
             last_tool_result: None,
             security_context: SecurityContext {
-                permissions_level: PermissionsLevel::User,
+                permissions_level: TrustLevel::User,
                 allowed_tools: vec!["read_file".into()],
                 session_token_hash: "h".into(),
                 is_sanitized: true,

@@ -103,6 +103,42 @@ pub trait Storage: Send + Sync {
     fn write(&self, until: Instant, work: Work<'_>) -> Result<(), DbError>;
 }
 
+impl dyn Storage {
+    /// What `ask` finds, in one snapshot.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub fn look<T>(&self, mut ask: impl FnMut(&mut dyn Session) -> Result<T, DbError>) -> Result<T, DbError> {
+        let mut seen = None;
+        self.read(&mut |session| {
+            seen = Some(ask(session)?);
+            Ok(())
+        })?;
+        seen.ok_or_else(ran_nothing)
+    }
+
+    /// What `change` comes to, all of it made or nothing, not past `until`.
+    ///
+    /// # Errors
+    /// When it could not be made.
+    pub fn change<T>(
+        &self,
+        until: Instant,
+        mut change: impl FnMut(&mut dyn Session) -> Result<T, DbError>,
+    ) -> Result<T, DbError> {
+        let mut done = None;
+        self.write(until, &mut |session| {
+            done = Some(change(session)?);
+            Ok(())
+        })?;
+        done.ok_or_else(ran_nothing)
+    }
+}
+
+fn ran_nothing() -> DbError {
+    DbError::Other { name: "the database".to_owned(), why: "it ran nothing".to_owned() }
+}
+
 impl Storage for Sqlite {
     fn read(&self, work: Work<'_>) -> Result<(), DbError> {
         Self::read(self, |conn| work(&mut SqliteSession { database: self, conn }))

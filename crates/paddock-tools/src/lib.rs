@@ -67,3 +67,4 @@ pub use output::PlainText;
 pub use person::{Acted, Person, settle};
 pub use policy::{Audited, Fixed, PolicySource};
 pub use toolbox::{Rehearsal, Toolbox};
+pub use tools::web_search::trusted_tls;

@@ -1,7 +1,7 @@
 //! The Gatekeeper: looks at what came in, and says what the run may do.
 
 use super::{Node, NodeError};
-use crate::state::{AgentMode, PermissionsLevel, SecurityContext};
+use crate::state::{AgentMode, SecurityContext, TrustLevel};
 
 /// The longest task, in bytes.
 pub const LONGEST: usize = 256 * 1024;
@@ -27,7 +27,7 @@ pub struct Incoming<'a> {
     /// How far the agent may go.
     pub mode: AgentMode,
     /// How much the run is trusted with.
-    pub level: PermissionsLevel,
+    pub level: TrustLevel,
     /// What the policy provides.
     pub provided: &'a [Provided],
     /// What the person narrows it to, if they do.
@@ -77,8 +77,8 @@ pub fn admits(prompt: &str) -> Result<(), NodeError> {
 /// The table of levels: what removes is for those who are trusted with more. Narrowing never adds.
 fn is_allowed(tool: &Provided, sees: &Incoming<'_>) -> bool {
     let by_level = match sees.level {
-        PermissionsLevel::User => tool.name != "delete_file",
-        PermissionsLevel::Admin | PermissionsLevel::System => true,
+        TrustLevel::User => tool.name != "delete_file",
+        TrustLevel::Admin | TrustLevel::System => true,
     };
     let by_mode = match sees.mode {
         AgentMode::Consulting => tool.read_only,
@@ -106,7 +106,7 @@ mod tests {
         vec![tool("read_file", true), tool("write_file", false), tool("delete_file", false)]
     }
 
-    fn admitted(mode: AgentMode, level: PermissionsLevel, wanted: Option<&[String]>) -> Vec<String> {
+    fn admitted(mode: AgentMode, level: TrustLevel, wanted: Option<&[String]>) -> Vec<String> {
         let provided = tools();
         let sees = Incoming { prompt: "x", mode, level, provided: &provided, wanted, session_token_hash: "h" };
         Gatekeeper.run(sees).unwrap().context.allowed_tools
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn mode_level_and_wishes_narrow_and_never_widen() {
         use AgentMode::{Consulting, Execution, Planning};
-        use PermissionsLevel::{Admin, User};
+        use TrustLevel::{Admin, User};
         assert_eq!(admitted(Execution, User, None), ["read_file", "write_file"]);
         assert_eq!(admitted(Execution, Admin, None), ["read_file", "write_file", "delete_file"]);
         assert_eq!(admitted(Consulting, Admin, None), ["read_file"]);
@@ -128,7 +128,7 @@ mod tests {
     fn what_cannot_be_seen_does_not_get_in() {
         let provided = tools();
         let ask = |prompt: &str| {
-            let (mode, level) = (AgentMode::Execution, PermissionsLevel::User);
+            let (mode, level) = (AgentMode::Execution, TrustLevel::User);
             let sees = Incoming { prompt, mode, level, provided: &provided, wanted: None, session_token_hash: "h" };
             Gatekeeper.run(sees).map(|admitted| (admitted.prompt, admitted.context.is_sanitized))
         };

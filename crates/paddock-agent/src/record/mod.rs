@@ -18,7 +18,7 @@ use paddock_state::conversation::Message;
 
 use crate::graph::NodeName;
 use crate::model::{Asker, ModelAnswer};
-use crate::state::{AgentMode, AgentState, PermissionsLevel, StepState, ToolResult, VERSION};
+use crate::state::{AgentMode, AgentState, StepState, ToolResult, TrustLevel, VERSION};
 
 /// How long the database is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -127,7 +127,7 @@ pub struct Bounds {
     /// How far it may go.
     pub mode: AgentMode,
     /// How much it is trusted with.
-    pub level: PermissionsLevel,
+    pub level: TrustLevel,
     /// The only tools, where the person narrowed them.
     pub tools: Option<Vec<String>>,
 }
@@ -252,22 +252,12 @@ impl Record {
         Self { storage: Arc::new(database), home: home.to_owned() }
     }
 
-    fn read<T>(&self, mut look: impl FnMut(&mut dyn Session) -> Result<T, DbError>) -> Result<T, DbError> {
-        let mut seen = None;
-        self.storage.read(&mut |session| {
-            seen = Some(look(session)?);
-            Ok(())
-        })?;
-        seen.ok_or_else(no_answer)
+    fn read<T>(&self, look: impl FnMut(&mut dyn Session) -> Result<T, DbError>) -> Result<T, DbError> {
+        self.storage.look(look)
     }
 
-    fn write<T>(&self, mut change: impl FnMut(&mut dyn Session) -> Result<T, DbError>) -> Result<T, DbError> {
-        let mut done = None;
-        self.storage.write(Instant::now() + PATIENCE, &mut |session| {
-            done = Some(change(session)?);
-            Ok(())
-        })?;
-        done.ok_or_else(no_answer)
+    fn write<T>(&self, change: impl FnMut(&mut dyn Session) -> Result<T, DbError>) -> Result<T, DbError> {
+        self.storage.change(Instant::now() + PATIENCE, change)
     }
 
     fn home(&self) -> Value {
@@ -681,7 +671,7 @@ fn thread_of(row: &Row) -> Thread {
         // What cannot be read allows nothing.
         bounds: serde_json::from_str(row[12].text()).unwrap_or(Bounds {
             mode: AgentMode::Consulting,
-            level: PermissionsLevel::User,
+            level: TrustLevel::User,
             tools: Some(Vec::new()),
         }),
     }
@@ -693,10 +683,6 @@ fn bounds_text(thread: &Thread) -> Result<String> {
 
 fn unreadable(thread: &str, error: &serde_json::Error) -> RecordError {
     RecordError::Unreadable { thread: thread.to_owned(), why: error.to_string() }
-}
-
-fn no_answer() -> DbError {
-    DbError::Other { name: "runs".to_owned(), why: "it ran nothing".to_owned() }
 }
 
 pub(crate) fn now() -> i64 {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use paddock_agent::model::ScriptedModel;
 use paddock_agent::record::{Record, schema};
-use paddock_agent::state::{AgentMode, PermissionsLevel};
+use paddock_agent::state::{AgentMode, TrustLevel};
 use paddock_agent::{Ended, RunError, RunOptions, RunSettings, Runtime, Watcher};
 use paddock_config::{Installation, Reloader, Settings, StateDatabase, Tables};
 use paddock_core::{AgentName, Cancel};
@@ -125,7 +125,7 @@ pub(crate) fn options(thread: &str) -> RunOptions {
         agent: "main".to_owned(),
         user: "alice".to_owned(),
         mode: AgentMode::Execution,
-        level: PermissionsLevel::Admin,
+        level: TrustLevel::Admin,
         tools: None,
     }
 }

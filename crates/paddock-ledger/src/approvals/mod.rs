@@ -125,22 +125,12 @@ impl Approvals {
         }
     }
 
-    fn read<T>(&self, mut look: impl FnMut(&mut dyn Session) -> Result<T, DbError>) -> Result<T, DbError> {
-        let mut seen = None;
-        self.storage.read(&mut |session| {
-            seen = Some(look(session)?);
-            Ok(())
-        })?;
-        seen.ok_or_else(no_answer)
+    fn read<T>(&self, look: impl FnMut(&mut dyn Session) -> Result<T, DbError>) -> Result<T, DbError> {
+        self.storage.look(look)
     }
 
-    fn write<T>(&self, mut change: impl FnMut(&mut dyn Session) -> Result<T, DbError>) -> Result<T, DbError> {
-        let mut done = None;
-        self.storage.write(Instant::now() + PATIENCE, &mut |session| {
-            done = Some(change(session)?);
-            Ok(())
-        })?;
-        done.ok_or_else(no_answer)
+    fn write<T>(&self, change: impl FnMut(&mut dyn Session) -> Result<T, DbError>) -> Result<T, DbError> {
+        self.storage.change(Instant::now() + PATIENCE, change)
     }
 
     fn find(&self, id: &str) -> Result<Option<Approval>, DbError> {
@@ -320,10 +310,6 @@ impl Approvals {
         let sql = "UPDATE approval_grant SET uses = uses + 1, last_used = ?1 WHERE home = ?2 AND id = ?3";
         let _ = self.write(|session| session.execute(sql, &[self.now().into(), self.home.as_str().into(), id.into()]));
     }
-}
-
-fn no_answer() -> DbError {
-    DbError::Other { name: "approvals".to_owned(), why: "it ran nothing".to_owned() }
 }
 
 /// A short name that nobody can guess.

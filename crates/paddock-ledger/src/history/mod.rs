@@ -120,33 +120,19 @@ impl History {
         self.undoing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read<T>(&self, mut look: impl FnMut(&mut dyn Session) -> Result<T, paddock_db::DbError>) -> Result<T> {
+    fn read<T>(&self, look: impl FnMut(&mut dyn Session) -> Result<T, paddock_db::DbError>) -> Result<T> {
         if let Some(audit) = &self.audit {
             // What this process did is seen, also what still waits. What cannot be written is met where that matters.
             let _ = audit.flush();
         }
-        let mut seen = None;
-        self.storage.read(&mut |session| {
-            seen = Some(look(session)?);
-            Ok(())
-        })?;
-        Ok(seen.ok_or_else(no_answer)?)
+        Ok(self.storage.look(look)?)
     }
 
     fn write<T>(
         &self,
         until: Instant,
-        mut change: impl FnMut(&mut dyn Session) -> Result<T, paddock_db::DbError>,
+        change: impl FnMut(&mut dyn Session) -> Result<T, paddock_db::DbError>,
     ) -> Result<T, paddock_db::DbError> {
-        let mut done = None;
-        self.storage.write(until, &mut |session| {
-            done = Some(change(session)?);
-            Ok(())
-        })?;
-        done.ok_or_else(no_answer)
+        self.storage.change(until, change)
     }
-}
-
-fn no_answer() -> paddock_db::DbError {
-    paddock_db::DbError::Other { name: "history".to_owned(), why: "it ran nothing".to_owned() }
 }

@@ -108,7 +108,12 @@ pub(crate) fn agent(url: &str, patience: Duration) -> ureq::Agent {
     config.build().new_agent()
 }
 
-/// Whom the host trusts, read once.
+/// Whom the host trusts, for everything that asks a service over TLS.
+pub fn trusted_tls() -> TlsConfig {
+    TLS.clone()
+}
+
+/// Read once.
 static TLS: LazyLock<TlsConfig> = LazyLock::new(|| {
     let trusted = rustls_native_certs::load_native_certs().certs;
     let trusted: Vec<_> = trusted.iter().map(|certificate| Certificate::from_der(certificate).to_owned()).collect();

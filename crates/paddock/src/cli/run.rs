@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use paddock_agent::Settled;
-use paddock_agent::state::{AgentMode, PermissionsLevel};
+use paddock_agent::state::{AgentMode, TrustLevel};
 
 /// `paddock run`
 #[derive(Debug, Args)]
@@ -153,7 +153,7 @@ pub(crate) enum LevelWord {
     System,
 }
 
-impl From<LevelWord> for PermissionsLevel {
+impl From<LevelWord> for TrustLevel {
     fn from(word: LevelWord) -> Self {
         match word {
             LevelWord::User => Self::User,

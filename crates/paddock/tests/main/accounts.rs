@@ -1,11 +1,11 @@
 //! What is told of commands afterwards, which of them an undo means, and what bounds them together.
 
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::World;
+use crate::harness::{World, eventually, runs};
 
 fn world(commands: &str) -> World {
     World::configured(&format!(
@@ -33,26 +33,6 @@ fn what_ran_and_how_it_ended_is_in_the_log_and_in_the_audit() {
         assert!(audit.contains(told), "{told}: {audit}");
     }
     assert_eq!(world.paddock(&["audit", "verify"]).code, 0);
-}
-
-/// Is a process of the host running that was given this word?
-fn runs(word: &str) -> bool {
-    let given = |pid: &std::path::Path| {
-        std::fs::read(pid.join("cmdline"))
-            .is_ok_and(|line| line.split(|byte| *byte == 0).any(|argument| argument == word.as_bytes()))
-    };
-    std::fs::read_dir("/proc").unwrap().flatten().any(|entry| given(&entry.path()))
-}
-
-fn eventually(what: impl Fn() -> bool) -> bool {
-    let until = Instant::now() + Duration::from_secs(20);
-    while Instant::now() < until {
-        if what() {
-            return true;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    false
 }
 
 #[test]

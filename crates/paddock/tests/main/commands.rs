@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Ran, World};
+use crate::harness::{Ran, World, eventually, runs};
 
 /// A command through exactly the agent's call.
 fn execute(world: &World, command: &str) -> Value {
@@ -577,7 +577,6 @@ mount = { virtual = "docs", shared = true }
 
 /// Over MCP: what is printed is told as it comes, and nothing survives whoever asked for it.
 mod over_mcp {
-    use std::time::{Duration, Instant};
 
     use super::*;
     use crate::client::{Raw, call};
@@ -587,26 +586,6 @@ mod over_mcp {
         let mut request = call(7, "execute_command", &json!({ "command": command }));
         request["params"]["_meta"] = json!({ "progressToken": "p" });
         raw.send(&request);
-    }
-
-    /// Is a process of the host running that was given this word?
-    fn runs(word: &str) -> bool {
-        let given = |pid: &std::path::Path| {
-            std::fs::read(pid.join("cmdline"))
-                .is_ok_and(|line| line.split(|byte| *byte == 0).any(|argument| argument == word.as_bytes()))
-        };
-        std::fs::read_dir("/proc").unwrap().flatten().any(|entry| given(&entry.path()))
-    }
-
-    fn eventually(what: impl Fn() -> bool) -> bool {
-        let until = Instant::now() + Duration::from_secs(20);
-        while Instant::now() < until {
-            if what() {
-                return true;
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        false
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
@@ -148,4 +149,25 @@ impl fmt::Display for Ran {
         }
         writeln!(f, "[exit {}]", self.code)
     }
+}
+
+/// Is a process of the host running that was given this word?
+pub(crate) fn runs(word: &str) -> bool {
+    let given = |pid: &std::path::Path| {
+        std::fs::read(pid.join("cmdline"))
+            .is_ok_and(|line| line.split(|byte| *byte == 0).any(|argument| argument == word.as_bytes()))
+    };
+    std::fs::read_dir("/proc").unwrap().flatten().any(|entry| given(&entry.path()))
+}
+
+/// Waits until it is so; false when it never was.
+pub(crate) fn eventually(what: impl Fn() -> bool) -> bool {
+    let until = Instant::now() + Duration::from_secs(20);
+    while Instant::now() < until {
+        if what() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    false
 }

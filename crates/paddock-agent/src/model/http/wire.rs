@@ -5,12 +5,11 @@
 //! proxy of the environment asked. It must never show the key.
 
 use std::io::Read as _;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
-use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use paddock_core::{BearerToken, Cancel};
-use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 use super::address::BaseUrl;
 use crate::model::ModelError;
@@ -207,16 +206,7 @@ fn agent(base: &BaseUrl, patience: &Patience) -> ureq::Agent {
         .proxy(None)
         .user_agent(concat!("paddock/", env!("CARGO_PKG_VERSION")))
         .accept("text/event-stream, application/json");
-    let config = if base.is_https() { config.tls_config(TLS.clone()).https_only(true) } else { config };
+    let config =
+        if base.is_https() { config.tls_config(paddock_tools::trusted_tls()).https_only(true) } else { config };
     config.build().new_agent()
 }
-
-/// Whom the host trusts, read once.
-static TLS: LazyLock<TlsConfig> = LazyLock::new(|| {
-    let trusted = rustls_native_certs::load_native_certs().certs;
-    let trusted: Vec<_> = trusted.iter().map(|certificate| Certificate::from_der(certificate).to_owned()).collect();
-    TlsConfig::builder()
-        .root_certs(RootCerts::new_with_certs(&trusted))
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .build()
-});
