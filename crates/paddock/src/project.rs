@@ -242,7 +242,7 @@ pub(crate) fn system_root(global: &Global, project_root: Option<&Path>) -> anyho
     SystemRoot::resolve(&sources, project_root).map_err(|error| Failure::misused(&error, error.hint()))
 }
 
-/// Nobody is asked yet: file tools pass, and their risk is recorded.
+/// For where nothing can wait for a person: there is no project, or it is only looked at.
 pub(crate) fn gate() -> Arc<dyn Gate> {
     Arc::new(RecordingGate::new())
 }

@@ -1,6 +1,6 @@
 //! The sections that hold for all agents: state, commands, approvals, models, runs, the server.
 //!
-//! None of them is built yet; they are read and checked so that a file is right from the start.
+//! What is not built yet is read and checked all the same, so that a file is right from the start.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
