@@ -330,3 +330,27 @@ fn killed_while_it_is_made_a_held_change_is_whole_or_gone() {
         assert_eq!((count("f"), count("n")), (0, 40), "round {round}: {again}");
     }
 }
+
+#[test]
+fn what_a_person_refused_by_name_stays_refused_whatever_they_allow_in_general() {
+    let world = with_old_file();
+    let id = parked(&delete(&world, "workspace/old.txt"));
+    assert_eq!(decide(&world, &["reject", &id, "--reason", "it is needed"]).code, 0);
+    let other = json!({ "path": "workspace/old.txt", "recursive": false }).to_string();
+    let id = parked(&world.paddock(&["tool", "--json", "delete_file", &other]));
+    assert_eq!(decide(&world, &["approve", &id, "--reach", "always"]).code, 0);
+    let refused = delete(&world, "workspace/old.txt");
+    assert_eq!(refused.code, 1, "{refused}");
+    assert!(refused.stdout.contains("it is needed") && world.has("workspace/old.txt"), "{refused}");
+}
+
+#[test]
+fn arguments_that_were_not_changed_decide_nothing() {
+    let world = with_old_file();
+    let id = parked(&delete(&world, "workspace/old.txt"));
+    let mut command = world.command(&["approvals", "edit", &id]);
+    command.env("EDITOR", "true");
+    let unchanged = world.run(command, "");
+    assert_eq!(unchanged.code, 2, "{unchanged}");
+    assert_eq!(parked(&delete(&world, "workspace/old.txt")), id, "it still waits");
+}
