@@ -12,7 +12,10 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use paddock_core::AgentName;
+use paddock_desk::Places;
 use tracing::Level;
+
+use crate::secrets;
 
 pub(crate) use approvals::{ApprovalEdit, Approvals, ReachWord};
 pub(crate) use instance::{Instance, InstanceExport, InstanceImport, InstanceList, InstanceMessages};
@@ -72,6 +75,11 @@ pub(crate) struct Global {
 }
 
 impl Global {
+    /// Where the project is.
+    pub(crate) fn places(&self) -> Places {
+        Places { home: self.home.clone(), config: self.config.clone(), secrets: secrets::of_this_process() }
+    }
+
     /// The agent that is meant where none is named.
     pub(crate) fn agent(&self) -> AgentName {
         self.agent.clone().unwrap_or_else(AgentName::main)

@@ -6,6 +6,8 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use paddock_desk::FailureKind;
+
 /// How a command that ran ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
@@ -33,42 +35,32 @@ impl From<Ended> for ExitCode {
     }
 }
 
-/// An error for a person, with what to do next.
+/// Errors for a person, with what to do next.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    text: String,
-    ended: Ended,
-}
+pub(crate) struct Failure;
 
 impl Failure {
     /// Something failed while doing what was asked.
     pub(crate) fn failed(message: impl fmt::Display, hint: impl fmt::Display) -> anyhow::Error {
-        Self::told(format!("error: {message}\nhint: {hint}"), Ended::Denied)
+        paddock_desk::Failure::failed(message, hint).into()
     }
 
     /// What was asked, or the configuration, is not right.
     pub(crate) fn misused(message: impl fmt::Display, hint: impl fmt::Display) -> anyhow::Error {
-        Self::told(format!("error: {message}\nhint: {hint}"), Ended::Misused)
+        paddock_desk::Failure::misused(message, hint).into()
     }
 
     /// A text that is complete already, its hints included.
-    pub(crate) fn told(text: impl Into<String>, ended: Ended) -> anyhow::Error {
-        Self { text: text.into(), ended }.into()
+    pub(crate) fn told(text: impl Into<String>, kind: FailureKind) -> anyhow::Error {
+        paddock_desk::Failure::told(text, kind).into()
     }
 }
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for Failure {}
 
 /// The words and the exit code for an error.
 pub(crate) fn report(error: &anyhow::Error) -> (String, Ended) {
-    match error.downcast_ref::<Failure>() {
-        Some(failure) => (failure.text.clone(), failure.ended),
+    match error.downcast_ref::<paddock_desk::Failure>() {
+        Some(failure) if failure.kind() == FailureKind::Misused => (failure.text().to_owned(), Ended::Misused),
+        Some(failure) => (failure.text().to_owned(), Ended::Denied),
         None => (format!("error: {error:#}"), Ended::Denied),
     }
 }

@@ -1,8 +1,7 @@
 //! The `paddock` command line: wires the crates together and holds no logic of its own.
 //!
 //! `cli` says what can be asked, one file under `commands` does each, `failure` turns errors into words and exit
-//! codes, `printer` owns standard output, `log` standard error, `project` finds the configuration and the agent's policy, `past`
-//! what it did before, `secrets` keeps values out of all that is told, `serving` understands `paddock mcp` without the rest.
+//! codes, `printer` owns standard output, `log` standard error, `secrets` keeps values out of all that is told, `serving` understands `paddock mcp` without the rest.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
@@ -10,16 +9,10 @@ mod cli;
 mod commands;
 mod failure;
 mod host;
-mod layered;
 mod log;
-mod moment;
-mod past;
 mod printer;
-mod project;
-mod running;
 mod secrets;
 mod serving;
-mod unified;
 
 use std::process::ExitCode;
 

@@ -5,9 +5,8 @@
 
 use std::cell::Cell;
 use std::fmt;
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, BufRead as _, IsTerminal as _, Write};
 
-use paddock_core::visible;
 use serde_json::Value;
 
 use crate::secrets;
@@ -124,15 +123,20 @@ impl Write for Stream<'_> {
     }
 }
 
-/// A line that others wrote, with everything that could steer a terminal or deceive who reads it written as an escape. Tabs
-/// steer nothing, and code is full of them.
-pub(crate) fn harmless(line: &str) -> String {
-    line.split('\t').map(visible).collect::<Vec<_>>().join("\t")
-}
-
 /// Tells the person something beside the data, errors above all: never with the value of a secret in it.
 pub(crate) fn tell(text: impl fmt::Display) {
     let text = format!("{text}\n");
     // In one piece, so that nothing of another process comes between.
     let _ = io::stderr().lock().write_all(secrets::redacted(&text).as_bytes());
+}
+
+/// Asks the person at the terminal; nothing where there is none.
+pub(crate) fn confirmed(question: &str) -> anyhow::Result<Option<bool>> {
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Ok(None);
+    }
+    tell(format_args!("{question} [y/N]"));
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")))
 }

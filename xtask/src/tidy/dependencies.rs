@@ -30,6 +30,7 @@ const LAYERS: &[Layer] = &[
     layer("paddock"),
     layer("paddock-node"),
     layer("paddock-console"),
+    layer("paddock-desk"),
     Layer { never: &["paddock-stores", "paddock-db"], ..layer("paddock-mcp") },
     layer("paddock-agent"),
     layer("paddock-exec"),

@@ -14,13 +14,14 @@ use serde_json::{Value, json};
 
 use crate::cli::{Apply, Global};
 use crate::failure::{Ended, Failure};
-use crate::layered::{self, Layered};
-use crate::past;
 use crate::printer::{self, Printer};
-use crate::project::{self, Project};
+use paddock_desk::FailureKind;
+use paddock_desk::layered::{self, Layered};
+use paddock_desk::past;
+use paddock_desk::{Project, project};
 
 pub(crate) fn run(global: &Global, options: &Apply, printer: &Printer) -> anyhow::Result<Ended> {
-    let project = Project::with_config(global)?;
+    let project = Project::with_config(&global.places())?;
     // A dry run makes nothing on disk either.
     let layered = if options.dry_run { Layered::look(&project)? } else { Layered::claim(&project)? };
     let agent = global.agent();
@@ -52,26 +53,24 @@ pub(crate) fn run(global: &Global, options: &Apply, printer: &Printer) -> anyhow
 /// Takes back what a call that failed half-way had changed, and says what became of it.
 fn take_back(layered: &Layered, person: &Person<'_>, failed: &Call<'_>, refused: &Refused) -> anyhow::Error {
     let why = past::refused(refused);
-    let Ok(history) = past::history(&layered.installation) else { return why };
+    let Ok(history) = past::history(&layered.installation) else { return why.into() };
     let call = person.call();
     let undone = match history.undo(person.vfs(), &call, failed.id) {
         Ok(way) => person.act("undo", &call, way.operation()).map_err(|refused| past::refused(&refused)),
         // Nothing of it had happened.
-        Err(HistoryError::ChangedNothing(_) | HistoryError::NoSuchCall(_)) => return why,
+        Err(HistoryError::ChangedNothing(_) | HistoryError::NoSuchCall(_)) => return why.into(),
         Err(error) => Err(past::told(error)),
     };
-    let (text, _) = crate::failure::report(&why);
-    let cause = text.split("\nhint: ").next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    let cause = why.message();
     match undone {
         Ok(_) => {
             let message = format!("{cause}\nwhat had been changed before that was taken back: nothing is applied");
             Failure::failed(message, "mend the cause, then apply again")
         }
         Err(error) => {
-            let (text, _) = crate::failure::report(&error);
             let message = format!(
                 "{cause}\nwhat had been changed before that could not be taken back: {}",
-                text.trim_start_matches("error: ")
+                error.text().trim_start_matches("error: ")
             );
             Failure::failed(
                 message,
@@ -108,7 +107,7 @@ impl Told<'_> {
             text,
             "hint: nothing was changed; make both agree on one side, then apply again (`paddock diff {called}`)"
         );
-        Err(Failure::told(text, Ended::Denied))
+        Err(Failure::told(text, FailureKind::Failed))
     }
 
     /// A dry run, or nothing to do.

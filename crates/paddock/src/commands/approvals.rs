@@ -13,10 +13,10 @@ use paddock_ledger::approvals::{Approval, ApprovalError, ApprovalQuery, Approval
 use crate::cli::{Approvals as Options, Global};
 use crate::failure::{Ended, Failure};
 use crate::printer::Printer;
-use crate::project::Project;
+use paddock_desk::Project;
 
 pub(crate) fn run(global: &Global, options: &Options, printer: &Printer) -> anyhow::Result<Ended> {
-    let project = Project::with_config(global)?;
+    let project = Project::with_config(&global.places())?;
     let waiting = Waiting::of(&project)?;
     match options {
         Options::List { all, json } => {

@@ -11,15 +11,16 @@ use serde_json::{Value, json};
 
 use crate::cli::{Audit, AuditQuery, Global};
 use crate::failure::{Ended, Failure};
+use crate::host;
 use crate::printer::{self, Look, Printer};
-use crate::project::Project;
-use crate::{host, layered, moment, past};
+use paddock_desk::Project;
+use paddock_desk::{moment, past};
 
 /// How often --follow looks for new rows.
 const LOOK: Duration = Duration::from_millis(250);
 
 pub(crate) fn run(global: &Global, options: &Audit, printer: &Printer) -> anyhow::Result<Ended> {
-    let project = Project::with_config(global)?;
+    let project = Project::with_config(&global.places())?;
     let installation = project.installation()?;
     let kept = project.has_ledger(&installation)?;
     let log = installation.audit_log().filter(|_| kept).map(|log| &**log);
@@ -39,7 +40,7 @@ pub(crate) fn run(global: &Global, options: &Audit, printer: &Printer) -> anyhow
 /// Without the key, or with everything gone that it signed, there is nothing to compare.
 fn can_be_verified(installation: &Installation) -> anyhow::Result<()> {
     if let Some(path) = installation.key_gone() {
-        return Err(past::audit_problem(AuditError::KeyGone { path: path.clone() }));
+        return Err(past::audit_problem(AuditError::KeyGone { path: path.clone() }).into());
     }
     let Some(place) = installation.taken_away() else { return Ok(()) };
     let message = format!("\"{}\" was taken away, with all that was recorded in it", place.display());
@@ -254,7 +255,7 @@ fn prune(log: Option<&AuditLog>, before: &str, yes: bool, printer: &Printer) -> 
     let (rows, chains) = (counted(old.rows, "row"), counted(old.chains, "chain"));
     if old.chains > 0 && !yes {
         printer::tell(format_args!("{rows} in {chains} ended before {}", moment::shown(moment::of_millis(before))));
-        match layered::confirmed("remove them? `paddock audit export` keeps a copy")? {
+        match printer::confirmed("remove them? `paddock audit export` keeps a copy")? {
             Some(true) => {}
             Some(false) => {
                 printer::tell("nothing was removed");

@@ -15,15 +15,16 @@ use paddock_state::instance::{FileInstances, Instances as _};
 
 use crate::cli::{Backup, Global};
 use crate::failure::{Ended, Failure};
+use crate::host;
 use crate::printer::{self, Printer};
-use crate::project::Project;
-use crate::{host, past};
+use paddock_desk::Project;
+use paddock_desk::past;
 
 /// How to put it back; there only when everything else is.
 const README: &str = "README.txt";
 
 pub(crate) fn run(global: &Global, options: &Backup, printer: &Printer) -> anyhow::Result<Ended> {
-    let project = Project::with_config(global)?;
+    let project = Project::with_config(&global.places())?;
     let installation = project.installation()?;
     let Some(home) = installation.home() else {
         return Err(Failure::failed("nothing is kept for this project yet", "there is nothing to copy"));
@@ -123,7 +124,7 @@ fn copy_database(name: &str, database: &Sqlite, to: &Path) -> anyhow::Result<()>
     if seen && told != u64::MAX {
         let _ = write!(std::io::stderr(), "\r\x1b[K");
     }
-    copied.map_err(past::database_problem)
+    Ok(copied.map_err(past::database_problem)?)
 }
 
 fn not_copied(path: &Path, error: &std::io::Error) -> anyhow::Error {

@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 use crate::cli::{Check, Global};
 use crate::failure::Ended;
 use crate::printer::{Look, Printer};
-use crate::project::{self, Project};
 use crate::secrets;
+use paddock_desk::{Project, project};
 
 pub(crate) fn run(global: &Global, options: &Check, printer: &Printer) -> anyhow::Result<Ended> {
-    let project = Project::with_config(global)?;
+    let project = Project::with_config(&global.places())?;
     let name = project.config_name();
     let checked =
         ConfigFile::parse(&name, &project.text()?).and_then(|file| Ok((agents(&file, &project, global)?, file)));
@@ -22,7 +22,7 @@ pub(crate) fn run(global: &Global, options: &Check, printer: &Printer) -> anyhow
             printer.json(&json!({ "file": name, "valid": false, "problems": problems(&error) }))?;
             Ok(Ended::Misused)
         }
-        Err(error) => Err(project::config_problem(error)),
+        Err(error) => Err(project::config_problem(error).into()),
         Ok((agents, file)) if options.json => {
             let warnings: Vec<Value> = warnings(&file, &agents).iter().map(warning_json).collect();
             let exposed = exposed::look(&project, &agents).map(|exposed| exposed.json());

@@ -8,7 +8,8 @@ use toml::de::{DeTable, DeValue};
 use crate::cli::{Config, Global};
 use crate::failure::{Ended, Failure};
 use crate::printer::{self, Look, Printer};
-use crate::project::{self, Project};
+use paddock_desk::FailureKind;
+use paddock_desk::{Project, project};
 
 pub(crate) fn run(global: &Global, options: &Config, printer: &Printer) -> anyhow::Result<Ended> {
     match options {
@@ -23,7 +24,7 @@ pub(crate) fn run(global: &Global, options: &Config, printer: &Printer) -> anyho
 }
 
 fn show(global: &Global, origin: bool, as_json: bool, printer: &Printer) -> anyhow::Result<Ended> {
-    let project = Project::with_config(global)?;
+    let project = Project::with_config(&global.places())?;
     let file = project.config_file()?;
     if as_json && !origin {
         printer.json(&masked(serde_json::to_value(file.config())?))?;
@@ -47,7 +48,7 @@ fn show(global: &Global, origin: bool, as_json: bool, printer: &Printer) -> anyh
 }
 
 fn get(global: &Global, key: &str, as_json: bool, printer: &Printer) -> anyhow::Result<Ended> {
-    let project = Project::with_config(global)?;
+    let project = Project::with_config(&global.places())?;
     let found = paddock_config::get(&project.config_name(), &project.text()?, key).map_err(edit_problem)?;
     match found.map(masked) {
         None => Err(Failure::failed(format!("\"{key}\" is not set"), "`paddock config show` shows every key that is")),
@@ -83,7 +84,7 @@ fn without_password(text: &str) -> String {
 }
 
 fn set(global: &Global, key: &str, value: &str) -> anyhow::Result<Ended> {
-    let project = Project::with_config(global)?;
+    let project = Project::with_config(&global.places())?;
     let (name, old) = (project.config_name(), project.text()?);
     let changed = paddock_config::set(&name, &old, key, value).map_err(edit_problem)?;
     let unbuilt = project.unbuilt(&changed)?;
@@ -92,7 +93,7 @@ fn set(global: &Global, key: &str, value: &str) -> anyhow::Result<Ended> {
     {
         let text =
             format!("{error}\nnote: nothing was changed: with this value the configuration could not take effect");
-        return Err(Failure::told(text, Ended::Misused));
+        return Err(Failure::told(text, FailureKind::Misused));
     }
     paddock_config::save(&project.config, &changed).map_err(|error| {
         let message = format!("cannot write \"{}\": {error}", project.config.display());
@@ -120,7 +121,7 @@ fn is_worse(project: &Project, old: &str, new: &ConfigError) -> anyhow::Result<b
 
 fn edit_problem(error: EditError) -> anyhow::Error {
     match (error.hint(), error) {
-        (_, EditError::Broken(problems)) => project::config_problem(problems),
+        (_, EditError::Broken(problems)) => project::config_problem(problems).into(),
         (hint, error) => Failure::misused(error, hint.unwrap_or("`paddock config show` shows every key that is set")),
     }
 }

@@ -19,7 +19,7 @@ use self::scenes::{Expected, SCENES, Scene};
 use crate::cli::{Demo, Global};
 use crate::failure::{Ended, Failure};
 use crate::printer::{Look, Printer};
-use crate::project::Project;
+use paddock_desk::Project;
 
 /// The most lines of an answer that are shown.
 const MOST_LINES: usize = 6;
@@ -52,7 +52,7 @@ pub(crate) fn run(options: &Demo, printer: &Printer) -> anyhow::Result<Ended> {
 /// The policy that explains, made from the file that the server reads.
 fn policy(home: &Path, config: &Path) -> anyhow::Result<Arc<AgentPolicy>> {
     let global = global(home, config);
-    Ok(Project::find(&global)?.policy(&global)?.current())
+    Ok(Project::find(&global.places())?.policy_of(global.agent())?.current())
 }
 
 fn global(home: &Path, config: &Path) -> Global {
@@ -89,7 +89,7 @@ async fn play(
 
 /// Plays the person who looks at what waits, and agrees.
 fn approve(sample: &sample::Sample, printer: &Printer) -> anyhow::Result<()> {
-    let installation = Project::find(&global(&sample.home(), &sample.config()))?.installation()?;
+    let installation = Project::find(&global(&sample.home(), &sample.config()).places())?.installation()?;
     let Some(approvals) = installation.approvals() else { return Ok(()) };
     let problem = |error: ApprovalError| Failure::failed(&error, error.hint());
     for waiting in approvals.list(&ApprovalQuery::default()).map_err(problem)? {

@@ -5,12 +5,13 @@ use serde_json::json;
 
 use crate::cli::{Diff, Global};
 use crate::failure::Ended;
-use crate::layered::{self, Layered};
-use crate::printer::{self, Look, Printer, harmless};
-use crate::project::Project;
+use crate::printer::{self, Look, Printer};
+use paddock_desk::Project;
+use paddock_desk::layered::{self, Layered};
+use paddock_desk::unified::harmless;
 
 pub(crate) fn run(global: &Global, options: &Diff, printer: &Printer) -> anyhow::Result<Ended> {
-    let layered = Layered::look(&Project::with_config(global)?)?;
+    let layered = Layered::look(&Project::with_config(&global.places())?)?;
     let agent = global.agent();
     let layers = layered.layers()?;
     let name = layers.find(&options.layer, &agent).map_err(layered::told)?;

@@ -5,12 +5,12 @@ use paddock_core::{AgentName, visible};
 
 use crate::cli::{Discard, Global};
 use crate::failure::{Ended, Failure};
-use crate::layered::{self, Layered};
 use crate::printer::{self, Printer};
-use crate::project::Project;
+use paddock_desk::Project;
+use paddock_desk::layered::{self, Layered};
 
 pub(crate) fn run(global: &Global, options: &Discard, printer: &Printer) -> anyhow::Result<Ended> {
-    let layered = Layered::claim(&Project::with_config(global)?)?;
+    let layered = Layered::claim(&Project::with_config(&global.places())?)?;
     let agent = global.agent();
     let layers = layered.layers()?;
     let name = layers.find(&options.layer, &agent).map_err(layered::told)?;
@@ -18,7 +18,7 @@ pub(crate) fn run(global: &Global, options: &Discard, printer: &Printer) -> anyh
         && !options.yes
     {
         printer::tell(&lost);
-        match layered::confirmed("discard it with all of this?")? {
+        match printer::confirmed("discard it with all of this?")? {
             Some(true) => {}
             Some(false) => {
                 printer::tell("nothing was discarded");
@@ -61,7 +61,7 @@ fn lost(layered: &Layered, layers: &Layers<'_>, name: &LayerName, agent: &AgentN
             let text = format!("{called} holds {} of its own, and its source is gone", layered::paths(held));
             return Ok((held > 0).then_some(text));
         }
-        Err(error) => return Err(layered::told(error)),
+        Err(error) => return Err(layered::told(error).into()),
     };
     let holdings = layered::compared(&layered.call(&layer.policy.agent), &layer)?;
     if holdings.is_empty() {

@@ -10,10 +10,10 @@ use paddock_core::{AccessScope, AgentName};
 use serde_json::{Value, json};
 
 use crate::cli::{Doctor, Global};
-use crate::failure::{Ended, report};
+use crate::failure::Ended;
 use crate::host;
 use crate::printer::{Look, Printer};
-use crate::project::{self, Project};
+use paddock_desk::{Project, project};
 
 /// How one thing stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +75,7 @@ fn feature(feature: paddock_exec::Feature) -> Row {
 
 fn examine(global: &Global) -> Vec<Row> {
     let mut rows = vec![kernel()];
-    let project = match Project::find(global) {
+    let project = match Project::find(&global.places()) {
         Ok(project) => project,
         Err(error) => {
             rows.push(told("Project Root and System Root", &error));
@@ -213,9 +213,8 @@ fn count(files: usize) -> String {
 }
 
 /// A row from an error that holds its own hint.
-fn told(what: &str, error: &anyhow::Error) -> Row {
-    let (text, _) = report(error);
-    let text = text.strip_prefix("error: ").unwrap_or(&text);
+fn told(what: &str, error: &paddock_desk::Failure) -> Row {
+    let text = error.text().strip_prefix("error: ").unwrap_or(error.text());
     match text.rsplit_once("\nhint: ") {
         Some((found, remedy)) => Row::bad(what, found, remedy),
         None => Row::bad(what, text, "see above"),

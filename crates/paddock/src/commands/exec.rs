@@ -15,8 +15,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::{Exec, Global};
 use crate::failure::{Ended, Failure};
-use crate::printer::{Printer, harmless};
-use crate::project;
+use crate::printer::Printer;
+use paddock_desk::Project;
+use paddock_desk::unified::harmless;
 
 /// Beside the time that the command has.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -29,7 +30,7 @@ const ENDED: i64 = 124;
 
 pub(crate) fn run(global: &Global, options: &Exec, printer: &Printer) -> anyhow::Result<Ended> {
     check(options)?;
-    let toolbox = project::toolbox(global)?;
+    let toolbox = Project::find(&global.places())?.toolbox(global.agent())?;
     let mut control = Control::for_at_most(options.timeout.map_or(PATIENCE, Duration::from_secs) + PATIENCE);
     if !options.json {
         control.listener = Some(Arc::new(show()));

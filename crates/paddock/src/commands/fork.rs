@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use crate::cli::{Fork, Global};
 use crate::failure::Ended;
-use crate::layered::{self, Layered};
 use crate::printer::{self, Look, Printer};
-use crate::project::Project;
+use paddock_desk::Project;
+use paddock_desk::layered::{self, Layered};
 
 pub(crate) fn run(global: &Global, options: &Fork, printer: &Printer) -> anyhow::Result<Ended> {
-    let project = Project::with_config(global)?;
+    let project = Project::with_config(&global.places())?;
     match (&options.workspace, &options.name) {
         (Some(workspace), Some(name)) if !options.list => make(&project, options, workspace, name, printer),
         _ => list(&project, options, printer),
@@ -105,14 +105,13 @@ fn standing(layered: &Layered, call: &Call<'_>, fork: &ForkRecord) -> anyhow::Re
     let layer = match layered.open(&layered.layers()?, &LayerName::Fork(fork.clone())) {
         Ok(layer) => layer,
         Err(LayerError::SourceGone { .. }) => return Ok(Standing::Gone),
-        Err(error) => return Err(layered::told(error)),
+        Err(error) => return Err(layered::told(error).into()),
     };
     // One that cannot be compared must not keep the others from being shown.
     let holdings = match layered::compared(call, &layer) {
         Ok(holdings) => holdings,
         Err(error) => {
-            let (text, _) = crate::failure::report(&error);
-            let first = text.lines().next().unwrap_or_default();
+            let first = error.text().lines().next().unwrap_or_default();
             return Ok(Standing::Unknown(first.trim_start_matches("error: ").to_owned()));
         }
     };

@@ -18,7 +18,7 @@ pub(crate) fn run(options: &Init, global: &Global, printer: &Printer) -> anyhow:
     host::make_dir(&options.dir).map_err(|error| refused(&options.dir, error))?;
     let project = host::real(&options.dir).map_err(|error| refused(&options.dir, error))?;
     // Here every later command would be refused, so nothing is begun.
-    crate::project::system_root(global, Some(&project))?;
+    paddock_desk::project::system_root(&global.places(), Some(&project))?;
     let of_directory = || project.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let name = options.name.clone().unwrap_or_else(of_directory);
     let written = paddock_config::init(&project, &name).map_err(|error| Failure::failed(&error, error.hint()))?;

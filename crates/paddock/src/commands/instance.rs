@@ -22,9 +22,9 @@ use paddock_state::{ExtensionName, InstanceKey};
 use crate::cli::{Global, Instance};
 use crate::failure::{Ended, Failure};
 use crate::host;
-use crate::layered::Layered;
 use crate::printer::{self, Printer};
-use crate::project::{self, Project};
+use paddock_desk::layered::Layered;
+use paddock_desk::{Project, project};
 
 pub(crate) fn run(global: &Global, options: &Instance, printer: &Printer) -> anyhow::Result<Ended> {
     match options {
@@ -91,13 +91,13 @@ fn key_of(text: &str) -> anyhow::Result<InstanceKey> {
 
 /// The instances of the project, where it has a place. Makes nothing on disk.
 fn instances(global: &Global) -> anyhow::Result<Option<Kept>> {
-    let project = Project::with_config(global)?;
+    let project = Project::with_config(&global.places())?;
     kept_by(&project, &project.installation()?)
 }
 
 /// The instances of the project, for making one.
 fn made_instances(global: &Global) -> anyhow::Result<Kept> {
-    let project = Project::with_config(global)?;
+    let project = Project::with_config(&global.places())?;
     let kept = kept_by(&project, &Layered::claim(&project)?.installation)?;
     kept.ok_or_else(|| Failure::failed("the project keeps no state", "look at [state] in paddock.toml"))
 }

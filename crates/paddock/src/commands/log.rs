@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use crate::cli::{Global, Log};
 use crate::failure::{Ended, Failure};
-use crate::moment;
-use crate::past::{self, Past};
 use crate::printer::{Look, Printer};
-use crate::project::Project;
+use paddock_desk::Project;
+use paddock_desk::moment;
+use paddock_desk::past::{self, Past};
 
 pub(crate) fn run(global: &Global, options: &Log, printer: &Printer) -> anyhow::Result<Ended> {
-    let project = Project::with_config(global)?;
+    let project = Project::with_config(&global.places())?;
     let installation = project.installation()?;
     let kept = project.has_ledger(&installation)?;
     let Some(history) = installation.history().filter(|_| kept) else {

@@ -2,16 +2,17 @@
 
 use paddock_tools::Toolbox;
 use serde_json::json;
+use std::sync::Arc;
 
 use crate::cli::{Global, Map};
 use crate::failure::Ended;
 use crate::printer::Printer;
-use crate::project;
+use paddock_desk::Project;
 
 pub(crate) fn run(global: &Global, options: &Map, printer: &Printer) -> anyhow::Result<Ended> {
-    let source = project::policy(global)?;
+    let source = Project::find(&global.places())?.policy_of(global.agent())?;
     let policy = source.current();
-    let toolbox = Toolbox::new(source);
+    let toolbox = Toolbox::new(Arc::new(source));
     if !options.json {
         printer.text(&toolbox.filesystem_map())?;
         return Ok(Ended::Done);

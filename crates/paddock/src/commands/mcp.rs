@@ -10,7 +10,7 @@ use crate::cli::{Global, Mcp};
 use crate::failure::{Ended, Failure};
 use crate::host;
 use crate::printer;
-use crate::project::{self, Project};
+use paddock_desk::{Project, project};
 
 pub(crate) fn run(global: &Global, options: &Mcp) -> anyhow::Result<Ended> {
     let (policy, installation) =
@@ -34,24 +34,24 @@ pub(crate) fn run(global: &Global, options: &Mcp) -> anyhow::Result<Ended> {
 type Served = (Arc<dyn PolicySource>, Installation);
 
 fn configured(global: &Global) -> anyhow::Result<Served> {
-    let project = Project::find(global)?;
+    let project = Project::find(&global.places())?;
     if !host::is_file(&project.config) {
         tracing::warn!("there is no paddock.toml here or above, so there are no tools; run `paddock init`");
     }
     upkeep::stay();
-    let (policy, installation) = project.working(global)?;
+    let (policy, installation) = project.working_as(global.agent())?;
     Ok((Arc::new(policy), installation))
 }
 
 fn of_directories(global: &Global, dirs: &[String]) -> anyhow::Result<Served> {
     let dirs: Vec<AdhocDir> = dirs.iter().map(|dir| AdhocDir::parse(dir)).collect();
-    let system_root = project::system_root(global, None)?;
+    let system_root = project::system_root(&global.places(), None)?;
     let host = Host::without_config(system_root.clone())?;
     // Looked at with nothing behind them first: what cannot be served leaves nothing on disk.
     let misused = |error: paddock_config::AdhocError| Failure::misused(&error, error.hint());
     paddock_config::adhoc(&dirs, &host, &project::looking()).map_err(misused)?;
     let first = dirs.first().map_or_else(|| host.project_root().to_owned(), |dir| host.project_root().join(&dir.path));
-    let settings = project::settings(host::real(&first)?, None)?;
+    let settings = project::settings(host::real(&first)?, None, &global.places().secrets)?;
     let installation = Installation::claim(&system_root, &settings).map_err(project::installation_problem)?;
     let policy = paddock_config::adhoc(&dirs, &host, &installation.ports(project::gate())).map_err(misused)?;
     let secrets = installation.secrets().clone();

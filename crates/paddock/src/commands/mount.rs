@@ -17,16 +17,16 @@ use crate::cli::{Global, Mount};
 use crate::failure::{Ended, Failure};
 use crate::host;
 use crate::printer::{self, Printer};
-use crate::project::Project;
+use paddock_desk::Project;
 
 /// How often it is looked whether somebody unmounted it.
 const GLANCE: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(global: &Global, options: &Mount, printer: &Printer) -> anyhow::Result<Ended> {
-    let project = Project::with_config(global)?;
+    let project = Project::with_config(&global.places())?;
     let mut audit: Option<Arc<dyn Audit>> = None;
     let (policy, served) = if options.write {
-        let (reloader, installation) = project.working(global)?;
+        let (reloader, installation) = project.working_as(global.agent())?;
         let policy = reloader.current();
         let recorded = installation.audit();
         let vfs = Arc::new(Person::vfs_of(&policy));
@@ -34,7 +34,7 @@ pub(crate) fn run(global: &Global, options: &Mount, printer: &Printer) -> anyhow
         audit = Some(Arc::clone(&recorded));
         (policy, served.for_author(Author::Person).recorded_by(recorded, "mount"))
     } else {
-        let policy = project.policy(global)?.current();
+        let policy = project.policy_of(global.agent())?.current();
         let agent = policy.agent.clone();
         (Arc::clone(&policy), Served::new(policy, LogicalPath::top(), How::ReadOnly, agent))
     };

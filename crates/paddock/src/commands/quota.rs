@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use crate::cli::{Global, Quota};
 use crate::failure::{Ended, Failure};
-use crate::past::{refused, size};
 use crate::printer::{Look, Printer};
-use crate::project::Project;
+use paddock_desk::Project;
+use paddock_desk::past::{refused, size};
 
 /// One Workspace: where it is, what it holds where that is counted, what it may hold.
 struct Row {
@@ -20,9 +20,9 @@ struct Row {
 }
 
 pub(crate) fn run(global: &Global, options: &Quota, printer: &Printer) -> anyhow::Result<Ended> {
-    let project = Project::with_config(global)?;
+    let project = Project::with_config(&global.places())?;
     let in_memory = is_in_memory(&project.config_file()?);
-    let policy = project.policy(global)?.current();
+    let policy = project.policy_of(global.agent())?.current();
     let person = Person::on(&policy, &paddock_core::NoAudit);
     let mut rows = Vec::new();
     for workspace in chosen(&policy, options.workspace.as_deref())? {

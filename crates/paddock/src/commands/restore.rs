@@ -10,13 +10,13 @@ use serde_json::json;
 
 use crate::cli::{Global, Restore};
 use crate::failure::{Ended, Failure};
-use crate::moment;
-use crate::past::{self, Past};
 use crate::printer::{self, Printer};
-use crate::project::{self, Project};
+use paddock_desk::moment;
+use paddock_desk::past::{self, Past};
+use paddock_desk::{Project, project};
 
 pub(crate) fn run(global: &Global, options: &Restore, printer: &Printer) -> anyhow::Result<Ended> {
-    let project = Project::with_config(global)?;
+    let project = Project::with_config(&global.places())?;
     // Looked at first: a moment that is none makes nothing on disk.
     let at = when(&project.installation()?, &options.at)?;
     let agent = global.agent();
@@ -92,7 +92,7 @@ fn as_left_by(history: &History, id: &str) -> anyhow::Result<Moment> {
             let message = format!("\"{id}\" is no moment, and no call that changed anything has this id");
             Err(Failure::failed(message, format!("{}, or an id that `paddock log` shows", moment::WAYS)))
         }
-        Err(error) => Err(past::told(error)),
+        Err(error) => Err(past::told(error).into()),
     }
 }
 

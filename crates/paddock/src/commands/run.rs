@@ -13,14 +13,15 @@ use serde_json::json;
 
 use crate::cli::{Global, How, Resume, Run};
 use crate::failure::{Ended, Failure};
-use crate::printer::{Printer, harmless, tell};
-use crate::project::Project;
-use crate::running::{self, Chosen};
+use crate::printer::{Printer, tell};
+use paddock_desk::Project;
+use paddock_desk::running::{self, Chosen};
+use paddock_desk::unified::harmless;
 
 pub(crate) fn run(global: &Global, options: &Run, printer: &Printer) -> anyhow::Result<Ended> {
-    let project = Project::with_config(global)?;
+    let project = Project::with_config(&global.places())?;
     let file = project.config_file()?;
-    let chosen = running::choose(&file, options.model.as_deref())?;
+    let chosen = running::choose(&file, &project.secrets, options.model.as_deref())?;
     let settings = running::settings(&file);
     let thread = thread_name(options.thread.as_deref())?;
     let agent = global.agent();
@@ -48,7 +49,7 @@ pub(crate) fn run(global: &Global, options: &Run, printer: &Printer) -> anyhow::
 }
 
 pub(crate) fn resume(global: &Global, options: &Resume, printer: &Printer) -> anyhow::Result<Ended> {
-    let project = Project::with_config(global)?;
+    let project = Project::with_config(&global.places())?;
     let thread = key(&options.thread)?;
     let (about, chosen) = begun(&project, &thread, options)?;
     let file = project.config_file()?;
@@ -73,7 +74,7 @@ fn begun(
         .ok_or_else(|| Failure::failed(format!("there is no thread \"{thread}\""), "nothing was run here yet"))?;
     let about = record.thread(thread.as_str()).map_err(|error| Failure::failed(&error, error.hint()))?;
     let model = options.model.clone().unwrap_or_else(|| about.model.clone());
-    Ok((about, running::choose(&project.config_file()?, Some(&model))?))
+    Ok((about, running::choose(&project.config_file()?, &project.secrets, Some(&model))?))
 }
 
 /// Asks where something waits, and goes on, until the run is over or nobody is there to ask.

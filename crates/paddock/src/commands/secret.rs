@@ -10,15 +10,16 @@ use serde_json::{Value, json};
 
 use crate::cli::{Global, Secret};
 use crate::failure::{Ended, Failure};
+use crate::host;
 use crate::printer::{self, Look, Printer};
 use crate::secrets::{self, Person, problem};
-use crate::{host, moment, project};
+use paddock_desk::{moment, project};
 
 /// More than a secret may have: what is longer is refused, and need not be read to its end.
 const MOST: u64 = 1 << 20;
 
 pub(crate) fn run(global: &Global, options: &Secret, printer: &Printer) -> anyhow::Result<Ended> {
-    let system_root = project::system_root(global, None)?;
+    let system_root = project::system_root(&global.places(), None)?;
     let vault = Vault::of(&system_root);
     match options {
         Secret::Set { name, value, from_env, from_file } => {

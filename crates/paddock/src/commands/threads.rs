@@ -9,12 +9,13 @@ use serde_json::{Value, json};
 use super::run::{key, user};
 use crate::cli::{Global, Threads};
 use crate::failure::{Ended, Failure};
-use crate::printer::{Printer, harmless};
-use crate::project::Project;
-use crate::{moment, running};
+use crate::printer::Printer;
+use paddock_desk::Project;
+use paddock_desk::unified::harmless;
+use paddock_desk::{moment, running};
 
 pub(crate) fn run(global: &Global, options: &Threads, printer: &Printer) -> anyhow::Result<Ended> {
-    let project = Project::with_config(global)?;
+    let project = Project::with_config(&global.places())?;
     match options {
         Threads::List { json } => list(&looked_at(&project)?, *json, printer),
         Threads::Show { thread, json } => show(&looked_at(&project)?, thread, *json, printer),

@@ -8,15 +8,16 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::{Global, Tool};
 use crate::failure::{Ended, Failure};
-use crate::printer::{Printer, harmless};
-use crate::project;
+use crate::printer::Printer;
+use paddock_desk::unified::harmless;
+use paddock_desk::{Project, project};
 
 /// Nobody waits longer at a terminal.
 const LONGEST: Duration = Duration::from_secs(600);
 
 pub(crate) fn run(global: &Global, options: &Tool, printer: &Printer) -> anyhow::Result<Ended> {
     let arguments = arguments(&options.arguments)?;
-    let toolbox = project::toolbox(global)?;
+    let toolbox = Project::find(&global.places())?.toolbox(global.agent())?;
     if toolbox.tools().iter().any(|tool| tool.name == options.name && !tool.hints.read_only) {
         project::count_first()?;
     }

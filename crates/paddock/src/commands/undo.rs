@@ -9,16 +9,17 @@ use serde_json::json;
 
 use crate::cli::{Global, Undo};
 use crate::failure::{Ended, Failure};
-use crate::past::{self, Past};
 use crate::printer::{self, Printer};
-use crate::project::{self, Project};
-use crate::{moment, unified};
+use paddock_desk::FailureKind;
+use paddock_desk::past::{self, Past};
+use paddock_desk::{Project, project};
+use paddock_desk::{moment, unified};
 
 /// Conflicts that are shown with their differences.
 const SHOWN: usize = 10;
 
 pub(crate) fn run(global: &Global, options: &Undo, printer: &Printer) -> anyhow::Result<Ended> {
-    let project = Project::with_config(global)?;
+    let project = Project::with_config(&global.places())?;
     let chosen = choose(&project, global, options)?;
     let agent = agent_of(global, &chosen)?;
     // A dry run makes nothing on disk either.
@@ -45,7 +46,7 @@ fn choose(project: &Project, global: &Global, options: &Undo) -> anyhow::Result<
     let installation = project.installation()?;
     let history = past::history(&installation)?;
     if let Some(id) = &options.call {
-        return history.find_call(id).map_err(past::told);
+        return Ok(history.find_call(id).map_err(past::told)?);
     }
     let agent = global.agent();
     history.last_call(Some(&agent)).map_err(past::told)?.ok_or_else(|| {
@@ -83,7 +84,7 @@ fn act(past: &Past, person: &Person<'_>, chosen: &CallRow) -> anyhow::Result<Don
             Ok(acted) => return Ok(Done { way, call: Some(acted.call) }),
             // Something came into a directory that would have gone: it stays.
             Err(refused) if !keep_directories && is_held(&refused) => keep_directories = true,
-            Err(refused) => return Err(past::refused(&refused)),
+            Err(refused) => return Err(past::refused(&refused).into()),
         }
     }
 }
@@ -126,7 +127,7 @@ fn name(call: &CallRow) -> String {
 
 /// Why it cannot be undone; with what is in the way, and what would be lost.
 fn explain(past: &Past, person: &Person<'_>, chosen: &CallRow, error: HistoryError) -> anyhow::Error {
-    let HistoryError::Newer(conflicts) = &error else { return past::told(error) };
+    let HistoryError::Newer(conflicts) = &error else { return past::told(error).into() };
     let mut text = format!("error: {} cannot be undone: something newer is in the way\n", name(chosen));
     let rows = past.history.changes(chosen.call).unwrap_or_default();
     for conflict in conflicts.iter().take(SHOWN) {
@@ -137,7 +138,7 @@ fn explain(past: &Past, person: &Person<'_>, chosen: &CallRow, error: HistoryErr
         let _ = writeln!(text, "and {} more paths", conflicts.len() - SHOWN);
     }
     let _ = write!(text, "hint: {}", error.hint());
-    Failure::told(text, Ended::Denied)
+    Failure::told(text, FailureKind::Failed)
 }
 
 /// Who changed the path since.

@@ -6,11 +6,11 @@ use serde_json::json;
 use crate::cli::{Global, Why};
 use crate::failure::{Ended, Failure};
 use crate::printer::{Look, Printer};
-use crate::project;
+use paddock_desk::Project;
 
 pub(crate) fn run(global: &Global, options: &Why, printer: &Printer) -> anyhow::Result<Ended> {
     let op = operation(&options.operation)?;
-    let policy = project::policy(global)?.current();
+    let policy = Project::find(&global.places())?.policy_of(global.agent())?.current();
     let path = policy.path(&options.path).map_err(|error| Failure::failed(&error, error.hint()))?;
     let decision = policy.vfs.judge(op, &path);
     let rule = rule(&policy, op, &path).filter(|_| decision.allowed());

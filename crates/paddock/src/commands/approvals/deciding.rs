@@ -13,7 +13,7 @@ use crate::cli::{ApprovalEdit, ReachWord};
 use crate::failure::{Ended, Failure};
 use crate::host;
 use crate::printer::{self, Printer};
-use crate::project::Project;
+use paddock_desk::Project;
 
 /// As long as making what waited may take.
 const LONGEST: Duration = Duration::from_secs(600);

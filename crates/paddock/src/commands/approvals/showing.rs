@@ -7,8 +7,8 @@ use paddock_ledger::approvals::{Approval, Grant, Reach, Status};
 use serde_json::{Value, json};
 
 use crate::failure::Ended;
-use crate::moment;
 use crate::printer::{Look, Printer};
+use paddock_desk::moment;
 
 pub(super) fn list(found: &[Approval], json: bool, printer: &Printer) -> anyhow::Result<Ended> {
     if json {

@@ -13,10 +13,10 @@ use paddock_state::{Redactor, SecretName};
 use paddock_tools::Person;
 use serde_json::{Value, json};
 
-use crate::past::size;
 use crate::printer::{Look, Printer};
-use crate::project::Project;
 use crate::secrets;
+use paddock_desk::Project;
+use paddock_desk::past::size;
 
 /// The most files that are looked at, of all agents together.
 const MOST_FILES: usize = 20_000;

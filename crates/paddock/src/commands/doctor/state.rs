@@ -11,8 +11,9 @@ use paddock_ledger::audit::{AuditError, AuditLog};
 use paddock_ledger::history::{CallRow, History};
 
 use super::{Row, Status, told};
-use crate::project::Project;
-use crate::{host, moment};
+use crate::host;
+use paddock_desk::Project;
+use paddock_desk::moment;
 
 /// Findings of one database that are shown.
 const SHOWN: usize = 5;

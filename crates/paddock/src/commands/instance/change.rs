@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{Named, counted, instances, key_of, problem};
 use crate::cli::Global;
 use crate::failure::{Ended, Failure};
-use crate::layered::confirmed;
+use crate::printer::confirmed;
 use crate::printer::{self, Look, Printer};
 
 pub(super) fn restart(named: &Named, printer: &Printer) -> anyhow::Result<Ended> {

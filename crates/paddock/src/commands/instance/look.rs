@@ -10,7 +10,7 @@ use super::{Named, counted, instances, tell_notices};
 use crate::cli::{Global, InstanceList};
 use crate::failure::{Ended, Failure};
 use crate::printer::{self, Look, Printer};
-use crate::{moment, past};
+use paddock_desk::{moment, past};
 
 pub(super) fn list(global: &Global, options: &InstanceList, printer: &Printer) -> anyhow::Result<Ended> {
     let found = instances(global)?;

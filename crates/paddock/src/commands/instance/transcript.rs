@@ -12,8 +12,8 @@ use serde_json::Value;
 use super::{Named, tell_notices};
 use crate::cli::InstanceMessages;
 use crate::failure::Ended;
-use crate::moment;
 use crate::printer::{Look, Printer};
+use paddock_desk::moment;
 
 pub(super) fn run(named: &Named, options: &InstanceMessages, printer: &Printer) -> anyhow::Result<Ended> {
     let mut out = BufWriter::with_capacity(64 * 1024, printer.stream());

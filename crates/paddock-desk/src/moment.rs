@@ -10,10 +10,10 @@ use chrono::{DateTime, Local, NaiveDate, NaiveDateTime, NaiveTime, SecondsFormat
 const FORMS: [&str; 4] = ["%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M"];
 
 /// How a moment can be written.
-pub(crate) const WAYS: &str = "write \"2026-11-15 12:30\", \"10 min ago\" or 2026-11-15T12:30:00Z";
+pub const WAYS: &str = "write \"2026-11-15 12:30\", \"10 min ago\" or 2026-11-15T12:30:00Z";
 
 /// The moment that a text means, seen from `now`.
-pub(crate) fn parse(text: &str, now: SystemTime) -> Option<SystemTime> {
+pub fn parse(text: &str, now: SystemTime) -> Option<SystemTime> {
     let text = text.trim();
     if let Some(ago) = text.strip_suffix("ago") {
         return now.checked_sub(span(ago.trim())?);
@@ -43,22 +43,22 @@ fn span(text: &str) -> Option<Duration> {
 }
 
 /// For people.
-pub(crate) fn shown(time: SystemTime) -> String {
+pub fn shown(time: SystemTime) -> String {
     DateTime::<Local>::from(time).format("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 /// For programs.
-pub(crate) fn exact(time: SystemTime) -> String {
+pub fn exact(time: SystemTime) -> String {
     DateTime::<Utc>::from(time).to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 /// A moment in milliseconds since 1970.
-pub(crate) fn of_millis(millis: i64) -> SystemTime {
+pub fn of_millis(millis: i64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_millis(millis.max(0).cast_unsigned())
 }
 
 /// Milliseconds since 1970 of a moment.
-pub(crate) fn millis(time: SystemTime) -> i64 {
+pub fn millis(time: SystemTime) -> i64 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

@@ -8,16 +8,14 @@ use std::fmt::Write as _;
 use paddock_core::{TextKind, visible};
 use similar::TextDiff;
 
-use crate::printer::harmless;
-
 /// The largest content that is compared line by line.
-pub(crate) const LARGEST: u64 = 4 * 1024 * 1024;
+pub const LARGEST: u64 = 4 * 1024 * 1024;
 
 /// The most lines that are shown of one diff.
 const SHOWN: usize = 200;
 
 /// What is different, with a name for each side.
-pub(crate) fn diff(old: (&str, &[u8]), new: (&str, &[u8])) -> String {
+pub fn diff(old: (&str, &[u8]), new: (&str, &[u8])) -> String {
     let ((old_name, old), (new_name, new)) = (old, new);
     let names = format!("--- {}\n+++ {}\n", visible(old_name), visible(new_name));
     let (Some(old_text), Some(new_text)) = (TextKind::of(old).decode(old), TextKind::of(new).decode(new)) else {
@@ -34,6 +32,12 @@ pub(crate) fn diff(old: (&str, &[u8]), new: (&str, &[u8])) -> String {
         let _ = writeln!(out, "… and {more} more lines");
     }
     out
+}
+
+/// A line that others wrote, with everything that could steer a terminal or deceive who reads it written as an escape. Tabs
+/// steer nothing, and code is full of them.
+pub fn harmless(line: &str) -> String {
+    line.split('\t').map(visible).collect::<Vec<_>>().join("\t")
 }
 
 #[cfg(test)]

@@ -8,18 +8,18 @@ use paddock_agent::record::{Record, schema};
 use paddock_agent::{RunSettings, Runtime, Watcher};
 use paddock_config::{ConfigFile, Installation, StateDatabase, Tables};
 use paddock_core::{AgentName, BearerToken, Cancel};
+use paddock_state::Secrets;
 use paddock_tools::Toolbox;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::host;
 use crate::project::{Project, config_problem};
-use crate::secrets;
 
 /// The tables that runs add to the state.
-pub(crate) const TABLES: Tables = Tables { sqlite: schema::SQLITE, postgres: schema::POSTGRES };
+pub const TABLES: Tables = Tables { sqlite: schema::SQLITE, postgres: schema::POSTGRES };
 
 /// The record of a project's runs, where it has one.
-pub(crate) fn record(installation: &Installation) -> Option<Record> {
+pub fn record(installation: &Installation) -> Option<Record> {
     Some(match installation.state_database()? {
         StateDatabase::Sqlite(database) => Record::on_sqlite(database.clone()),
         StateDatabase::Postgres(database, home) => Record::on_postgres(database.clone(), home),
@@ -27,7 +27,7 @@ pub(crate) fn record(installation: &Installation) -> Option<Record> {
 }
 
 /// The bounds that the configuration sets.
-pub(crate) fn settings(file: &ConfigFile) -> RunSettings {
+pub fn settings(file: &ConfigFile) -> RunSettings {
     let default = RunSettings::default();
     let Some(run) = &file.config().run else { return default };
     RunSettings {
@@ -43,13 +43,13 @@ pub(crate) fn settings(file: &ConfigFile) -> RunSettings {
 }
 
 /// Everything for a run of this agent.
-pub(crate) fn runtime(
+pub fn runtime(
     project: &Project,
     agent: AgentName,
     chosen: &Chosen,
     settings: RunSettings,
     watcher: Arc<Watcher>,
-) -> anyhow::Result<(Runtime, Installation)> {
+) -> Result<(Runtime, Installation)> {
     let (reloader, installation) = project.working_as(agent)?;
     let (Some(record), Some(instances)) = (record(&installation), installation.instances()) else {
         return Err(Failure::misused("there is no project here to keep a run in", "begin with `paddock init`"));
@@ -62,7 +62,7 @@ pub(crate) fn runtime(
         model_name: chosen.name.clone(),
         approvals: installation.approvals().cloned(),
         history: installation.history().cloned(),
-        redactor: secrets::of_this_process().redactor(),
+        redactor: project.secrets.redactor(),
         settings,
         key: installation.session_key(),
         cancel: Arc::clone(&chosen.cancel),
@@ -72,24 +72,26 @@ pub(crate) fn runtime(
 }
 
 /// A model, and how a person named it.
-pub(crate) struct Chosen {
-    pub(crate) model: Arc<dyn Model>,
+pub struct Chosen {
+    /// The model itself.
+    pub model: Arc<dyn Model>,
     /// The same where it is a script, so that a resumed run can skip what it has had.
-    pub(crate) script: Option<Arc<ScriptedModel>>,
-    pub(crate) name: String,
+    pub script: Option<Arc<ScriptedModel>>,
+    /// As a person named it.
+    pub name: String,
     /// Stops it.
     cancel: Arc<Cancel>,
 }
 
 impl Chosen {
     /// For what asks no model.
-    pub(crate) fn nobody() -> Self {
+    pub fn nobody() -> Self {
         Self { model: Arc::new(ScriptedModel::default()), script: None, name: String::new(), cancel: Arc::default() }
     }
 }
 
 /// The model that was asked for, or the one that the configuration names. Address and key are the configuration's, where it names that service.
-pub(crate) fn choose(file: &ConfigFile, asked: Option<&str>) -> anyhow::Result<Chosen> {
+pub fn choose(file: &ConfigFile, secrets: &Secrets, asked: Option<&str>) -> Result<Chosen> {
     let configured = file.config().model.as_ref();
     let Some(name) = asked.or(configured.map(|model| model.name.as_str())) else {
         return Err(Failure::misused(
@@ -101,7 +103,7 @@ pub(crate) fn choose(file: &ConfigFile, asked: Option<&str>) -> anyhow::Result<C
     let same = configured.filter(|model| kind(&model.name) == kind(name));
     let base_url = same.and_then(|model| model.base_url.as_deref());
     let key = match same {
-        Some(_) => file.model_key(&secrets::of_this_process()).map_err(config_problem)?,
+        Some(_) => file.model_key(secrets).map_err(config_problem)?,
         None => None,
     };
     let key = key.map(|key| BearerToken::new(key.expose()));

@@ -13,25 +13,29 @@ use paddock_ledger::audit::AuditError;
 use paddock_ledger::history::{Content, History, HistoryError};
 use paddock_tools::Person;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::unified;
 
 /// One agent's Workspaces and the history of what is behind them.
-pub(crate) struct Past {
-    pub(crate) policy: Arc<AgentPolicy>,
-    pub(crate) installation: Installation,
-    pub(crate) history: Arc<History>,
+pub struct Past {
+    /// The agent's policy.
+    pub policy: Arc<AgentPolicy>,
+    /// The project's installation.
+    pub installation: Installation,
+    /// What happened.
+    pub history: Arc<History>,
 }
 
 impl Past {
-    pub(crate) fn of((reloader, installation): (Reloader, Installation)) -> anyhow::Result<Self> {
+    /// Of a project that is looked at or worked on.
+    pub fn of((reloader, installation): (Reloader, Installation)) -> Result<Self> {
         let history = Arc::clone(history(&installation)?);
         Ok(Self { policy: reloader.current(), installation, history })
     }
 }
 
 /// The project's history, where there is any.
-pub(crate) fn history(installation: &Installation) -> anyhow::Result<&Arc<History>> {
+pub fn history(installation: &Installation) -> Result<&Arc<History>> {
     installation.history().ok_or_else(|| {
         Failure::failed("nothing has happened here yet", "the history begins with the first call of an agent")
     })
@@ -39,7 +43,7 @@ pub(crate) fn history(installation: &Installation) -> anyhow::Result<&Arc<Histor
 
 /// What the history says, as it is told.
 #[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
-pub(crate) fn told(error: HistoryError) -> anyhow::Error {
+pub fn told(error: HistoryError) -> Failure {
     match &error {
         HistoryError::Refused(refused) => self::refused(refused),
         other => Failure::failed(visible(&other.to_string()), other.hint()),
@@ -48,18 +52,18 @@ pub(crate) fn told(error: HistoryError) -> anyhow::Error {
 
 /// What the audit says, as it is told.
 #[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
-pub(crate) fn audit_problem(error: AuditError) -> anyhow::Error {
+pub fn audit_problem(error: AuditError) -> Failure {
     Failure::failed(&error, error.hint())
 }
 
 /// What a database says, as it is told.
 #[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
-pub(crate) fn database_problem(error: DbError) -> anyhow::Error {
+pub fn database_problem(error: DbError) -> Failure {
     Failure::failed(&error, error.hint())
 }
 
 /// An act that the guard or a Store refused, as it is told to a person.
-pub(crate) fn refused(refused: &Refused) -> anyhow::Error {
+pub fn refused(refused: &Refused) -> Failure {
     match refused {
         Refused::Denied(denial) | Refused::DeniedInside(denial) => {
             let rule = match denial.rule {
@@ -96,7 +100,7 @@ fn deepest_hint(source: &paddock_core::StoreError) -> &'static str {
 }
 
 /// What a path once held, where it can still be had and is not too large to show. Nothing is an empty content.
-pub(crate) fn recall(person: &Person<'_>, content: &Content) -> Option<Vec<u8>> {
+pub fn recall(person: &Person<'_>, content: &Content) -> Option<Vec<u8>> {
     let range = content.range().start..content.range().end.min(unified::LARGEST + 1);
     let bytes = match content {
         Content::Nothing => return Some(Vec::new()),
@@ -117,7 +121,7 @@ pub(crate) fn recall(person: &Person<'_>, content: &Content) -> Option<Vec<u8>> 
 }
 
 /// A number of bytes as people read it.
-pub(crate) fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     const STEPS: [(&str, u64); 3] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     match STEPS.into_iter().find(|(_, step)| bytes >= *step) {
         Some((unit, step)) => format!("{}.{} {unit}", bytes / step, bytes % step * 10 / step),

@@ -3,7 +3,6 @@
 //! It decides nothing: what differs and what can be merged is told by `paddock-stores`, and every change goes through
 //! the guard as a person's act.
 
-use std::io::{self, BufRead as _, IsTerminal as _};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use paddock_config::{ConfigFile, Host, Installation, Layer, LayerError, LayerName, Layers, Ports};
@@ -12,51 +11,52 @@ use paddock_core::{
 };
 use paddock_stores::fork::{self, Holdings};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::past;
-use crate::printer;
 use crate::project::{self, Project};
 
 /// How long looking may take.
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// A project as forks and overlays are found in it.
-pub(crate) struct Layered {
+pub struct Layered {
     file: ConfigFile,
     host: Host,
     ports: Ports,
-    pub(crate) installation: Installation,
+    /// The project's installation.
+    pub installation: Installation,
     cancel: Cancel,
 }
 
 impl Layered {
     /// For looking. Makes nothing on disk.
-    pub(crate) fn look(project: &Project) -> anyhow::Result<Self> {
+    pub fn look(project: &Project) -> Result<Self> {
         let installation = project.installation()?;
         Self::of(project, installation)
     }
 
     /// For what changes something.
-    pub(crate) fn claim(project: &Project) -> anyhow::Result<Self> {
+    pub fn claim(project: &Project) -> Result<Self> {
         let file = project.config_file()?;
-        let settings = project::settings(project.host()?.project_root().to_owned(), Some(&file))?;
+        let settings = project::settings(project.host()?.project_root().to_owned(), Some(&file), &project.secrets)?;
         let installation =
             Installation::claim(&project.system_root, &settings).map_err(project::installation_problem)?;
         Self::of(project, installation)
     }
 
-    fn of(project: &Project, installation: Installation) -> anyhow::Result<Self> {
+    fn of(project: &Project, installation: Installation) -> Result<Self> {
         let (file, host, ports) = (project.config_file()?, project.host()?, installation.ports(project::gate()));
         Ok(Self { file, host, ports, installation, cancel: Cancel::default() })
     }
 
-    pub(crate) fn layers(&self) -> anyhow::Result<Layers<'_>> {
+    /// The forks and overlays that there are.
+    pub fn layers(&self) -> Result<Layers<'_>> {
         Layers::of(&self.file, &self.host, &self.ports).map_err(told)
     }
 
     /// Opens a fork or an overlay, with those of its applies left out that were undone since: what they carried is not
     /// below any more.
-    pub(crate) fn open(&self, layers: &Layers<'_>, name: &LayerName) -> Result<Layer, LayerError> {
+    pub fn open(&self, layers: &Layers<'_>, name: &LayerName) -> Result<Layer, LayerError> {
         let layer = layers.open(name)?;
         let mut undone = layer.store.applies(&self.call(&layer.policy.agent))?;
         undone.retain(|call| {
@@ -67,12 +67,12 @@ impl Layered {
     }
 
     /// A call of the person's, on behalf of an agent.
-    pub(crate) fn call<'c>(&'c self, agent: &'c AgentName) -> Call<'c> {
+    pub fn call<'c>(&'c self, agent: &'c AgentName) -> Call<'c> {
         Call { id: CallId::next(), agent, cancel: &self.cancel, deadline: Instant::now() + LONGEST }
     }
 
     /// Has what a person did to a fork or an overlay as a whole recorded.
-    pub(crate) fn record(&self, call: &Call<'_>, command: &str, path: &LogicalPath, done: bool) -> anyhow::Result<()> {
+    pub fn record(&self, call: &Call<'_>, command: &str, path: &LogicalPath, done: bool) -> Result<()> {
         let record = CallRecord {
             call: call.id,
             agent: call.agent,
@@ -91,12 +91,12 @@ impl Layered {
 }
 
 /// What a fork or an overlay holds that what it stands on does not.
-pub(crate) fn compared(call: &Call<'_>, layer: &Layer) -> anyhow::Result<Holdings> {
+pub fn compared(call: &Call<'_>, layer: &Layer) -> Result<Holdings> {
     fork::compared(call, &layer.store, &layer.below).map_err(|error| store_problem(&layer.source, error))
 }
 
 /// What no apply takes along, in words.
-pub(crate) fn out_of_sight(layer: &Layer, left_out: &[RelPathBuf]) -> String {
+pub fn out_of_sight(layer: &Layer, left_out: &[RelPathBuf]) -> String {
     let mut text = format!(
         "left where they are, because {} keeps such names out of sight: {}",
         layer.source,
@@ -110,16 +110,17 @@ pub(crate) fn out_of_sight(layer: &Layer, left_out: &[RelPathBuf]) -> String {
 }
 
 /// Where the Workspace of a fork or an overlay is.
-pub(crate) fn place(name: &LayerName) -> anyhow::Result<LogicalPath> {
+pub fn place(name: &LayerName) -> Result<LogicalPath> {
     let prefix = match name {
         LayerName::Fork(fork) => format!("/forks/{}", fork.name),
         LayerName::Overlay { prefix, .. } => prefix.to_string(),
     };
-    Ok(LogicalPath::parse(&prefix, &LogicalPath::top())?)
+    LogicalPath::parse(&prefix, &LogicalPath::top())
+        .map_err(|error| Failure::misused(&error, "name it as `paddock fork` lists it"))
 }
 
 /// "fork x", or "overlay /try".
-pub(crate) fn called(name: &LayerName) -> String {
+pub fn called(name: &LayerName) -> String {
     match name {
         LayerName::Fork(fork) => format!("fork {}", fork.name),
         LayerName::Overlay { prefix, .. } => format!("overlay {prefix}"),
@@ -127,7 +128,7 @@ pub(crate) fn called(name: &LayerName) -> String {
 }
 
 /// Why a fork or an overlay cannot be had, as it is told.
-pub(crate) fn told(error: LayerError) -> anyhow::Error {
+pub fn told(error: LayerError) -> Failure {
     match error {
         LayerError::Config(problem) => project::config_problem(problem),
         LayerError::Store(source) => store_problem(&LogicalPath::top(), source),
@@ -137,17 +138,17 @@ pub(crate) fn told(error: LayerError) -> anyhow::Error {
 }
 
 /// What a Store says, as it is told.
-pub(crate) fn store_problem(path: &LogicalPath, source: StoreError) -> anyhow::Error {
+pub fn store_problem(path: &LogicalPath, source: StoreError) -> Failure {
     past::refused(&Refused::Store { path: path.clone(), source })
 }
 
 /// "1 path", "2 paths".
-pub(crate) fn paths(count: usize) -> String {
+pub fn paths(count: usize) -> String {
     if count == 1 { "1 path".to_owned() } else { format!("{count} paths") }
 }
 
 /// How long ago a moment in milliseconds since 1970 was.
-pub(crate) fn age(created: u64) -> String {
+pub fn age(created: u64) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = now.saturating_sub(Duration::from_millis(created)).as_secs();
     match seconds {
@@ -157,17 +158,6 @@ pub(crate) fn age(created: u64) -> String {
         86_400..172_800 => "1 day old".to_owned(),
         _ => format!("{} days old", seconds / 86_400),
     }
-}
-
-/// Asks the person at the terminal; nothing where there is none.
-pub(crate) fn confirmed(question: &str) -> anyhow::Result<Option<bool>> {
-    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        return Ok(None);
-    }
-    printer::tell(format_args!("{question} [y/N]"));
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(Some(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")))
 }
 
 #[cfg(test)]
