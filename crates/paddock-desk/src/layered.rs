@@ -11,6 +11,7 @@ use paddock_core::{
 };
 use paddock_stores::fork::{self, Holdings};
 
+use crate::desk::Desk;
 use crate::failure::{Failure, Result};
 use crate::past;
 use crate::project::{self, Project};
@@ -31,22 +32,18 @@ pub struct Layered {
 impl Layered {
     /// For looking. Makes nothing on disk.
     pub fn look(project: &Project) -> Result<Self> {
-        let installation = project.installation()?;
-        Self::of(project, installation)
+        Self::at(&Desk::look(project.clone())?)
     }
 
     /// For what changes something.
     pub fn claim(project: &Project) -> Result<Self> {
-        let file = project.config_file()?;
-        let settings = project::settings(project.host()?.project_root().to_owned(), Some(&file), &project.secrets)?;
-        let installation =
-            Installation::claim(&project.system_root, &settings).map_err(project::installation_problem)?;
-        Self::of(project, installation)
+        Self::at(&Desk::work(project.clone())?)
     }
 
-    fn of(project: &Project, installation: Installation) -> Result<Self> {
-        let (file, host, ports) = (project.config_file()?, project.host()?, installation.ports(project::gate()));
-        Ok(Self { file, host, ports, installation, cancel: Cancel::default() })
+    /// Of a project that is open.
+    pub fn at(desk: &Desk) -> Result<Self> {
+        let (file, host, ports) = (desk.config_file()?, desk.host()?, desk.ports());
+        Ok(Self { file, host, ports, installation: desk.installation().clone(), cancel: Cancel::default() })
     }
 
     /// The forks and overlays that there are.

@@ -9,6 +9,8 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+pub mod access;
+mod desk;
 pub mod failure;
 mod host;
 pub mod layered;
@@ -18,5 +20,6 @@ pub mod project;
 pub mod running;
 pub mod unified;
 
+pub use desk::{Desk, person};
 pub use failure::{Failure, FailureKind, Result};
 pub use project::{Places, Project};

@@ -15,7 +15,7 @@ use paddock_stores::virtual_store::PostgresBase;
 use paddock_tools::{RecordingGate, Toolbox};
 
 use crate::failure::{Failure, FailureKind, Result};
-use crate::{host, running};
+use crate::{access, host, running};
 
 /// The keys that may name a server.
 const VIRTUAL_URL: &str = "virtual.url";
@@ -87,6 +87,12 @@ impl Project {
         self.config.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
+    /// Where the state of the project is.
+    pub fn settings(&self) -> Result<Settings> {
+        let file = self.config_file()?;
+        settings(self.host()?.project_root().to_owned(), Some(&file), &self.secrets)
+    }
+
     /// What building Workspaces has to know about the host.
     pub fn host(&self) -> Result<Host> {
         Host::new(&self.config, self.system_root.clone()).map_err(|error| {
@@ -122,9 +128,7 @@ impl Project {
 
     /// The project's installation as far as there is one. Makes nothing on disk.
     pub fn installation(&self) -> Result<Installation> {
-        let file = self.config_file()?;
-        let settings = settings(self.host()?.project_root().to_owned(), Some(&file), &self.secrets)?;
-        Installation::look(&self.system_root, &settings).map_err(installation_problem)
+        Installation::look(&self.system_root, &self.settings()?).map_err(installation_problem)
     }
 
     /// What of the project's state is in PostgreSQL, by the key that says so.
@@ -144,7 +148,10 @@ impl Project {
         let open = |(key, url): (&'static str, String)| {
             let schemas = match key {
                 VIRTUAL_URL => vec![PostgresBase::SCHEMA],
-                _ => paddock_config::state_schemas().into_iter().chain([running::TABLES.postgres]).collect(),
+                _ => paddock_config::state_schemas()
+                    .into_iter()
+                    .chain([running::TABLES.postgres, access::TABLES.postgres])
+                    .collect(),
             };
             let opened = Postgres::new(&url, schemas).map_err(|error| installation_problem(error.into()))?;
             Ok((key, opened))
@@ -204,7 +211,7 @@ impl From<ConfigError> for Stopped {
 /// Where the state of a project is, with the tables of everybody.
 pub fn settings(project_root: PathBuf, file: Option<&ConfigFile>, secrets: &Secrets) -> Result<Settings> {
     let settings = Settings::of(project_root, file, secrets).map_err(config_problem)?;
-    Ok(settings.with_tables(running::TABLES))
+    Ok(settings.with_tables(running::TABLES).with_tables(access::TABLES))
 }
 
 /// The urls of servers, by the key that says each.
@@ -256,7 +263,7 @@ pub fn looking() -> Ports {
 }
 
 /// What runs commands. What they change waits in the project's place in the System Root.
-fn runner(home: Option<&WorkspaceHome>, audit: Arc<dyn Audit>) -> Arc<dyn CommandRunner> {
+pub(crate) fn runner(home: Option<&WorkspaceHome>, audit: Arc<dyn Audit>) -> Arc<dyn CommandRunner> {
     let staged = home.map_or_else(|| std::env::temp_dir().join("paddock-staged"), |home| home.path().join("staged"));
     Arc::new(Runner::new(staged, audit))
 }

@@ -1,0 +1,168 @@
+//! The desk itself: one project with what is behind it opened once, and the policy of each agent.
+//!
+//! A command sits down, does one thing and leaves; `paddock serve` stays. Both call the same functions with it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use paddock_config::{ConfigFile, Host, Installation, Ports, Reloader};
+use paddock_core::{AgentName, Audit};
+use paddock_ledger::approvals::Approvals;
+use paddock_ledger::audit::AuditLog;
+use paddock_ledger::history::History;
+use paddock_tools::Toolbox;
+
+use crate::failure::{Failure, Result};
+use crate::project::{self, Project};
+
+/// A project, opened.
+pub struct Desk {
+    project: Project,
+    installation: Installation,
+    /// Every agent's policy that somebody asked for.
+    policies: Mutex<HashMap<AgentName, Arc<Reloader>>>,
+    /// May something be changed?
+    works: bool,
+}
+
+impl std::fmt::Debug for Desk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Desk").field("project", &self.project).finish_non_exhaustive()
+    }
+}
+
+impl Desk {
+    /// For looking. Makes nothing on disk.
+    ///
+    /// # Errors
+    /// When the configuration has problems, or its state cannot be had.
+    pub fn look(project: Project) -> Result<Self> {
+        let settings = project.settings()?;
+        let installation =
+            Installation::look(&project.system_root, &settings).map_err(project::installation_problem)?;
+        Ok(Self { project, installation, policies: Mutex::default(), works: false })
+    }
+
+    /// For what changes something, or is recorded.
+    ///
+    /// # Errors
+    /// As [`Self::look`].
+    pub fn work(project: Project) -> Result<Self> {
+        let settings = project.settings()?;
+        let installation =
+            Installation::claim(&project.system_root, &settings).map_err(project::installation_problem)?;
+        if let Some(approvals) = installation.approvals() {
+            approvals.tell_by(Arc::new(paddock_tools::notify));
+        }
+        Ok(Self { project, installation, policies: Mutex::default(), works: true })
+    }
+
+    /// Where the project is.
+    pub fn project(&self) -> &Project {
+        &self.project
+    }
+
+    /// The configuration as it is now, read strictly.
+    ///
+    /// # Errors
+    /// When it has problems.
+    pub fn config_file(&self) -> Result<ConfigFile> {
+        self.project.config_file()
+    }
+
+    /// What building Workspaces has to know about the host.
+    ///
+    /// # Errors
+    /// When the directory of the configuration cannot be reached.
+    pub fn host(&self) -> Result<Host> {
+        self.project.host()
+    }
+
+    /// What is behind the project.
+    pub fn installation(&self) -> &Installation {
+        &self.installation
+    }
+
+    /// What a guard is given besides its Workspaces.
+    pub fn ports(&self) -> Ports {
+        let ports = self.installation.ports(project::gate());
+        let runner = project::runner(self.installation.home(), Arc::clone(&ports.audit));
+        ports.with_runner(runner)
+    }
+
+    /// The agents of the configuration, `main` first.
+    ///
+    /// # Errors
+    /// When the configuration has problems.
+    pub fn agents(&self) -> Result<Vec<AgentName>> {
+        Ok(self.config_file()?.agents())
+    }
+
+    /// An agent's policy, current at every call.
+    ///
+    /// # Errors
+    /// When the configuration has problems, or no such agent.
+    pub fn policy(&self, agent: &AgentName) -> Result<Arc<Reloader>> {
+        let mut policies = self.policies.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = policies.get(agent) {
+            return Ok(Arc::clone(known));
+        }
+        let Project { config, system_root, .. } = &self.project;
+        let started = Reloader::start(config, agent.clone(), system_root.clone(), self.ports());
+        let reloader = Arc::new(started.map_err(project::config_problem)?);
+        if self.works {
+            paddock_tools::settle(&reloader.current(), reloader.audit());
+        }
+        policies.insert(agent.clone(), Arc::clone(&reloader));
+        Ok(reloader)
+    }
+
+    /// The tools of an agent.
+    ///
+    /// # Errors
+    /// As [`Self::policy`].
+    pub fn toolbox(&self, agent: &AgentName) -> Result<Toolbox> {
+        Ok(Toolbox::new(self.policy(agent)?))
+    }
+
+    /// Where every call is recorded.
+    pub fn audit(&self) -> Arc<dyn Audit> {
+        self.installation.audit()
+    }
+
+    /// The audit, for reading it.
+    ///
+    /// # Errors
+    /// When nothing is kept here.
+    pub fn audit_log(&self) -> Result<&Arc<AuditLog>> {
+        self.installation.audit_log().ok_or_else(nothing_yet)
+    }
+
+    /// What each call changed.
+    ///
+    /// # Errors
+    /// When nothing is kept here.
+    pub fn history(&self) -> Result<&Arc<History>> {
+        self.installation.history().ok_or_else(nothing_yet)
+    }
+
+    /// The calls that wait for a person.
+    ///
+    /// # Errors
+    /// When nothing is kept here.
+    pub fn approvals(&self) -> Result<&Arc<Approvals>> {
+        self.installation.approvals().ok_or_else(nothing_yet)
+    }
+}
+
+fn nothing_yet() -> Failure {
+    Failure::missing("nothing has happened here yet", "the history begins with the first call of an agent")
+}
+
+/// Who decides and acts: the name of the person whose process this is.
+#[must_use]
+pub fn person() -> String {
+    let named = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+    let named = named.map(|name| paddock_core::visible(&name)).filter(|name| !name.is_empty());
+    named.unwrap_or_else(|| "a person".to_owned())
+}
