@@ -12,6 +12,7 @@ use paddock_tools::{Answer, Control, PlainText, Toolbox};
 use rmcp::ErrorData;
 use rmcp::model::{JsonObject, ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext, RoleServer};
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::{Instant, MissedTickBehavior};
 
 /// No call takes longer, whatever it looks at.
@@ -22,9 +23,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How often progress is told.
 const TOLD_EVERY: Duration = Duration::from_millis(250);
 
-/// Runs a short call where we are.
+/// Runs a short call where we are. On a runtime of several threads the others go on meanwhile, should it not be short after all:
+/// what is read may lie behind a network.
 pub(crate) fn at_once(toolbox: &Toolbox, name: &str, arguments: JsonObject) -> Answer {
-    toolbox.call(name, arguments, &Control::for_at_most(LONGEST))
+    let run = || toolbox.call(name, arguments, &Control::for_at_most(LONGEST));
+    match Handle::current().runtime_flavor() {
+        RuntimeFlavor::MultiThread => tokio::task::block_in_place(run),
+        _ => run(),
+    }
 }
 
 /// Runs a call on a thread of the pool.

@@ -4,8 +4,8 @@
 //! listens hears of each change once: legacy clients on their connection, modern ones on the subscription they
 //! asked for. What a person has to know about the configuration goes to the log, never to the client.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use paddock_tools::PolicySource;
@@ -60,6 +60,28 @@ impl Changes {
             tokio::time::sleep(INTERVAL).await;
             self.look();
         }
+    }
+
+    /// Looks at the policy for as long as somebody keeps this and it is not over; only while anybody listens. On a thread of the
+    /// pool: a changed file is read at once, and others are served meanwhile.
+    pub(crate) async fn keep_looking_while_kept(changes: Weak<Self>, mut over: watch::Receiver<bool>) {
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(INTERVAL) => {}
+                _ = over.wait_for(|over| *over) => return,
+            }
+            let Some(changes) = changes.upgrade() else { return };
+            if changes.listeners() > 0
+                && let Err(error) = tokio::task::spawn_blocking(move || changes.look()).await
+            {
+                tracing::error!(%error, "the policy could not be looked at");
+            }
+        }
+    }
+
+    /// How many hear of changes.
+    pub(crate) fn listeners(&self) -> usize {
+        self.generation.receiver_count()
     }
 
     fn tell_people(&self) {

@@ -1,7 +1,7 @@
 //! The agent's tools over the Model Context Protocol.
 //!
-//! [`serve_stdio`] serves one client over standard input and output, [`serve`] over any two streams. Clients of
-//! every protocol version are served by one handler: those that begin with `initialize`, and those of
+//! [`serve_stdio`] serves one client over standard input and output, [`serve`] over any two streams, [`http`] any number over
+//! streamable HTTP. Clients of every protocol version are served by one handler: those that begin with `initialize`, and those of
 //! 2026-07-28 that send their context with each request. The instructions are the Filesystem Map; the tools are
 //! those that some Workspace of the agent allows; a changed policy is announced.
 //!
@@ -17,6 +17,7 @@ mod answers;
 mod calls;
 mod changes;
 mod eliciting;
+pub mod http;
 mod id_finder;
 mod lines;
 mod listing;
@@ -29,3 +30,4 @@ mod transport;
 
 pub use answers::{FactsIn, result as call_result};
 pub use serve::{ServeError, serve, serve_stdio};
+pub use server::Server;

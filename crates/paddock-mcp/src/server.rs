@@ -22,6 +22,7 @@ use tokio::sync::watch;
 use crate::answers::FactsIn;
 use crate::changes::Changes;
 use crate::eliciting::{Asked, Eliciting};
+use crate::http::Ended;
 use crate::listing::Listings;
 use crate::{answers, calls};
 
@@ -30,7 +31,7 @@ use crate::{answers, calls};
 const KEPT_FOR_MS: u64 = 5_000;
 
 /// The tools of one agent, as MCP.
-pub(crate) struct Server {
+pub struct Server {
     toolbox: Toolbox,
     policy: Arc<dyn PolicySource>,
     listings: Listings,
@@ -42,6 +43,17 @@ pub(crate) struct Server {
 impl Server {
     pub(crate) fn new(policy: Arc<dyn PolicySource>, changes: Arc<Changes>, ended: watch::Receiver<bool>) -> Self {
         Self { toolbox: Toolbox::new(Arc::clone(&policy)), policy, listings: Listings::default(), changes, ended }
+    }
+
+    /// How many clients will hear of a change.
+    pub(crate) fn listeners(&self) -> usize {
+        self.changes.listeners()
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").finish_non_exhaustive()
     }
 }
 
@@ -135,6 +147,7 @@ impl ServerHandler for Server {
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let mut changes = self.changes.subscribe();
         let mut ended = self.ended.clone();
+        let mut session = end_of_session(&context);
         loop {
             tokio::select! {
                 changed = changes.changed() => {
@@ -143,6 +156,7 @@ impl ServerHandler for Server {
                     }
                 }
                 () = over(&mut ended) => return,
+                () = session_over(&mut session) => return,
             }
         }
     }
@@ -224,6 +238,18 @@ impl ServerHandler for Server {
 /// Waits until the client will send nothing more.
 async fn over(ended: &mut watch::Receiver<bool>) {
     let _ = ended.wait_for(|ended| *ended).await;
+}
+
+/// Over HTTP many sessions come and go while the service stays; over stdio there is the one.
+fn end_of_session(context: &NotificationContext<RoleServer>) -> Option<Ended> {
+    context.extensions.get::<http::request::Parts>()?.extensions.get::<Ended>().cloned()
+}
+
+async fn session_over(session: &mut Option<Ended>) {
+    match session {
+        Some(session) => session.wait().await,
+        None => std::future::pending().await,
+    }
 }
 
 fn is_served(method: &str) -> bool {
