@@ -1,0 +1,22 @@
+// The entry: says that scripts run, and loads each module where the page has what it serves.
+// Every page works without any of this by links and forms.
+import { start as startForms } from "./forms.js";
+import { start as startKeys } from "./keys.js";
+import { start as startTimes } from "./time.js";
+import { start as startTheme } from "./theme.js";
+
+const WHEN_PRESENT = [
+  ["body[data-events]", "./live.js"],
+  ["[data-upload]", "./upload.js"],
+  ["table.files", "./files.js"],
+  ["[data-diff]", "./diff.js"],
+];
+
+document.documentElement.classList.add("js");
+startTheme();
+startTimes();
+startForms();
+startKeys();
+for (const [selector, module] of WHEN_PRESENT) {
+  if (document.querySelector(selector)) import(module).then(({ start }) => start());
+}
