@@ -15,6 +15,8 @@ use rmcp::service::{Peer, RequestContext, RoleServer};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::{Instant, MissedTickBehavior};
 
+use crate::http::end_of_session;
+
 /// No call takes longer, whatever it looks at.
 const LONGEST: Duration = Duration::from_secs(300);
 /// How much longer than that its answer is waited for. A call that is past stopping for a while, such as one
@@ -114,6 +116,8 @@ async fn follow(
     };
     tokio::select! {
         () = context.ct.cancelled() => cancel.stop(),
+        // rmcp would let it go on for a while.
+        () = end_of_session(&context.extensions) => cancel.stop(),
         () = telling => {}
     }
     std::future::pending().await

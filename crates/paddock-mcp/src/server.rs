@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use crate::answers::FactsIn;
 use crate::changes::Changes;
 use crate::eliciting::{Asked, Eliciting};
-use crate::http::Ended;
+use crate::http::end_of_session;
 use crate::listing::Listings;
 use crate::{answers, calls};
 
@@ -147,7 +147,6 @@ impl ServerHandler for Server {
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let mut changes = self.changes.subscribe();
         let mut ended = self.ended.clone();
-        let mut session = end_of_session(&context);
         loop {
             tokio::select! {
                 changed = changes.changed() => {
@@ -156,7 +155,7 @@ impl ServerHandler for Server {
                     }
                 }
                 () = over(&mut ended) => return,
-                () = session_over(&mut session) => return,
+                () = end_of_session(&context.extensions) => return,
             }
         }
     }
@@ -238,18 +237,6 @@ impl ServerHandler for Server {
 /// Waits until the client will send nothing more.
 async fn over(ended: &mut watch::Receiver<bool>) {
     let _ = ended.wait_for(|ended| *ended).await;
-}
-
-/// Over HTTP many sessions come and go while the service stays; over stdio there is the one.
-fn end_of_session(context: &NotificationContext<RoleServer>) -> Option<Ended> {
-    context.extensions.get::<http::request::Parts>()?.extensions.get::<Ended>().cloned()
-}
-
-async fn session_over(session: &mut Option<Ended>) {
-    match session {
-        Some(session) => session.wait().await,
-        None => std::future::pending().await,
-    }
 }
 
 fn is_served(method: &str) -> bool {

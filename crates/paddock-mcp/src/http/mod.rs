@@ -45,7 +45,7 @@ use load::{Load, Room};
 
 pub use answers::AnswerBody;
 pub use options::HttpOptions;
-pub(crate) use sessions::Ended;
+pub(crate) use sessions::end_of_session;
 
 /// Who asks: put into the extensions of a request by whoever checked its token.
 #[derive(Clone)]

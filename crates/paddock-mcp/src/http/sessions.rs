@@ -8,21 +8,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_core::Stream;
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, Extensions, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, LocalSessionManagerError};
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
 use tokio::sync::watch;
 
-/// Told by being closed: the session is over.
+/// Told by being closed: the session is over. Goes with a request, to whom it may concern.
 #[derive(Debug, Clone)]
-pub(crate) struct Ended(watch::Receiver<()>);
+pub(super) struct Ended(watch::Receiver<()>);
 
-impl Ended {
-    /// Returns once the session is over.
-    pub(crate) async fn wait(&mut self) {
-        // Nothing is ever sent.
-        while self.0.changed().await.is_ok() {}
-    }
+/// Returns once the session is over to which a message with these extensions belongs; never where it belongs to none. Over HTTP
+/// many sessions come and go while the handler stays.
+pub(crate) async fn end_of_session(extensions: &Extensions) {
+    let parts = extensions.get::<http::request::Parts>();
+    let Some(Ended(end)) = parts.and_then(|parts| parts.extensions.get::<Ended>()) else {
+        return std::future::pending().await;
+    };
+    let mut end = end.clone();
+    // Nothing is ever sent.
+    while end.changed().await.is_ok() {}
 }
 
 #[derive(Debug)]

@@ -17,18 +17,18 @@ use serde_json::json;
 use crate::harness::{Changing, Client, Raw, modern, policy, soon, store};
 
 /// A Store whose searches look at one thing after the other until they are stopped.
-struct Endless {
+pub(crate) struct Endless {
     inner: Arc<MemoryStore>,
-    running: AtomicUsize,
-    stopped: AtomicUsize,
+    pub(crate) running: AtomicUsize,
+    pub(crate) stopped: AtomicUsize,
 }
 
 impl Endless {
-    fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self { inner: store(), running: AtomicUsize::new(0), stopped: AtomicUsize::new(0) })
     }
 
-    async fn until(counter: &AtomicUsize, n: usize) {
+    pub(crate) async fn until(counter: &AtomicUsize, n: usize) {
         soon(async {
             while counter.load(Ordering::SeqCst) < n {
                 tokio::time::sleep(Duration::from_millis(5)).await;

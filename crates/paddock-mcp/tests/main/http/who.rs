@@ -1,0 +1,135 @@
+//! Who may ask: tokens, sessions, and where a request comes from.
+
+use std::sync::Arc;
+
+use paddock_core::AccessScope;
+use paddock_mcp::http::HttpOptions;
+use paddock_tools::PolicySource;
+use serde_json::{Value, json};
+
+use super::site::{LEGACY, Site, call, tool};
+use crate::harness::{Changing, policy, store};
+
+fn agent(scope: AccessScope) -> Arc<dyn PolicySource> {
+    Changing::of(policy(scope, store()))
+}
+
+async fn site() -> Site {
+    let options = HttpOptions { allowed_origins: vec!["http://localhost:4747".to_owned()], ..HttpOptions::default() };
+    Site::open(options, &[("ann", agent(AccessScope::ReadWrite)), ("bob", agent(AccessScope::ReadOnly))]).await
+}
+
+fn read() -> Value {
+    tool("read_file", json!({"path": "a.txt"}))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn both_eras_are_served_to_whoever_has_a_token() {
+    let site = site().await;
+    let mut reply = site.modern("ann", "tools/call", read()).send().await;
+    assert_eq!(reply.status, 200);
+    assert!(reply.message().await["result"]["content"][0]["text"].as_str().unwrap().contains("first line"));
+
+    let session = site.greet("ann").await;
+    let mut reply = site.legacy("ann", &session, &call(3, "read_file", json!({"path": "a.txt"}))).send().await;
+    let answer = reply.message().await;
+    assert_eq!(answer["id"], 3);
+    assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("second line"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_offered_and_allowed_depends_on_the_token() {
+    let site = site().await;
+    for (token, tools, is_refused) in [("ann", 10, false), ("bob", 4, true)] {
+        let answer = site.modern(token, "tools/list", json!({})).send().await.message().await;
+        assert_eq!(answer["result"]["tools"].as_array().unwrap().len(), tools);
+        assert_eq!(answer["result"]["cacheScope"], "private");
+        let write = tool("write_file", json!({"path": "b.txt", "content": "x"}));
+        let answer = site.modern(token, "tools/call", write).send().await.message().await;
+        assert_eq!(answer["result"]["isError"].as_bool().unwrap_or(false), is_refused, "{answer}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_good_token_nothing_is_served() {
+    let site = site().await;
+    let session = site.greet("ann").await;
+    for token in ["", "eve", "ann "] {
+        let header = if token.is_empty() { String::new() } else { format!("Bearer {token}x") };
+        let asked = [
+            site.modern("ann", "tools/list", json!({})),
+            site.legacy("ann", &session, &call(1, "read_file", json!({"path": "a.txt"}))),
+            site.request("GET", "ann").with("Mcp-Session-Id", &session),
+            site.request("DELETE", "ann").with("Mcp-Session-Id", &session),
+        ];
+        for asking in asked {
+            let mut reply = asking.with("Authorization", &header).send().await;
+            assert_eq!(reply.status, 401);
+            assert_eq!(reply.header("www-authenticate").as_deref(), Some("Bearer"));
+            assert!(reply.message().await["error"]["message"].as_str().unwrap().contains("token"));
+        }
+    }
+    assert_eq!(site.service.usage().sessions, 1, "the session is still there");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_is_of_no_use_with_another_token() {
+    let site = site().await;
+    let session = site.greet("ann").await;
+    let stolen = site.legacy("bob", &session, &call(1, "write_file", json!({"path": "a.txt", "content": "x"})));
+    assert_eq!(stolen.send().await.status, 404);
+    let listening = site.request("GET", "bob").with("MCP-Protocol-Version", LEGACY).with("Mcp-Session-Id", &session);
+    assert_eq!(listening.send().await.status, 404);
+    let ending = site.request("DELETE", "bob").with("MCP-Protocol-Version", LEGACY).with("Mcp-Session-Id", &session);
+    ending.send().await;
+    // It is neither used nor ended.
+    let read = call(2, "read_file", json!({"path": "a.txt"}));
+    let answer = site.legacy("ann", &session, &read).send().await.message().await;
+    assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("first line"), "{answer}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_that_is_revoked_loses_its_sessions() {
+    let site = site().await;
+    let session = site.greet("ann").await;
+    let mut stream =
+        site.request("GET", "ann").with("MCP-Protocol-Version", LEGACY).with("Mcp-Session-Id", &session).send().await;
+    site.service.revoke("ann");
+    assert_eq!(stream.next().await, None, "what was open is closed");
+    let read = call(2, "read_file", json!({"path": "a.txt"}));
+    assert_eq!(site.legacy("ann", &session, &read).send().await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_foreign_host_is_refused() {
+    let site = site().await;
+    for host in ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example:4747"] {
+        let asking = site.modern("ann", "tools/call", read()).with("Host", host);
+        assert_eq!(asking.send().await.status, 403, "{host}");
+    }
+    let port = site.address.port();
+    let asking = site.modern("ann", "tools/call", read()).with("Host", &format!("localhost:{port}"));
+    assert_eq!(asking.send().await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_foreign_origin_is_refused_and_none_is_fine() {
+    let site = site().await;
+    let foreign =
+        ["http://evil.example", "http://localhost:4748", "http://localhost", "https://localhost:4747", "null"];
+    for origin in foreign {
+        let asking = site.modern("ann", "tools/call", read()).with("Origin", origin);
+        assert_eq!(asking.send().await.status, 403, "{origin}");
+    }
+    for origin in ["http://localhost:4747", ""] {
+        let asking = site.modern("ann", "tools/call", read()).with("Origin", origin);
+        assert_eq!(asking.send().await.status, 200, "{origin}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_list_every_origin_is_refused() {
+    let site = Site::open(HttpOptions::default(), &[("ann", agent(AccessScope::ReadOnly))]).await;
+    let own = format!("http://{}", site.address);
+    assert_eq!(site.modern("ann", "tools/list", json!({})).with("Origin", &own).send().await.status, 403);
+}
