@@ -4,7 +4,7 @@
 import { make } from "./page.js";
 
 const PATIENCE = 1500;
-let going = 0;
+let goingSince = -Infinity;
 
 export function start() {
   document.addEventListener("keydown", pressed);
@@ -24,9 +24,9 @@ function pressed(event) {
 }
 
 function act({ key, target, timeStamp }) {
-  const went = timeStamp - going < PATIENCE;
-  going = key === "g" && !went ? timeStamp : 0;
-  if (going) return false;
+  const went = timeStamp - goingSince < PATIENCE;
+  goingSince = key === "g" && !went ? timeStamp : -Infinity;
+  if (goingSince > 0) return false;
   if (went) return press(document.querySelector(`[data-go="${CSS.escape(key)}"]`));
   if (key === "?") return help();
   if (key === "j" || key === "k") return step(key === "j" ? 1 : -1);

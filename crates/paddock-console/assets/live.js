@@ -70,9 +70,11 @@ function heard(message) {
 }
 
 function happened(topic, text) {
-  for (const part of document.querySelectorAll(`[data-live~="${topic}"][id]`)) stale.add(part.id);
-  schedule();
   const told = parsed(text);
+  for (const concerned of told.topics ?? [topic]) {
+    for (const part of document.querySelectorAll(`[data-live~="${CSS.escape(concerned)}"][id]`)) stale.add(part.id);
+  }
+  schedule();
   const seen = document.hidden || document.querySelector('[data-live~="approvals"][data-key-list]');
   if (told.kind === "approval-waiting" && !seen) {
     toast({ kind: "warn", title: "A call waits for you", text: told.title, href: told.href, label: "Look at it" });
