@@ -12,7 +12,7 @@ export function start() {
 
 function enhance(part) {
   for (const file of part.querySelectorAll("[data-diff]")) {
-    if (!file.querySelector("[data-diff-switch]") && file.querySelector("table.diff:not(.split)")) prepare(file);
+    if (!file.querySelector("[data-diff-switch]") && file.querySelector("table.diff:not(.sides)")) prepare(file);
   }
 }
 
@@ -32,12 +32,12 @@ function wanted() {
 
 function show(file) {
   const button = file.querySelector("[data-diff-switch]");
-  const unified = file.querySelector("table.diff:not(.split)");
+  const unified = file.querySelector("table.diff:not(.sides)");
   if (!button || !unified) return;
   const split = wanted() === "split" && WIDE.matches;
   button.textContent = split ? "Unified" : "Side by side";
-  if (split && !file.querySelector("table.diff.split")) unified.after(sideBySide(unified));
-  const other = file.querySelector("table.diff.split");
+  if (split && !file.querySelector("table.diff.sides")) unified.after(sideBySide(unified));
+  const other = file.querySelector("table.diff.sides");
   if (other) other.hidden = !split;
   unified.hidden = split;
 }
@@ -58,7 +58,7 @@ function sideBySide(unified) {
     }
   }
   flush();
-  const table = make("table", { class: "diff split" }, body);
+  const table = make("table", { class: "diff sides" }, body);
   if (unified.caption) table.prepend(unified.caption.cloneNode(true));
   return table;
 }

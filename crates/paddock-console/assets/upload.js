@@ -90,8 +90,9 @@ function told(text) {
 }
 
 function row(place, name) {
-  const list = place.parentElement.querySelector(":scope > .uploads") ?? make("ul", { class: "uploads card", "aria-label": "Uploads" });
-  if (!list.isConnected) place.after(list);
+  const list = document.querySelector(".uploads") ?? make("ul", { class: "uploads card", "aria-label": "Uploads" });
+  // Outside what live pages exchange.
+  if (!list.isConnected) (place.closest(".split") ?? place).after(list);
   const bar = make("progress", { max: "1", value: "0", "aria-label": `Upload of ${name}` });
   const state = make("span", { role: "status" }, "waits");
   const line = make("li", {}, make("span", { class: "path" }, name), state, bar);
