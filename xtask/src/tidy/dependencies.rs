@@ -32,6 +32,7 @@ const LAYERS: &[Layer] = &[
     layer("paddock-console"),
     layer("paddock-desk"),
     Layer { never: &["paddock-stores", "paddock-db"], ..layer("paddock-mcp") },
+    layer("paddock-projects"),
     layer("paddock-agent"),
     layer("paddock-exec"),
     layer("paddock-fuse"),

@@ -29,6 +29,10 @@ const FILES: &[(&str, &str)] = &[
     ("crates/paddock/src/host.rs", "the doctor looks, the demo lays out a sample and starts the server"),
     ("crates/paddock-desk/src/host.rs", "the configuration is looked for and read"),
     ("crates/paddock-tools/src/notifying.rs", "the program that a person wants to be told by is started"),
+    (
+        "crates/paddock-projects/src/host.rs",
+        "what comes in waits in files, repositories are written, packages are read and git is started",
+    ),
     ("crates/paddock-ledger/src/audit/host.rs", "the key and the outside head of the audit are not in the database"),
 ];
 

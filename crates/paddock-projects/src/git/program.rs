@@ -1,0 +1,246 @@
+//! One run of git: what it may reach, what it is told, and what it says.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use paddock_core::visible;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::{Address, Credentials};
+use crate::error::{ProjectError, Result};
+use crate::host;
+use crate::progress::Meter;
+
+/// How often a run is looked at.
+const LOOK: Duration = Duration::from_millis(25);
+/// Every so many looks the disk is looked at too.
+const LOOKS_PER_SIZE: u32 = 8;
+/// The most that is kept of what git says.
+const MOST_SAID: u64 = 64 * 1024;
+/// The most that is taken of an answer.
+const MOST_ANSWERED: u64 = 1024 * 1024;
+
+/// What git gets of this process's environment: ways to the network, and nothing that changes what it runs.
+const ENVIRONMENT: &[&str] = &[
+    "PATH",
+    "SSH_AUTH_SOCK",
+    "http_proxy",
+    "https_proxy",
+    "HTTPS_PROXY",
+    "all_proxy",
+    "ALL_PROXY",
+    "no_proxy",
+    "NO_PROXY",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "GIT_SSL_CAINFO",
+    "GIT_SSL_CAPATH",
+];
+
+/// Settings of every run; those of the person and of the system are not read.
+const SETTINGS: &[&str] = &[
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.askPass=",
+    "credential.helper=",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "init.templateDir=",
+    "submodule.recurse=false",
+    "push.recurseSubmodules=no",
+    "push.gpgSign=false",
+    "fetch.recurseSubmodules=false",
+    "fetch.writeCommitGraph=false",
+    "transfer.credentialsInUrl=die",
+    "http.lowSpeedLimit=100",
+    "http.lowSpeedTime=60",
+];
+
+/// Git with one remote, or with none.
+pub(crate) struct Git<'a> {
+    home: &'a Path,
+    address: Option<&'a Address>,
+    /// What the helper reads: a file in memory of this process.
+    opened_by: Option<(File, &'a Credentials)>,
+}
+
+/// A bound on what a run may put on the disk.
+pub(crate) struct Growth<'a> {
+    pub(crate) directory: &'a Path,
+    pub(crate) most: u64,
+}
+
+impl<'a> Git<'a> {
+    /// Git for this remote. `home` is an empty place of its own.
+    pub(crate) fn new(
+        home: &'a Path,
+        address: Option<&'a Address>,
+        credentials: Option<&'a Credentials>,
+    ) -> Result<Self> {
+        let opened_by = match (address, credentials) {
+            (_, None) => None,
+            (Some(Address::Web { .. }), Some(credentials)) => {
+                let why = "the secret that opens it holds the end of a line";
+                let shown = || address.map(Address::shown).unwrap_or_default();
+                let lines = credentials.lines().ok_or_else(|| ProjectError::BadAddress { address: shown(), why })?;
+                Some((host::memory_file(lines.as_bytes()).map_err(ProjectError::Scratch)?, credentials))
+            }
+            (address, Some(_)) => {
+                let address = address.map(Address::shown).unwrap_or_default();
+                return Err(ProjectError::BadAddress {
+                    address,
+                    why: "a secret opens only https; ssh has its own keys",
+                });
+            }
+        };
+        Ok(Self { home, address, opened_by })
+    }
+
+    /// A run of git, confined. The caller adds what it is to do.
+    pub(crate) fn command(&self) -> Command {
+        let mut git = host::program("git");
+        for name in ENVIRONMENT {
+            if let Some(value) = std::env::var_os(name) {
+                git.env(name, value);
+            }
+        }
+        git.env("HOME", self.home)
+            .env("LC_ALL", "C")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_ATTR_NOSYSTEM", "1")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("SSH_ASKPASS_REQUIRE", "never")
+            .env("GIT_SSH_COMMAND", "ssh -o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15")
+            .env("GIT_ALLOW_PROTOCOL", self.address.map_or("none", Address::protocol));
+        for setting in SETTINGS {
+            git.args(["-c", setting]);
+        }
+        if let (Some((file, _)), Some(Address::Web { origin, .. })) = (&self.opened_by, self.address) {
+            // Only this host is told, whoever it sends us to. The words are read from our memory by whoever may look there:
+            // they are in no argument, no environment and no file.
+            let (process, descriptor) = (std::process::id(), file.as_raw_fd());
+            git.arg("-c").arg(format!("credential.{origin}.helper=!cat /proc/{process}/fd/{descriptor} #"));
+        }
+        git.current_dir(self.home).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+        git
+    }
+
+    /// Runs it to its end, and hands back what it answered.
+    pub(crate) fn answer(&self, doing: &'static str, git: &mut Command, meter: &mut Meter<'_>) -> Result<String> {
+        let mut child = spawn(git.stdout(Stdio::piped()))?;
+        let answer = child.stdout.take().map(|out| listen(out, MOST_ANSWERED));
+        self.wait(doing, child, meter, None)?;
+        Ok(heard(answer))
+    }
+
+    /// Runs it to its end.
+    pub(crate) fn run(
+        &self,
+        doing: &'static str,
+        git: &mut Command,
+        meter: &mut Meter<'_>,
+        growth: Option<&Growth<'_>>,
+    ) -> Result<()> {
+        let child = spawn(git)?;
+        self.wait(doing, child, meter, growth)
+    }
+
+    fn wait(
+        &self,
+        doing: &'static str,
+        mut child: Child,
+        meter: &mut Meter<'_>,
+        growth: Option<&Growth<'_>>,
+    ) -> Result<()> {
+        let said = child.stderr.take().map(|out| listen(out, MOST_SAID));
+        let ended = watch(&mut child, meter, growth);
+        if ended.is_err() {
+            end(&mut child);
+        }
+        let said = heard(said);
+        let status: ExitStatus = ended?;
+        if status.success() { Ok(()) } else { Err(ProjectError::Git { doing, said: self.clean(&said) }) }
+    }
+
+    /// What git said in one line, without what opens a remote and harmless to show.
+    pub(crate) fn clean(&self, said: &str) -> String {
+        let mut text = said.to_owned();
+        if let Some((_, credentials)) = &self.opened_by
+            && !credentials.password().is_empty()
+        {
+            text = text.replace(credentials.password(), "***");
+        }
+        let telling = |line: &&str| {
+            line.starts_with("fatal:")
+                || line.starts_with("error:")
+                || line.contains("[rejected]")
+                || line.contains("remote:")
+        };
+        let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let chosen: Vec<&str> = lines.iter().copied().filter(telling).take(4).collect();
+        let chosen = if chosen.is_empty() { lines.last().copied().into_iter().collect() } else { chosen };
+        let line = visible(&chosen.join("; "));
+        if line.is_empty() { said_nothing() } else { line.chars().take(600).collect() }
+    }
+}
+
+/// Where a program gives no reason.
+pub(crate) fn said_nothing() -> String {
+    "it gave no reason".to_owned()
+}
+
+/// Starts it; that it is not there is told as such.
+pub(crate) fn spawn(git: &mut Command) -> Result<Child> {
+    git.spawn().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => ProjectError::NoGit,
+        _ => ProjectError::Git { doing: "start", said: error.to_string() },
+    })
+}
+
+fn watch(child: &mut Child, meter: &mut Meter<'_>, growth: Option<&Growth<'_>>) -> Result<ExitStatus> {
+    let mut looks = 0_u32;
+    loop {
+        if let Some(status) = child.try_wait().map_err(ProjectError::Scratch)? {
+            return Ok(status);
+        }
+        meter.at("git")?;
+        looks += 1;
+        if let Some(Growth { directory, most }) = growth
+            && looks.is_multiple_of(LOOKS_PER_SIZE)
+            && host::size_of(directory) > *most
+        {
+            return Err(ProjectError::TooMuch { what: "its size in bytes", limit: *most });
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Ends a run, with everything it started.
+pub(crate) fn end(child: &mut Child) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let _ = child.wait();
+}
+
+fn listen(mut from: impl Read + Send + 'static, most: u64) -> JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut kept = Vec::new();
+        let _ = from.by_ref().take(most).read_to_end(&mut kept);
+        // The rest is let go by, so that nobody waits for us to take it.
+        let _ = io::copy(&mut from, &mut io::sink());
+        kept
+    })
+}
+
+fn heard(listener: Option<JoinHandle<Vec<u8>>>) -> String {
+    let heard = listener.and_then(|listener| listener.join().ok()).unwrap_or_default();
+    String::from_utf8_lossy(&heard).into_owned()
+}
