@@ -101,8 +101,11 @@ impl ServerHandler for Server {
         let tools = self.listings.now(&self.toolbox).tools();
         let result = ListToolsResult::with_all_items(tools);
         // The list depends on which agent asks, so it is never shared between them.
-        let is_modern = context.protocol_version().is_some_and(|version| !version.has_initialize());
-        Ok(if is_modern { result.with_ttl_ms(KEPT_FOR_MS).with_cache_scope(CacheScope::Private) } else { result })
+        Ok(if is_modern(&context) {
+            result.with_ttl_ms(KEPT_FOR_MS).with_cache_scope(CacheScope::Private)
+        } else {
+            result
+        })
     }
 
     async fn call_tool(
@@ -219,10 +222,10 @@ impl ServerHandler for Server {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method;
-        Err(if is_served(&method) {
+        Err(if is_served(&method, is_modern(&context)) {
             ErrorData::invalid_params(format!("the parameters of \"{method}\" are not what MCP defines"), None)
         } else {
             ErrorData::new(
@@ -239,10 +242,21 @@ async fn over(ended: &mut watch::Receiver<bool>) {
     let _ = ended.wait_for(|ended| *ended).await;
 }
 
-fn is_served(method: &str) -> bool {
+fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| !version.has_initialize())
+}
+
+/// Is this a method of the era that the request is of?
+fn is_served(method: &str, is_modern: bool) -> bool {
     use rmcp::model::ConstString as _;
-    let served = [CallToolRequestMethod::VALUE, "tools/list", "initialize", "server/discover", "subscriptions/listen"];
-    served.contains(&method)
+    match method {
+        CallToolRequestMethod::VALUE | "tools/list" => true,
+        "initialize" => !is_modern,
+        // Asked before it is known which era a client speaks.
+        "server/discover" => true,
+        "subscriptions/listen" => is_modern,
+        _ => false,
+    }
 }
 
 /// What a client sent, made fit for a message.

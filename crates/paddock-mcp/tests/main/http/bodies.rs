@@ -117,6 +117,16 @@ async fn what_is_no_message_is_refused_in_words() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_method_that_is_gone_is_unknown_and_one_that_is_there_wants_its_parameters() {
+    let site = small().await;
+    for (method, status, code) in [("initialize", 404, -32601), ("ping", 404, -32601), ("tools/call", 200, -32602)] {
+        let mut reply = site.modern("ann", method, json!({"name": 5})).with("Mcp-Name", "").send().await;
+        let answer = reply.message().await;
+        assert_eq!((reply.status, &answer["error"]["code"]), (status, &json!(code)), "{method}: {answer}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_sends_too_slowly_is_given_up_and_holds_up_nobody() {
     let site = Arc::new(
         site(HttpOptions {

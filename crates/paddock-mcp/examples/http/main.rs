@@ -1,0 +1,95 @@
+//! Serves MCP over HTTP for clients that others wrote, which `cargo xtask test --only clients` starts against it.
+//!
+//! `http tools CONFIG HOME [TOKEN]` serves the tools of the configuration's agent `main`, with the System Root at `HOME`; with a token only to
+//! whoever sends it. `http fixtures` serves what the protocol's conformance suite wants to find on a server and Paddock does not
+//! have, over the same transport. Both print their address. Loopback only; never for anything but tests.
+
+#![allow(clippy::print_stdout, reason = "whoever starts this reads the address")]
+
+mod fixtures;
+mod given;
+mod rounds;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use paddock_config::{Installation, Reloader, Settings};
+use paddock_core::{AgentName, AgentPolicy, LogicalPath, NoJournal, Vfs};
+use paddock_mcp::http::{Agent, HttpOptions, HttpService};
+use paddock_state::{HomeSources, Secrets, SystemRoot};
+use paddock_tools::{Fixed, RecordingGate};
+use rmcp::ServerHandler;
+use tokio::net::TcpListener;
+
+type Failed = Box<dyn Error + Send + Sync>;
+
+/// Who is let in, and as whom.
+#[derive(Clone)]
+struct Access {
+    token: Option<Arc<str>>,
+    agent: Agent,
+}
+
+fn main() -> Result<(), Failed> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(16 << 20).build()?;
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match *arguments.as_slice() {
+        ["tools", config, home, ref rest @ ..] => {
+            let token = rest.first().map(|token| Arc::from(*token));
+            let access = Access { token, agent: Agent::new("the only one", Arc::new(configured(config, home)?)) };
+            runtime.block_on(async { serve(access, HttpService::new(options())).await })
+        }
+        ["fixtures"] => {
+            let access = Access { token: None, agent: Agent::new("the only one", Arc::new(nothing()?)) };
+            let handler = Arc::new(fixtures::Fixtures::default());
+            let service = HttpService::serving(options(), move |_, _| Arc::clone(&handler));
+            runtime.block_on(async { serve(access, service).await })
+        }
+        _ => Err("give `tools CONFIG HOME [TOKEN]` or `fixtures`".into()),
+    }
+}
+
+fn options() -> HttpOptions {
+    // The suite sends these to see that a page of this machine is let in.
+    let origins = ["http://localhost:*", "http://127.0.0.1:*"].map(str::to_owned).to_vec();
+    HttpOptions { allowed_origins: origins, ..HttpOptions::default() }
+}
+
+async fn serve<H: ServerHandler + Clone>(access: Access, service: HttpService<H>) -> Result<(), Failed> {
+    let router = Router::new().route_service("/mcp", service).layer(from_fn_with_state(access, identify));
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    println!("http://{}/mcp", listener.local_addr()?);
+    Ok(axum::serve(listener, router).await?)
+}
+
+async fn identify(State(access): State<Access>, mut request: Request, next: Next) -> Response {
+    let sent = request.headers().get("authorization").and_then(|value| value.to_str().ok());
+    let is_let_in = access.token.is_none_or(|token| sent == Some(&format!("Bearer {token}")));
+    if is_let_in {
+        request.extensions_mut().insert(access.agent);
+    }
+    next.run(request).await
+}
+
+/// The agent `main` of a configuration, recorded and asked about as ever.
+fn configured(config: &str, home: &str) -> Result<Reloader, Failed> {
+    let sources = HomeSources { option: Some(PathBuf::from(home)), variable: None, home: None };
+    let system_root = SystemRoot::resolve(&sources, None)?;
+    Reloader::start_with(Path::new(config), AgentName::main(), system_root.clone(), |host, file| {
+        let settings = Settings::of(host.project_root().to_owned(), file, &Secrets::none())?;
+        let installation = Installation::claim(&system_root, &settings)?;
+        Ok::<_, Failed>(installation.ports(Arc::new(RecordingGate::new())))
+    })
+}
+
+/// The fixtures ask nobody what they may do.
+fn nothing() -> Result<Fixed, Failed> {
+    let vfs = Vfs::new(Vec::new(), Arc::new(RecordingGate::new()), Arc::new(NoJournal))?;
+    Ok(Fixed(Arc::new(AgentPolicy::new(AgentName::main(), LogicalPath::top(), vfs))))
+}
