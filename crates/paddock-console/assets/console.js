@@ -13,10 +13,19 @@ const WHEN_PRESENT = [
 ];
 
 document.documentElement.classList.add("js");
+forgetTold();
 startTheme();
 startTimes();
 startForms();
 startKeys();
 for (const [selector, module] of WHEN_PRESENT) {
   if (document.querySelector(selector)) import(module).then(({ start }) => start());
+}
+
+/** What was just done is told once: not again when the page is loaded anew. */
+function forgetTold() {
+  const address = new URL(location.href);
+  if (!address.searchParams.has("told")) return;
+  address.searchParams.delete("told");
+  history.replaceState(history.state, "", address);
 }

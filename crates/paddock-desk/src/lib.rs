@@ -10,15 +10,28 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
 pub mod access;
+pub mod activity;
+pub mod approvals;
 mod desk;
+pub mod doctor;
+pub mod explain;
 pub mod failure;
+pub mod files;
+pub mod forks;
+pub mod history;
 mod host;
+pub mod instances;
 pub mod layered;
 pub mod moment;
 pub mod past;
 pub mod project;
+pub mod projects;
 pub mod running;
+pub mod setup;
+pub mod shares;
+pub mod threads;
 pub mod unified;
+pub mod workspaces;
 
 pub use desk::{Desk, person};
 pub use failure::{Failure, FailureKind, Result};

@@ -4,8 +4,10 @@
 //! under `commands` does the work.
 
 mod approvals;
+mod connect;
 mod instance;
 mod run;
+mod serve;
 
 use std::path::PathBuf;
 
@@ -18,8 +20,10 @@ use tracing::Level;
 use crate::secrets;
 
 pub(crate) use approvals::{ApprovalEdit, Approvals, ReachWord};
+pub(crate) use connect::{ClientName, Connect};
 pub(crate) use instance::{Instance, InstanceExport, InstanceImport, InstanceList, InstanceMessages};
 pub(crate) use run::{How, Resume, Run, Threads};
+pub(crate) use serve::{Login, Serve, Token};
 
 const ABOUT: &str = "Bounded Workspaces for AI agents";
 
@@ -35,7 +39,7 @@ const AFTER: &str = "Exit codes:
   3  a person has to decide first
 
 Begin with:
-  paddock init          set up the project in this directory
+  paddock serve --init  set up the project in this directory and open its console
   paddock demo          see what an agent may and may not do
   paddock mcp           serve the agent's tools to an MCP client";
 
@@ -95,6 +99,15 @@ fn agent_name(text: &str) -> Result<AgentName, paddock_core::BadAgentName> {
 pub(crate) enum Command {
     /// Set up a project: write paddock.toml, its schema, and the directory that agents may write
     Init(Init),
+    /// Connect an agent program: write its MCP entry, and switch off its own file and shell tools
+    Connect(Connect),
+    /// Serve the console, the API and MCP over HTTP
+    Serve(Serve),
+    /// Print a new link to sign in to the console with
+    Login(Login),
+    /// Make, list and end the tokens that agents and programs come in with over HTTP
+    #[command(subcommand)]
+    Token(Token),
     /// Serve the agent's tools to an MCP client over standard input and output
     Mcp(Mcp),
     /// Call one tool exactly as the agent would

@@ -7,6 +7,7 @@ mod backup;
 mod check;
 mod completions;
 mod config;
+mod connect;
 mod demo;
 mod diff;
 mod discard;
@@ -16,6 +17,7 @@ mod fork;
 mod init;
 mod instance;
 mod log;
+mod login;
 mod man;
 mod map;
 mod mcp;
@@ -24,7 +26,9 @@ mod quota;
 mod restore;
 mod run;
 mod secret;
+mod serve;
 mod threads;
+mod token;
 mod tool;
 mod undo;
 mod why;
@@ -38,6 +42,10 @@ pub(crate) fn run(cli: &Cli, printer: &Printer) -> anyhow::Result<Ended> {
     let global = &cli.global;
     match &cli.command {
         Command::Init(options) => init::run(options, global, printer),
+        Command::Connect(options) => connect::run(global, options, printer),
+        Command::Serve(options) => serve::run(global, options, printer),
+        Command::Login(options) => login::run(global, options, printer),
+        Command::Token(options) => token::run(global, options, printer),
         Command::Mcp(options) => mcp::run(global, options),
         Command::Tool(options) => tool::run(global, options, printer),
         Command::Exec(options) => exec::run(global, options, printer),

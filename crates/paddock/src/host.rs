@@ -210,6 +210,13 @@ pub(crate) fn copy_new(from: &Path, to: &Path) -> io::Result<u64> {
     Ok(1)
 }
 
+/// Shows an address in the person's browser.
+pub(crate) fn open_in_browser(url: &str) -> io::Result<()> {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let quiet = || Stdio::null();
+    std::process::Command::new(program).arg(url).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn().map(drop)
+}
+
 /// Starts this same program with these arguments, its standard input and output in our hands.
 pub(crate) fn start_ourselves(arguments: &[&Path], directory: &Path) -> io::Result<tokio::process::Child> {
     tokio::process::Command::new(std::env::current_exe()?)
@@ -219,4 +226,60 @@ pub(crate) fn start_ourselves(arguments: &[&Path], directory: &Path) -> io::Resu
         .stdout(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
+}
+
+/// The text of a file, if there is one. A link that leads nowhere is an error.
+pub(crate) fn text_if_any(path: &Path) -> io::Result<Option<String>> {
+    match std::fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// Replaces a file as a whole, or makes it with this mode (less what the person's mask takes). A link is kept, and what it
+/// leads to is replaced.
+pub(crate) fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+    let real = match std::fs::canonicalize(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => path.to_owned(),
+        other => other?,
+    };
+    let found = std::fs::metadata(&real).ok().map(|found| found.permissions());
+    let mut beside = real.clone().into_os_string();
+    beside.push(format!(".new-{}", std::process::id()));
+    let written = (|| {
+        let mut file = std::fs::File::options().write(true).create_new(true).mode(mode).open(&beside)?;
+        if let Some(found) = found {
+            file.set_permissions(found)?;
+        }
+        io::Write::write_all(&mut file, text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&beside, &real)
+    })();
+    if written.is_err() {
+        let _ = std::fs::remove_file(&beside);
+    }
+    written
+}
+
+/// The directories above a path that are not there, the innermost first.
+pub(crate) fn missing_above(path: &Path) -> Vec<PathBuf> {
+    path.ancestors().skip(1).take_while(|above| !above.exists()).map(Path::to_owned).collect()
+}
+
+/// Makes a directory that only its owner may read; one that is there will do.
+pub(crate) fn make_dir_private(path: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Removes a file; none is fine.
+pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+/// Removes a directory that holds nothing.
+pub(crate) fn remove_dir_if_empty(path: &Path) {
+    let _ = std::fs::remove_dir(path);
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::secrets;
 
 /// Writes what a command gives.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Printer {
     colour: bool,
     /// The reader has gone away.
@@ -46,6 +46,11 @@ impl Printer {
     /// Standard output for data that is written piece by piece.
     pub(crate) fn stream(&self) -> Stream<'_> {
         Stream(self)
+    }
+
+    /// One that prints nothing.
+    pub(crate) fn nowhere() -> Self {
+        Self { colour: false, deserted: Cell::new(true) }
     }
 
     /// One that never colours, as in a pipe.
@@ -89,6 +94,9 @@ impl Printer {
     }
 
     fn write(&self, text: fmt::Arguments<'_>) -> anyhow::Result<()> {
+        if self.deserted.get() {
+            return Ok(());
+        }
         let mut out = io::stdout().lock();
         match out.write_fmt(text).and_then(|()| out.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {

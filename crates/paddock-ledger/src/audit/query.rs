@@ -132,8 +132,8 @@ fn write_line(row: &Row, out: &mut dyn Write) -> Result<()> {
 /// Gives the rows that come after it was made, each once, whichever process writes them and however late.
 ///
 /// Time is no good for that: a row may be kept after a younger one of another process. So it remembers how far it has
-/// seen each chain that may still grow.
-#[derive(Debug)]
+/// seen each chain that may still grow. [`Self::mark`] writes that down, so that somebody can go on where they were.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Follow {
     /// Every chain up to this one is closed and was seen whole.
     floor: u64,
@@ -145,6 +145,38 @@ impl Follow {
         let mut follow = Self { floor: 0, seen: BTreeMap::new() };
         storage.read(&mut |tables| follow.look(tables, &mut |_, _, _, count| Ok(count)))?;
         Ok(follow)
+    }
+
+    /// How far it has seen, in a word.
+    #[must_use]
+    pub fn mark(&self) -> String {
+        let seen = self.seen.iter().map(|(chain, seq)| format!("_{chain}.{seq}"));
+        std::iter::once(self.floor.to_string()).chain(seen).collect()
+    }
+
+    /// One that goes on behind a [`Self::mark`]; nothing where it is none.
+    #[must_use]
+    pub fn behind(mark: &str) -> Option<Self> {
+        let mut words = mark.split('_');
+        let floor = words.next()?.parse().ok()?;
+        let pair = |word: &str| {
+            let (chain, seq) = word.split_once('.')?;
+            Some((chain.parse().ok()?, seq.parse().ok()?))
+        };
+        Some(Self { floor, seen: words.map(pair).collect::<Option<_>>()? })
+    }
+
+    /// Was this row given already?
+    #[must_use]
+    pub fn has_seen(&self, row: &Row) -> bool {
+        row.chain <= self.floor || self.seen.get(&row.chain).is_some_and(|seen| row.seq <= *seen)
+    }
+
+    /// Remembers a row of [`AuditLog::poll`](super::AuditLog::poll) as given, where they are handed on one by one in the order of their chains.
+    pub fn note(&mut self, row: &Row) {
+        if !self.has_seen(row) {
+            self.seen.insert(row.chain, row.seq);
+        }
     }
 
     pub(super) fn poll(&mut self, storage: &dyn Storage) -> Result<Vec<Row>> {
@@ -189,3 +221,19 @@ impl Follow {
 
 /// Shows what is new of a chain, given how far it was seen and how long it is; says how far it is seen now.
 type Show<'a> = dyn FnMut(&mut dyn Tables, u64, u64, u64) -> Result<u64> + 'a;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_says_how_far_somebody_has_seen() {
+        let follow = Follow { floor: 3, seen: BTreeMap::from([(4, 17), (6, 1)]) };
+        assert_eq!(follow.mark(), "3_4.17_6.1");
+        assert_eq!(Follow::behind("3_4.17_6.1"), Some(follow));
+        assert_eq!(Follow::behind("0").map(|follow| follow.mark()), Some("0".to_owned()));
+        for bad in ["", "x", "3_", "3_4", "3_4.", "3_4.x", "-1", "3 4.1"] {
+            assert_eq!(Follow::behind(bad), None, "{bad}");
+        }
+    }
+}

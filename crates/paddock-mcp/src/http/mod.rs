@@ -256,7 +256,6 @@ impl<H: ServerHandler + Clone> HttpService<H> {
             Incoming::Nothing => return Err(Refusal::no_message()),
         }
         // What was taken is kept for as long as the handler works, whether or not somebody still reads the answer.
-        parts.extensions.insert(load.clone());
         if let Some(ended) = door.end_of_session(&parts.headers) {
             parts.extensions.insert(ended);
         }

@@ -8,6 +8,7 @@ mod approvals;
 mod client;
 mod commands;
 mod config;
+mod connect;
 mod connection;
 mod crash;
 mod deep;

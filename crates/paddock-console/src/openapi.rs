@@ -1,0 +1,141 @@
+//! The OpenAPI document, made from the rows that the router is made from.
+
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use crate::api;
+use crate::endpoint::{Answers, Endpoint};
+use crate::problem::Problem;
+
+/// The document.
+#[must_use]
+pub fn document() -> Value {
+    let mut settings = SchemaSettings::draft2020_12();
+    settings.definitions_path = "/components/schemas".into();
+    let mut generator = settings.into_generator();
+    let problem = generator.subschema_for::<Problem>();
+    let mut paths: Map<String, Value> = Map::new();
+    for row in api::endpoints() {
+        let path = row.path.replace("{*", "{");
+        let operation = operation(&row, &mut generator, &json!(problem));
+        let at = paths.entry(path).or_insert_with(|| json!({}));
+        at[row.method.as_str().to_lowercase()] = operation;
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Paddock",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "What the console and the command line show and do, for programs.",
+        },
+        "security": [{ "token": [] }, { "session": [] }],
+        "paths": paths,
+        "components": {
+            "schemas": generator.take_definitions(true),
+            "securitySchemes": {
+                "token": { "type": "http", "scheme": "bearer" },
+                "session": { "type": "apiKey", "in": "cookie", "name": "paddock_session" },
+            },
+        },
+    })
+}
+
+fn operation(row: &Endpoint, generator: &mut SchemaGenerator, problem: &Value) -> Value {
+    let mut parameters = parameters(row.path_schema, "path", generator);
+    parameters.extend(self::parameters(row.query_schema, "query", generator));
+    let mut responses = Map::new();
+    let (status, answer) = match &row.answers {
+        Answers::Json(schema) => {
+            let content = json!({ "application/json": { "schema": schema(generator) } });
+            ("200", json!({ "description": "the answer", "content": content }))
+        }
+        Answers::Done => ("204", json!({ "description": "it is done" })),
+        Answers::Other(kind) => {
+            let mut content = Map::new();
+            content.insert((*kind).to_owned(), json!({}));
+            ("200", json!({ "description": "the answer", "content": content }))
+        }
+    };
+    responses.insert(status.to_owned(), answer);
+    for status in row.also {
+        responses.insert(status.to_string(), json!({ "description": "the answer" }));
+    }
+    let content = json!({ "application/problem+json": { "schema": problem } });
+    responses.insert("default".to_owned(), json!({ "description": "why not", "content": content }));
+    let mut operation = json!({
+        "summary": row.summary,
+        "operationId": operation_id(row),
+        "parameters": parameters,
+        "responses": responses,
+    });
+    if let Some(schema) = row.body_schema {
+        let content = json!({ "application/json": { "schema": schema(generator) } });
+        operation["requestBody"] = json!({ "required": true, "content": content });
+    } else if row.takes_file {
+        operation["requestBody"] = json!({ "required": true, "content": { "application/octet-stream": {} } });
+    }
+    operation
+}
+
+/// "GET /api/v1/forks/{name}" is `get_forks_name`.
+fn operation_id(row: &Endpoint) -> String {
+    let path = row.path.trim_start_matches("/api/v1");
+    let words = path.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    std::iter::once(row.method.as_str().to_lowercase()).chain(words.map(str::to_owned)).collect::<Vec<_>>().join("_")
+}
+
+/// The fields of a type as parameters.
+fn parameters(
+    schema: fn(&mut SchemaGenerator) -> schemars::Schema,
+    place: &str,
+    generator: &mut SchemaGenerator,
+) -> Vec<Value> {
+    let schema = schema(generator);
+    let whole = resolved(&schema, generator);
+    let required: Vec<&str> = whole["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let Some(fields) = whole["properties"].as_object() else { return Vec::new() };
+    let parameter = |(name, schema): (&String, &Value)| {
+        let needed = place == "path" || required.contains(&name.as_str());
+        let mut schema = schema.clone();
+        let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+        json!({ "name": name, "in": place, "required": needed, "description": description, "schema": schema })
+    };
+    fields.iter().map(parameter).collect()
+}
+
+/// A schema that may only be named, itself.
+fn resolved(schema: &schemars::Schema, generator: &SchemaGenerator) -> Value {
+    let value = schema.as_value();
+    let Some(name) = value["$ref"].as_str().and_then(|name| name.rsplit('/').next()) else { return value.clone() };
+    generator.definitions().get(name).cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_endpoint_is_in_it_under_its_own_name() {
+        let document = document();
+        let mut ids = std::collections::BTreeSet::new();
+        for row in api::endpoints() {
+            let path = row.path.replace("{*", "{");
+            let operation = &document["paths"][&path][row.method.as_str().to_lowercase()];
+            let id = operation["operationId"].as_str().unwrap_or_else(|| panic!("{path} is missing"));
+            assert!(ids.insert(id.to_owned()), "two endpoints are called {id}");
+        }
+    }
+
+    #[test]
+    fn every_parameter_of_a_path_is_described() {
+        for row in api::endpoints() {
+            let named = row.path.split('{').skip(1).filter_map(|rest| rest.split('}').next());
+            let mut generator = SchemaGenerator::default();
+            let described = parameters(row.path_schema, "path", &mut generator);
+            for name in named.map(|name| name.trim_start_matches('*')) {
+                assert!(described.iter().any(|one| one["name"] == name), "{}: {name}", row.path);
+            }
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The console's pages: server-rendered, one module per page, all inside one frame.
+//!
+//! A page is a function of the desk, run on a thread of the pool, that answers markup. What agents wrote reaches it as text only: maud escapes it,
+//! and [`parts::shown`] shows what could deceive a reader. Forms post to the page's own address and come back to it.
+
+mod activity;
+mod approvals;
+mod files;
+mod forks;
+mod frame;
+mod instances;
+mod overview;
+mod parts;
+mod projects;
+mod search;
+mod settings;
+mod threads;
+mod why;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::get;
+use maud::{DOCTYPE, Markup, html};
+use paddock_desk::{Failure, Result};
+
+use crate::endpoint::{self, Part};
+use crate::guard;
+use crate::problem::{self, Problem};
+use crate::shared::{Shared, Who, on_a_thread};
+
+pub(crate) use frame::Page;
+
+/// Every page.
+pub(crate) fn router() -> Router<Shared> {
+    Router::new()
+        .route("/", get(|shared, request| show(shared, request, overview::page)))
+        .merge(activity::router())
+        .merge(approvals::router())
+        .merge(files::router())
+        .merge(forks::router())
+        .merge(instances::router())
+        .merge(projects::router())
+        .merge(search::router())
+        .merge(settings::router())
+        .merge(threads::router())
+        .merge(why::router())
+        .fallback(|shared, request| show(shared, request, nowhere))
+}
+
+/// What a page is asked with.
+pub(crate) struct Visit<P = crate::endpoint::Nothing, Q = OfAgent> {
+    pub(crate) shared: Shared,
+    pub(crate) who: Who,
+    pub(crate) path: P,
+    pub(crate) query: Q,
+    /// The agent that the person looks at.
+    pub(crate) agent: Option<String>,
+    /// How this browser wants it to look, and times to be told.
+    pub(crate) taste: Taste,
+    /// The page's own address.
+    pub(crate) address: String,
+}
+
+/// What every page can be asked with.
+#[derive(Debug, Default, serde::Deserialize, schemars::JsonSchema)]
+pub(crate) struct OfAgent {
+    /// The agent.
+    #[serde(default)]
+    pub(crate) agent: Option<String>,
+    /// What was just done, to be told once.
+    #[serde(default)]
+    pub(crate) told: Option<String>,
+}
+
+/// How a browser wants pages.
+#[derive(Debug, Clone)]
+pub(crate) struct Taste {
+    pub(crate) theme: &'static str,
+    pub(crate) time: &'static str,
+}
+
+impl Taste {
+    fn of(headers: &axum::http::HeaderMap) -> Self {
+        let theme = match guard::cookie(headers, "paddock_theme") {
+            Some("light") => "light",
+            Some("dark") => "dark",
+            _ => "auto",
+        };
+        let time = match guard::cookie(headers, "paddock_time") {
+            Some("local") => "local",
+            Some("utc") => "utc",
+            _ => "relative",
+        };
+        Self { theme, time }
+    }
+}
+
+/// Shows a page.
+pub(crate) async fn show<P: Part, Q: Part>(
+    State(shared): State<Shared>,
+    request: Request,
+    page: fn(&Visit<P, Q>) -> Result<Page>,
+) -> Response {
+    let visit = match visit::<P, Q>(shared, request).await {
+        Ok((visit, _)) => visit,
+        Err(response) => return *response,
+    };
+    let rendered = on_a_thread(move || {
+        let page = page(&visit)?;
+        let status = page.status;
+        frame::framed(&visit, page).map(|markup| (status, markup))
+    });
+    match rendered.await {
+        Ok((status, markup)) => (status, as_html(&markup)).into_response(),
+        Err(failure) => failed(&failure),
+    }
+}
+
+/// What became of a form.
+pub(crate) enum Done {
+    /// Back to a page, which tells this.
+    Back { to: String, told: String },
+    /// A page of its own.
+    Page(Box<Page>),
+}
+
+/// Takes a form, does what it says, and shows what came of it.
+pub(crate) async fn act<P: Part, F: serde::de::DeserializeOwned + Send + 'static>(
+    State(shared): State<Shared>,
+    request: Request,
+    deed: fn(&Visit<P, OfAgent>, F) -> Result<Done>,
+) -> Response {
+    const LARGEST: usize = 4 * 1024 * 1024;
+    let (visit, body) = match visit::<P, OfAgent>(shared, request).await {
+        Ok(visit) => visit,
+        Err(response) => return *response,
+    };
+    let Ok(bytes) = axum::body::to_bytes(body, LARGEST).await else {
+        return failed(&Failure::misused("the form is too large", "send less at once"));
+    };
+    let form = match read_form::<F>(&bytes) {
+        Ok(form) => form,
+        Err(error) => {
+            let text = format!("the form is not what this page takes: {error}");
+            return failed(&Failure::misused(text, "load the page again"));
+        }
+    };
+    let done = on_a_thread(move || match deed(&visit, form)? {
+        Done::Back { to, told } => Ok(Err(back(&to, &told))),
+        Done::Page(page) => {
+            let status = page.status;
+            frame::framed(&visit, *page).map(|markup| Ok((status, markup)))
+        }
+    });
+    match done.await {
+        Ok(Ok((status, markup))) => (status, as_html(&markup)).into_response(),
+        Ok(Err(redirect)) => redirect.into_response(),
+        Err(failure) => failed(&failure),
+    }
+}
+
+/// The fields of a form.
+fn read_form<F: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<F, String> {
+    serde_urlencoded::from_bytes(bytes).map_err(|error| error.to_string())
+}
+
+fn back(to: &str, told: &str) -> Redirect {
+    let mark = if to.contains('?') { '&' } else { '?' };
+    Redirect::to(&format!("{to}{mark}told={}", parts::in_url(told)))
+}
+
+async fn visit<P: Part, Q: Part>(
+    shared: Shared,
+    request: Request,
+) -> Result<(Visit<P, Q>, axum::body::Body), Box<Response>> {
+    let (mut parts, body) = request.into_parts();
+    let bad = |problem: Problem| Box::new(problem.into_response());
+    let who = endpoint::who(&parts).map_err(bad)?;
+    let path = endpoint::path_of::<P>(&mut parts).await.map_err(bad)?;
+    let query = endpoint::query_of::<Q>(&parts).map_err(bad)?;
+    let of_agent: OfAgent = endpoint::query_of(&parts).unwrap_or_default();
+    let taste = Taste::of(&parts.headers);
+    let chosen = of_agent.agent.or_else(|| guard::cookie(&parts.headers, "paddock_agent").map(str::to_owned));
+    let address = parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
+    Ok((Visit { shared, who, path, query, agent: chosen, taste, address }, body))
+}
+
+fn nowhere(_: &Visit) -> Result<Page> {
+    let mut page = Page::new(
+        "Not found",
+        html! {
+            div.empty { h2 { "There is no such page" } p { "It may have been moved or deleted." } a.button href="/" { "Overview" } }
+        },
+    );
+    page.status = StatusCode::NOT_FOUND;
+    Ok(page)
+}
+
+/// A page outside the frame.
+fn sheet(title: &str, inside: &Markup) -> Response {
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" data-theme="auto" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " · Paddock" }
+                link rel="icon" href="/assets/mark.svg" type="image/svg+xml";
+                @for sheet in frame::SHEETS { link rel="stylesheet" href=(sheet); }
+            }
+            body.plain { main #main.sheet { (parts::icon("paddock")) h1 { (title) } (inside) } }
+        }
+    };
+    as_html(&markup)
+}
+
+fn as_html(markup: &Markup) -> Response {
+    ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], markup.0.clone()).into_response()
+}
+
+/// For whoever is not signed in.
+pub(crate) fn sign_in() -> Response {
+    sheet(
+        "Sign in",
+        &html! {
+            p { "This console is for the person who runs it. Print a new link in the project's directory, and open it:" }
+            pre.terminal { "paddock login" }
+        },
+    )
+}
+
+/// For a link that was used before.
+pub(crate) fn used_link() -> Response {
+    sheet(
+        "This link is used up",
+        &html! {
+            p { "A sign-in link opens the console once, within 15 minutes. Print a new one in the project's directory:" }
+            pre.terminal { "paddock login" }
+        },
+    )
+}
+
+/// For a form that another page sent.
+pub(crate) fn other_page() -> Response {
+    sheet(
+        "Not from here",
+        &html! {
+            p { "This was sent by another page, not by the console. Nothing was done." }
+            a.button href="/" { "To the console" }
+        },
+    )
+}
+
+/// For what failed.
+pub(crate) fn failed(failure: &Failure) -> Response {
+    let inside = html! {
+        div.note.bad role="alert" { p { (parts::shown(failure.message())) } }
+        @if let Some(hint) = failure.hint() { p { (parts::shown(hint)) } }
+        a.button href="/" { "Overview" }
+    };
+    (problem::status(failure.kind()), sheet("It was not done", &inside)).into_response()
+}

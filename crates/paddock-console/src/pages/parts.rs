@@ -1,0 +1,126 @@
+//! Small pieces of markup that pages share: icons, badges, times, paths, texts that others wrote.
+
+use maud::{Markup, html};
+use paddock_desk::past;
+
+/// An icon of the sprite.
+pub(crate) fn icon(name: &str) -> Markup {
+    html! { svg.icon aria-hidden="true" { use href={ "/assets/icons.svg#" (name) } {} } }
+}
+
+/// A text that others wrote, with every character shown that could deceive a reader.
+pub(crate) fn shown(text: &str) -> Markup {
+    html! {
+        @for piece in pieces(text) {
+            @match piece {
+                Piece::Plain(text) => (text),
+                Piece::Odd(letter) => span.char { "U+" (format!("{:04X}", u32::from(letter))) },
+            }
+        }
+    }
+}
+
+enum Piece<'t> {
+    Plain(&'t str),
+    Odd(char),
+}
+
+/// The text in pieces: what reads as it is, and the characters between that do not.
+fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for (at, letter) in text.char_indices() {
+        let mut buffer = [0; 4];
+        let plain = matches!(letter, '\n' | '\t')
+            || paddock_core::visible(letter.encode_utf8(&mut buffer)) == buffer_text(letter);
+        if plain {
+            continue;
+        }
+        if start < at {
+            found.push(Piece::Plain(&text[start..at]));
+        }
+        found.push(Piece::Odd(letter));
+        start = at + letter.len_utf8();
+    }
+    if start < text.len() {
+        found.push(Piece::Plain(&text[start..]));
+    }
+    found
+}
+
+fn buffer_text(letter: char) -> String {
+    letter.to_string()
+}
+
+/// A moment; the modules of the page write it as the person likes.
+pub(crate) fn time(exact: &str) -> Markup {
+    html! { time datetime=(exact) { (exact.replace('T', " ").trim_end_matches('Z')) " UTC" } }
+}
+
+/// The badge of a scope.
+pub(crate) fn scope(name: &str) -> Markup {
+    let short = match name {
+        "READ_ONLY" => "RO",
+        "READ_WRITE" => "RW",
+        _ => "WO",
+    };
+    html! { span class={ "scope " (short.to_lowercase()) } title=(name) { (short) } }
+}
+
+/// The badge of an outcome.
+pub(crate) fn outcome(word: &str) -> Markup {
+    let class = match word {
+        "done" | "approved" | "completed" => "done",
+        "denied" | "rejected" => "denied",
+        "parked" | "pending" | "waiting" => "waiting",
+        "running" => "running",
+        _ => "failed",
+    };
+    html! { span class={ "outcome " (class) } { (word) } }
+}
+
+/// How full a Workspace is.
+pub(crate) fn quota(prefix: &str, used: u64, most: Option<u64>) -> Markup {
+    let Some(most) = most else { return html! { span { (past::size(used)) } } };
+    let share = (used.saturating_mul(100)).checked_div(most).unwrap_or(100);
+    html! {
+        div.quota {
+            div.quota-text { span { (past::size(used)) " of " (past::size(most)) } span.muted { (share) " %" } }
+            meter min="0" max=(most) low=(most / 4 * 3) high=(most / 10 * 9) optimum="0" value=(used)
+                aria-label={ "Storage of " (prefix) } { (share) " %" }
+        }
+    }
+}
+
+/// A text as a part of a URL.
+pub(crate) fn in_url(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+/// A logical path as the rest of an address: its slashes stay.
+pub(crate) fn path_in_url(path: &str) -> String {
+    path.split('/').map(in_url).collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_deceive_is_shown() {
+        assert_eq!(shown("a\u{202e}<b>").into_string(), "a<span class=\"char\">U+202E</span>&lt;b&gt;");
+        assert_eq!(shown("plain\nü").into_string(), "plain\nü");
+    }
+
+    #[test]
+    fn paths_go_into_addresses_whole() {
+        assert_eq!(path_in_url("/a b/ü?#%/"), "/a%20b/%C3%BC%3F%23%25/");
+    }
+}

@@ -1,0 +1,9 @@
+//! Searching in files.
+
+use axum::Router;
+
+use crate::shared::Shared;
+
+pub(super) fn router() -> Router<Shared> {
+    Router::new()
+}

@@ -1,0 +1,216 @@
+//! Listening: from the first connection to a quiet end.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::middleware::{from_fn, from_fn_with_state};
+use axum::routing::{get, post};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use paddock_desk::access::Access;
+use paddock_desk::{Desk, Failure};
+use paddock_mcp::http::{HttpOptions, HttpService};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use crate::events::Hub;
+use crate::shared::{Inner, Shared};
+use crate::{api, assets, guard, pages, sign_in};
+
+/// Connections at once.
+const CONNECTIONS: usize = 8192;
+/// How long a client may take to say what it wants.
+const HEAD_WITHIN: Duration = Duration::from_secs(10);
+/// How long what is under way may take when the server ends.
+const FAREWELL: Duration = Duration::from_secs(10);
+/// Threads for what waits for a disk or a database.
+const THREADS: usize = 64;
+/// The stack of such a thread: a path can be two thousand directories deep.
+const DEEP: usize = 16 * 1024 * 1024;
+
+/// Where to listen.
+#[derive(Debug, Clone)]
+pub struct ServeOptions {
+    /// The address.
+    pub address: IpAddr,
+    /// The port; 0 takes a free one.
+    pub port: u16,
+    /// Further names that this server is reached under, with their ports where they have one.
+    pub hosts: Vec<String>,
+}
+
+/// Why serving did not begin, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address cannot be had.
+    #[error("cannot listen on {address}: {why}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        why: io::Error,
+    },
+    /// The host gives no means to serve.
+    #[error("the host gives no means to serve: {0}")]
+    Runtime(#[source] io::Error),
+    /// What is behind it cannot be used.
+    #[error("{}", .0.message())]
+    Desk(Failure),
+}
+
+impl ServeError {
+    /// The one thing to do next.
+    #[must_use]
+    pub fn hint(&self) -> &str {
+        match self {
+            Self::Listen { .. } => "choose another port with --port, or 0 for a free one",
+            Self::Runtime(_) => "run `paddock doctor`",
+            Self::Desk(failure) => failure.hint().unwrap_or("run `paddock doctor`"),
+        }
+    }
+}
+
+/// What listens now.
+#[derive(Debug, Clone)]
+pub struct Listening {
+    /// Where.
+    pub address: SocketAddr,
+    /// The console's address.
+    pub url: String,
+    /// The link to sign in with, once.
+    pub sign_in: String,
+}
+
+/// Serves until somebody asks the process to end; `begun` hears where.
+///
+/// # Errors
+/// When the address cannot be had, or the project's state cannot be used.
+pub fn serve(desk: Arc<Desk>, options: &ServeOptions, begun: impl FnOnce(&Listening)) -> Result<(), ServeError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(THREADS)
+        .thread_stack_size(DEEP)
+        .build()
+        .map_err(ServeError::Runtime)?;
+    let served = runtime.block_on(async {
+        let address = SocketAddr::new(options.address, options.port);
+        let listener = TcpListener::bind(address).await.map_err(|why| ServeError::Listen { address, why })?;
+        let address = listener.local_addr().map_err(ServeError::Runtime)?;
+        let shared = shared(desk, options, address).map_err(ServeError::Desk)?;
+        let url = format!("http://{}", name(address));
+        let link = shared.access.link().map_err(ServeError::Desk)?;
+        begun(&Listening { address, sign_in: format!("{url}/login/{link}"), url });
+        accept(listener, router(&shared), &shared.mcp).await;
+        Ok(())
+    });
+    runtime.shutdown_timeout(FAREWELL);
+    served
+}
+
+fn shared(desk: Arc<Desk>, options: &ServeOptions, address: SocketAddr) -> Result<Shared, Failure> {
+    let access = Access::of(desk.installation())?;
+    let hub = Hub::start(Arc::clone(desk.audit_log()?))?;
+    let hosts = hosts(options, address);
+    let origins = hosts.iter().flat_map(|host| [format!("http://{host}"), format!("https://{host}")]).collect();
+    let mcp = HttpOptions {
+        allowed_hosts: hosts.iter().cloned().collect(),
+        allowed_origins: origins,
+        ..HttpOptions::default()
+    };
+    Ok(Shared::new(Inner { desk, access, hub, mcp: HttpService::new(mcp), hosts }))
+}
+
+/// The address as people type it.
+fn name(address: SocketAddr) -> String {
+    match address.ip() {
+        ip if ip.is_unspecified() => format!("127.0.0.1:{}", address.port()),
+        _ => address.to_string(),
+    }
+}
+
+/// The names that this server answers under.
+fn hosts(options: &ServeOptions, address: SocketAddr) -> BTreeSet<String> {
+    let port = address.port();
+    let own = ["127.0.0.1", "localhost", "[::1]"].into_iter().map(|host| format!("{host}:{port}"));
+    let more = options.hosts.iter().map(|host| host.to_ascii_lowercase());
+    own.chain([address.to_string()]).chain(more).collect()
+}
+
+fn router(shared: &Shared) -> Router {
+    let inside = Router::new()
+        .merge(api::router())
+        .merge(pages::router())
+        .route("/logout", post(sign_in::logout))
+        .layer(from_fn_with_state(shared.clone(), guard::identity));
+    let outside = Router::new()
+        .route("/login/{link}", get(sign_in::login))
+        .route("/assets/{*path}", get(assets::serve))
+        .route_service("/mcp", crate::mcp::service(shared))
+        .route("/healthz", get(|| async { "ok\n" }));
+    let ours = outside.merge(inside).layer(from_fn_with_state(shared.clone(), guard::host));
+    ours.layer(from_fn(guard::headers)).with_state(shared.clone())
+}
+
+/// Takes connections until somebody asks the process to end, then lets what is under way finish.
+async fn accept(listener: TcpListener, router: Router, mcp: &HttpService) {
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let graceful = GracefulShutdown::new();
+    let mut end = std::pin::pin!(asked_to_end());
+    loop {
+        let Ok(place) = Arc::clone(&room).acquire_owned().await else { break };
+        let (stream, _) = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok(accepted) => accepted,
+                // Out of descriptors, or the client is gone: the next may do.
+                Err(error) => {
+                    tracing::warn!(%error, "a connection could not be taken");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            },
+            () = &mut end => break,
+        };
+        let connection = graceful.watch(serve_one(stream, router.clone()));
+        tokio::spawn(async move {
+            let _place = place;
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection broke off");
+            }
+        });
+    }
+    drop(listener);
+    mcp.drain().await;
+    tokio::select! {
+        () = graceful.shutdown() => {}
+        () = tokio::time::sleep(FAREWELL) => {}
+    }
+}
+
+type Connection = hyper::server::conn::http1::Connection<TokioIo<TcpStream>, TowerToHyperService<Router>>;
+
+fn serve_one(stream: TcpStream, router: Router) -> Connection {
+    let _ = stream.set_nodelay(true);
+    hyper::server::conn::http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_WITHIN)
+        .max_headers(64)
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+}
+
+/// Waits until a signal asks the process to end.
+async fn asked_to_end() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}

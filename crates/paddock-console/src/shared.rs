@@ -1,0 +1,73 @@
+//! What every request can reach: the desk, the doors, and the stream of what happens.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use paddock_desk::access::{Access, Token};
+use paddock_desk::{Desk, Failure, FailureKind, Result};
+
+use paddock_mcp::http::HttpService;
+
+use crate::events::Hub;
+
+/// One for all requests.
+#[derive(Clone)]
+pub(crate) struct Shared(Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) access: Access,
+    pub(crate) hub: Arc<Hub>,
+    /// The agents that come over HTTP.
+    pub(crate) mcp: HttpService,
+    /// The hosts that this server answers as, with their ports.
+    pub(crate) hosts: BTreeSet<String>,
+}
+
+impl Shared {
+    pub(crate) fn new(inner: Inner) -> Self {
+        Self(Arc::new(inner))
+    }
+}
+
+impl Inner {
+    /// Ends a token, and all that is open with it.
+    pub(crate) fn revoke_token(&self, id: &str) -> Result<()> {
+        self.access.revoke(id)?;
+        self.mcp.revoke(id);
+        Ok(())
+    }
+}
+
+impl std::ops::Deref for Shared {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub(crate) enum Who {
+    /// A person who signed in.
+    Person,
+    /// A program, with a token for the API.
+    Program(Token),
+}
+
+impl Who {
+    /// The name under which their acts are recorded.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Person => paddock_desk::person(),
+            Self::Program(token) => format!("token {}", token.name),
+        }
+    }
+}
+
+/// Runs what may wait for a disk or a database on a thread of the pool.
+pub(crate) async fn on_a_thread<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let broken = |_| Failure::of(FailureKind::Broken, "it broke off", "the log of `paddock serve` says why");
+    tokio::task::spawn_blocking(work).await.map_err(broken)?
+}

@@ -1,0 +1,62 @@
+//! Signing in with a one-time link, and out again.
+
+use axum::Form;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Redirect, Response};
+use serde::Deserialize;
+
+use crate::guard::{COOKIE, cookie};
+use crate::pages;
+use crate::shared::{Shared, on_a_thread};
+
+/// How long a browser keeps the cookie; the session itself ends when nobody uses it.
+const KEPT_SECONDS: u64 = 30 * 24 * 3600;
+
+/// Uses a link up: a cookie, and on to where the person wanted to go.
+pub(crate) async fn login(State(shared): State<Shared>, Path(link): Path<String>, headers: HeaderMap) -> Response {
+    // A browser that only looks ahead must not use the link up.
+    let ahead = ["purpose", "sec-purpose"].iter().any(|name| headers.get(*name).is_some());
+    if ahead {
+        return StatusCode::NO_CONTENT.into_response();
+    }
+    let label = headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default().to_owned();
+    let access = shared.access.clone();
+    match on_a_thread(move || access.sign_in(&link, &label)).await {
+        Ok(Some(secret)) => (cookies(&secret, KEPT_SECONDS), Redirect::to("/")).into_response(),
+        Ok(None) => (StatusCode::FORBIDDEN, pages::used_link()).into_response(),
+        Err(failure) => pages::failed(&failure),
+    }
+}
+
+/// What the sign-out form sends.
+#[derive(Debug, Deserialize)]
+pub(crate) struct SignOut {
+    /// Every session, not only this one.
+    #[serde(default)]
+    everybody: bool,
+}
+
+/// Ends this session, or all of them.
+pub(crate) async fn logout(State(shared): State<Shared>, headers: HeaderMap, Form(form): Form<SignOut>) -> Response {
+    let access = shared.access.clone();
+    let secret = cookie(&headers, COOKIE).unwrap_or_default().to_owned();
+    let ended = on_a_thread(move || match form.everybody {
+        true => access.sign_everybody_out().map(|_| ()),
+        false => access.sign_out(&secret),
+    });
+    match ended.await {
+        Ok(()) => (cookies("", 0), pages::sign_in()).into_response(),
+        Err(failure) => pages::failed(&failure),
+    }
+}
+
+/// Lax: a link in a chat should arrive signed in; what could change something is checked by where it comes from.
+fn cookies(secret: &str, seconds: u64) -> HeaderMap {
+    let text = format!("{COOKIE}={secret}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}");
+    let mut headers = HeaderMap::new();
+    if let Ok(value) = HeaderValue::try_from(text) {
+        headers.insert(header::SET_COOKIE, value);
+    }
+    headers
+}

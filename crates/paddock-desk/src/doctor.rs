@@ -1,0 +1,1 @@
+//! What could keep Paddock from working here.

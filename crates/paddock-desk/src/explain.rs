@@ -1,0 +1,1 @@
+//! Why something is allowed or denied, and which line would change that.

@@ -1,0 +1,1 @@
+//! A person looks at an agent's files, and puts some in.

@@ -1,0 +1,1 @@
+//! Forks and overlays: listing, comparing, applying, discarding.

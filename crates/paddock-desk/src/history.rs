@@ -1,0 +1,1 @@
+//! What happened to a path or in a call, and taking it back.

@@ -1,0 +1,1 @@
+//! Projects in a read-write Workspace.

@@ -1,0 +1,1 @@
+//! The configuration as it is in effect, with where each value comes from.

@@ -1,0 +1,1 @@
+//! Published projects: links that end.

@@ -1,0 +1,30 @@
+//! `paddock login`: a new link to sign in to the console with.
+
+use paddock_desk::access::Access;
+use paddock_desk::{Desk, Project};
+use serde_json::json;
+
+use crate::cli::{Global, Login};
+use crate::failure::Ended;
+use crate::printer::{self, Printer};
+
+/// Where the console usually listens.
+const USUAL: &str = "http://127.0.0.1:7322";
+
+pub(crate) fn run(global: &Global, options: &Login, printer: &Printer) -> anyhow::Result<Ended> {
+    let desk = Desk::work(Project::with_config(&global.places())?)?;
+    let access = Access::of(desk.installation())?;
+    if options.sign_everybody_out {
+        let ended = access.sign_everybody_out()?;
+        printer::tell(format_args!("sessions ended: {ended}"));
+    }
+    let url = options.url.as_deref().unwrap_or(USUAL).trim_end_matches('/');
+    let link = format!("{url}/login/{}", access.link()?);
+    if options.json {
+        printer.json(&json!({ "sign_in": link }))?;
+    } else {
+        printer.line(&link)?;
+        printer::tell("it opens the console of `paddock serve` once, within 15 minutes");
+    }
+    Ok(Ended::Done)
+}

@@ -1,0 +1,82 @@
+//! `paddock serve`: the console, the API and MCP over HTTP, for one project.
+
+use std::sync::Arc;
+
+use paddock_config::{CONFIG_FILE, upkeep};
+use paddock_console::{Listening, ServeOptions};
+use paddock_desk::{Desk, Project};
+use serde_json::json;
+
+use super::init;
+use crate::cli::{Global, Init, Serve};
+use crate::failure::{Ended, Failure};
+use crate::host;
+use crate::printer::{self, Look, Printer};
+
+pub(crate) fn run(global: &Global, options: &Serve, printer: &Printer) -> anyhow::Result<Ended> {
+    if !options.bind.is_loopback() && options.host.is_empty() {
+        return Err(Failure::misused(
+            format!("nobody could reach a console on {}: it answers only under names it knows", options.bind),
+            "add --host NAME:PORT with the name that people will type; and put a proxy with TLS before it",
+        ));
+    }
+    let places = places(global, options)?;
+    if options.init && !places.config.as_deref().is_some_and(host::is_file) {
+        let dir = options.dir.clone().unwrap_or_else(|| ".".into());
+        init::run(&Init { dir, name: None }, global, &told_aside(options, printer))?;
+    }
+    upkeep::stay();
+    let desk = Arc::new(Desk::work(Project::with_config(&places)?)?);
+    upkeep::tidy_in_background(desk.installation(), |error| tracing::warn!(error, "the past was not tidied"));
+    let serve = ServeOptions { address: options.bind, port: options.port, hosts: options.host.clone() };
+    let begun = |listening: &Listening| {
+        if let Err(error) = tell(listening, options, printer) {
+            tracing::warn!(%error, "where it listens could not be told");
+        }
+        if options.open && host::open_in_browser(&listening.sign_in).is_err() {
+            printer::tell("no browser could be opened; open the link above yourself");
+        }
+    };
+    let served = paddock_console::serve(Arc::clone(&desk), &serve, begun);
+    desk.audit().flush().map_err(|error| Failure::failed(&error, "run `paddock doctor`"))?;
+    served.map_err(|error| Failure::failed(&error, error.hint()))?;
+    Ok(Ended::Done)
+}
+
+/// The project of the directory that was named.
+fn places(global: &Global, options: &Serve) -> anyhow::Result<paddock_desk::Places> {
+    let mut places = global.places();
+    if let Some(dir) = &options.dir {
+        let config = dir.join(CONFIG_FILE);
+        if !options.init && !host::is_file(&config) {
+            let message = format!("there is no {CONFIG_FILE} in \"{}\"", dir.display());
+            return Err(Failure::misused(message, "add --init to write one"));
+        }
+        places.config = Some(config);
+    } else if options.init && places.config.is_none() {
+        places.config = paddock_config::find_upwards(&std::env::current_dir()?).or(Some(CONFIG_FILE.into()));
+    }
+    Ok(places)
+}
+
+/// For programs standard output is one line of JSON and nothing else.
+fn told_aside(options: &Serve, printer: &Printer) -> Printer {
+    if options.json { Printer::nowhere() } else { printer.clone() }
+}
+
+fn tell(listening: &Listening, options: &Serve, printer: &Printer) -> anyhow::Result<()> {
+    let Listening { address, url, sign_in } = listening;
+    let mcp = format!("{url}/mcp");
+    if options.json {
+        let told = json!({ "address": address.to_string(), "url": url, "sign_in": sign_in, "mcp": mcp });
+        return printer.line(told);
+    }
+    printer.line(format_args!("\n{}  {sign_in}", printer.look(Look::Strong, "Console ")))?;
+    printer.line("          (opens once, within 15 minutes; `paddock login` prints another)")?;
+    printer.line(format_args!("{}  {mcp}", printer.look(Look::Strong, "MCP     ")))?;
+    printer.line(format_args!("{}  {url}/api/v1/openapi.json", printer.look(Look::Strong, "API     ")))?;
+    printer.line("\nConnect an agent, which also switches off its own file and shell tools:")?;
+    printer.line("  paddock connect claude-code       or codex, cursor, vscode")?;
+    printer.line("  paddock token new NAME            a token for any client of the MCP address")?;
+    printer.line("\nCtrl-C ends it.")
+}
