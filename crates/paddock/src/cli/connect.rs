@@ -65,7 +65,7 @@ pub(crate) struct Connect {
 pub(crate) enum ClientName {
     /// Anthropic's Claude Code
     ClaudeCode,
-    /// `OpenAI`'s Codex
+    #[value(help = "OpenAI's Codex")]
     Codex,
     /// The Cursor editor, and its command line
     Cursor,

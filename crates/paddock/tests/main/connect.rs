@@ -1,5 +1,6 @@
 //! `paddock connect`: what it writes into each client's files, and that exactly that is taken back.
 
+mod asked;
 mod hook;
 mod undo;
 mod written;
