@@ -1,0 +1,6 @@
+//! The console over a real socket: a project on disk, the server as it runs, requests written by hand.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+
+mod doors;
+mod harness;
