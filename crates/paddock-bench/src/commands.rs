@@ -152,6 +152,7 @@ impl Work {
             vfs: &self.vfs,
             directory: &self.directory,
             confined: false,
+            spared: &[],
             settings: &settings,
             time_limit: Duration::from_secs(60),
         };

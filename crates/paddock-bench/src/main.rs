@@ -15,6 +15,7 @@ mod commands;
 mod conversation;
 mod guarded;
 mod helpers;
+mod http;
 mod in_process;
 mod langgraph;
 mod large;
@@ -27,6 +28,7 @@ mod page;
 mod report;
 mod rounds;
 mod searching;
+mod served;
 mod servers;
 mod starting;
 mod store_work;
@@ -107,6 +109,9 @@ fn over_stdio(report: &mut Report, options: &Options, project: &Project) -> Resu
     }
     if options.wants("memory") {
         memory::run(report, options, project, &servers)?;
+    }
+    if options.wants("served") {
+        served::run(report, options, project, &servers)?;
     }
     Ok(())
 }

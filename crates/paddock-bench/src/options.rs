@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 
 /// The parts that can be measured alone.
-pub(crate) const PARTS: [&str; 12] = [
+pub(crate) const PARTS: [&str; 13] = [
     "in-process",
     "virtual",
     "layers",
@@ -20,6 +20,7 @@ pub(crate) const PARTS: [&str; 12] = [
     "search",
     "start",
     "memory",
+    "served",
 ];
 
 /// The command line.

@@ -155,7 +155,7 @@ impl Server {
     }
 }
 
-fn ours(work: Work<'_>) -> (&'static str, Value) {
+pub(crate) fn ours(work: Work<'_>) -> (&'static str, Value) {
     let at = |path: &str| format!("/project/{path}");
     match work {
         Work::Read { path } => ("read_file", json!({"path": at(path)})),
