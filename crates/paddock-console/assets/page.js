@@ -12,7 +12,8 @@ export async function fetchPage(address) {
   const response = await fetch(address, { headers: { accept: "text/html" }, cache: "no-store" });
   const ours = new URL(response.url).origin === location.origin;
   const rules = response.headers.get("content-security-policy") ?? "";
-  if (!response.ok || !ours || !rules.includes("trusted-types paddock")) {
+  const page = response.headers.get("content-type")?.startsWith("text/html");
+  if (!response.ok || !ours || !page || !rules.includes("trusted-types paddock")) {
     throw new Error(`no page of this console at ${address} (${response.status})`);
   }
   return new DOMParser().parseFromString(policy.createHTML(await response.text()), "text/html");

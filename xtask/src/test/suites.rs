@@ -5,6 +5,7 @@
 use anyhow::Result;
 
 use super::{Outcome, libtest, mounts};
+use crate::browser;
 use crate::clients;
 use crate::postgres;
 use crate::process;
@@ -73,6 +74,14 @@ pub(crate) const SUITES: &[Suite] = &[
         needs: "npm, python3 with venv, the network",
         runs_tests: true,
         run: clients::suite,
+    },
+    Suite {
+        name: "browser",
+        about: "the console in a real browser: every page, both themes, a phone, the keyboard, eight tabs, attacks",
+        budget_minutes: 3,
+        needs: "chromium, npm, git, the network",
+        runs_tests: true,
+        run: browser::suite,
     },
 ];
 

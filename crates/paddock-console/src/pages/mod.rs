@@ -191,7 +191,7 @@ fn nowhere(_: &Visit) -> Result<Page> {
     let mut page = Page::new(
         "Not found",
         html! {
-            div.empty { h2 { "There is no such page" } p { "It may have been moved or deleted." } a.button href="/" { "Overview" } }
+            div.empty { h1 { "There is no such page" } p { "It may have been moved or deleted." } a.button href="/" { "Overview" } }
         },
     );
     page.status = StatusCode::NOT_FOUND;

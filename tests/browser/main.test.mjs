@@ -1,0 +1,5 @@
+// Every test of the console in a browser, in this order: they share one project, and what one leaves the next may find.
+import "./sign_in.mjs";
+import "./live.mjs";
+import "./keyboard.mjs";
+import "./pages.mjs";

@@ -1,0 +1,126 @@
+// A sample project on the host's disk with its own System Root, worked on by the real command line.
+import { execFile, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+
+const BINARY = process.env.PADDOCK_BINARY;
+
+export const CONFIGURATION = `name = "orchard"
+base = "/project"
+
+[[workspace]]
+prefix = "/project"
+scope = "READ_ONLY"
+mount = { physical = "." }
+hide = [".env", ".env.*"]
+
+[[workspace]]
+prefix = "/project/workspace"
+scope = "READ_WRITE"
+mount = { physical = "workspace" }
+quota = { bytes = "64 MiB", files = 5000 }
+
+[[workspace]]
+prefix = "/notes"
+scope = "READ_WRITE"
+mount = { virtual = "notes" }
+quota = { bytes = "1 MiB" }
+
+[[workspace]]
+prefix = "/outbox"
+scope = "WRITE_ONLY"
+mount = { virtual = "outbox" }
+
+[agents.reviewer]
+[[agents.reviewer.workspace]]
+prefix = "/code"
+scope = "READ_ONLY"
+mount = { physical = "." }
+hide = [".env", ".env.*"]
+
+[approvals]
+above = "medium"
+
+[[approvals.rule]]
+tool = "write_file"
+path = "/project/workspace/migrations/**"
+risk = "high"
+why = "schema changes are reviewed"
+`;
+
+const FILES = {
+  "src/App.tsx": "export function App() {\n  return <h1>Orchard</h1>;\n}\n",
+  "README.md": "# Orchard\n\nA *small* shop.\n\n- apples\n- pears\n",
+  ".env": "SECRET=not-for-pages\n",
+  "workspace/app.py": 'def greet(name):\n    """Says hello."""\n    return f"hello {name}"\n\n\nprint(greet("world"))\n',
+  "workspace/notes.md": "# Notes\n\nSee <script>window.stolen = 1</script> and [a link](javascript:window.stolen=2).\n",
+  "workspace/old/report.txt": "last year\n",
+  "workspace/migrations/1.sql": "create table apples (id integer);\n",
+};
+
+/** A project, laid out and worked on, and the commands of the person who owns it. */
+export class Project {
+  constructor() {
+    this.top = mkdtempSync(join(tmpdir(), "paddock-browser-"));
+    this.directory = join(this.top, "orchard");
+    this.write("paddock.toml", CONFIGURATION);
+    for (const [path, text] of Object.entries(FILES)) this.write(path, text);
+  }
+
+  /** A file on the host's disk, past Paddock. */
+  write(path, content) {
+    const file = join(this.directory, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, content);
+  }
+
+  /** The command line; resolves to what it printed and how it ended, whatever that is. */
+  run(...words) {
+    const { promise, resolve } = Promise.withResolvers();
+    const options = { cwd: this.directory, env: this.env(), timeout: 60_000 };
+    execFile(BINARY, ["--home", join(this.top, "system"), ...words], options, (error, stdout, stderr) => {
+      resolve({ code: error ? (error.code ?? 1) : 0, stdout, stderr });
+    });
+    return promise;
+  }
+
+  /** A command that must succeed; its output. */
+  async must(...words) {
+    const { code, stdout, stderr } = await this.run(...words);
+    if (code !== 0) throw new Error(`paddock ${words.join(" ")} ended with ${code}: ${stderr}${stdout}`);
+    return stdout;
+  }
+
+  /** A tool call, as the agent makes it. Ends with 0 when done, 1 when denied, 3 when a person has to decide. */
+  tool(name, args, agent = "main") {
+    return this.run("--agent", agent, "tool", name, JSON.stringify(args));
+  }
+
+  /** Starts the console on a free port; resolves once it listens. */
+  async serve() {
+    const server = spawn(BINARY, ["--home", join(this.top, "system"), "serve", "--port", "0", "--json"], {
+      cwd: this.directory,
+      env: this.env(),
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let complaints = "";
+    server.stderr.on("data", (text) => (complaints = (complaints + text).slice(-4000)));
+    const { promise, resolve, reject } = Promise.withResolvers();
+    createInterface({ input: server.stdout }).once("line", (line) => resolve(JSON.parse(line)));
+    server.once("exit", (code) => reject(new Error(`paddock serve ended with ${code}: ${complaints}`)));
+    const listening = await promise;
+    const stop = () => new Promise((done) => { server.removeAllListeners("exit"); server.once("exit", done); server.kill("SIGTERM"); });
+    return { ...listening, stop, complaints: () => complaints };
+  }
+
+  remove() {
+    rmSync(this.top, { recursive: true, force: true });
+  }
+
+  env() {
+    const { PADDOCK_HOME: _, ...rest } = process.env;
+    return { ...rest, HOME: this.top, NO_COLOR: "1" };
+  }
+}
