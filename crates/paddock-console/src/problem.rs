@@ -21,6 +21,9 @@ pub(crate) struct Problem {
     /// The one thing to do next.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
+    /// More for programs: what exactly is in the way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<serde_json::Value>,
 }
 
 impl Problem {
@@ -31,6 +34,7 @@ impl Problem {
             status: status.as_u16(),
             detail: detail.to_owned(),
             hint: hint.map(str::to_owned),
+            details: None,
         }
     }
 }
@@ -65,6 +69,7 @@ impl From<&Failure> for Problem {
             FailureKind::Failed => "failed",
             FailureKind::Broken => "broken",
         };
-        Self::new(status(failure.kind()), word, failure.message(), failure.hint())
+        let problem = Self::new(status(failure.kind()), word, failure.message(), failure.hint());
+        Self { details: failure.details().cloned(), ..problem }
     }
 }

@@ -27,6 +27,7 @@ pub enum FailureKind {
 pub struct Failure {
     text: String,
     kind: FailureKind,
+    details: Option<Box<serde_json::Value>>,
 }
 
 /// What comes of a look or an act.
@@ -55,7 +56,7 @@ impl Failure {
 
     /// A text that is complete already, its hints included.
     pub fn told(text: impl Into<String>, kind: FailureKind) -> Self {
-        Self { text: text.into(), kind }
+        Self { text: text.into(), kind, details: None }
     }
 
     /// The same as another kind.
@@ -63,6 +64,19 @@ impl Failure {
     pub fn kind_of(mut self, kind: FailureKind) -> Self {
         self.kind = kind;
         self
+    }
+
+    /// The same with more for programs: what exactly is in the way.
+    #[must_use]
+    pub fn with_details(mut self, details: serde_json::Value) -> Self {
+        self.details = Some(Box::new(details));
+        self
+    }
+
+    /// More for programs.
+    #[must_use]
+    pub fn details(&self) -> Option<&serde_json::Value> {
+        self.details.as_deref()
     }
 
     /// What sort of failure it is.

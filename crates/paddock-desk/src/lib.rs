@@ -13,6 +13,7 @@ pub mod access;
 pub mod activity;
 pub mod approvals;
 mod desk;
+pub mod diff;
 pub mod doctor;
 pub mod explain;
 pub mod failure;

@@ -13,7 +13,7 @@ use paddock_ledger::audit::AuditError;
 use paddock_ledger::history::{Content, History, HistoryError};
 use paddock_tools::Person;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, FailureKind, Result};
 use crate::unified;
 
 /// One agent's Workspaces and the history of what is behind them.
@@ -46,7 +46,17 @@ pub fn history(installation: &Installation) -> Result<&Arc<History>> {
 pub fn told(error: HistoryError) -> Failure {
     match &error {
         HistoryError::Refused(refused) => self::refused(refused),
-        other => Failure::failed(visible(&other.to_string()), other.hint()),
+        other => {
+            let kind = match other {
+                HistoryError::NoSuchCall(_) | HistoryError::NoSuchVersion { .. } => FailureKind::Missing,
+                HistoryError::AlreadyUndone { .. } | HistoryError::Newer(_) | HistoryError::Moved { .. } => {
+                    FailureKind::Conflict
+                }
+                HistoryError::Database(_) => FailureKind::Broken,
+                _ => FailureKind::Failed,
+            };
+            Failure::of(kind, visible(&other.to_string()), other.hint())
+        }
     }
 }
 
@@ -75,7 +85,7 @@ pub fn refused(refused: &Refused) -> Failure {
                 DenyRule::HoldsWorkspace => "it is, or holds, a Workspace",
             };
             let message = format!("{} {} is denied: {rule}", denial.op, denial.path);
-            Failure::failed(message, format!("`paddock why {} {}` says more", denial.op, denial.path))
+            Failure::of(FailureKind::Denied, message, format!("`paddock why {} {}` says more", denial.op, denial.path))
         }
         Refused::Store { path, source } => {
             let cause = source.source().map(ToString::to_string);
