@@ -1,5 +1,7 @@
 // Every test of the console in a browser, in this order: they share one project, and what one leaves the next may find.
 import "./sign_in.mjs";
+import "./modules.mjs";
+import "./settings.mjs";
 import "./live.mjs";
 import "./keyboard.mjs";
 import "./pages.mjs";

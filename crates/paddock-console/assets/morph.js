@@ -29,7 +29,7 @@ function children(old, fresh) {
   let at = old.firstChild;
   for (const wanted of [...fresh.childNodes]) {
     const known = wanted.id ? byId.get(wanted.id) : undefined;
-    if (known && known !== at) old.insertBefore(known, at);
+    if (known && known !== at) move(old, known, at);
     const current = known ?? at;
     if (current && alike(current, wanted)) {
       at = current.nextSibling;
@@ -43,6 +43,12 @@ function children(old, fresh) {
     at.remove();
     at = next;
   }
+}
+
+/** An element that only moves keeps the focus inside it, where the browser can do that. */
+function move(parent, child, before) {
+  if (parent.moveBefore) parent.moveBefore(child, before);
+  else parent.insertBefore(child, before);
 }
 
 /** A node with an id is only ever made like the one with the same id. */

@@ -1,0 +1,35 @@
+// Tokens: made once however often the button is pressed, shown once, revoked only after a question.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { quiet } from "./console.mjs";
+import { paddock } from "./stage.mjs";
+
+const tokens = async () => JSON.parse(await paddock.project.must("token", "list", "--json"));
+const named = async (name) => (await tokens()).filter((token) => token.name === name);
+
+test("a double click makes one token, whose secret is shown once", async () => {
+  const page = await paddock.visit("/settings");
+  await page.getByLabel("Name").fill("laptop");
+  await page.getByRole("button", { name: "Make a token" }).dblclick();
+  await page.getByText(/pdk_[0-9a-f]{64}/).first().waitFor();
+  assert.equal((await named("laptop")).length, 1);
+  await paddock.go(page, "/settings");
+  assert.equal(await page.getByText(/pdk_/).count(), 0);
+  quiet(page);
+});
+
+test("a token is revoked after a question, and not when it is answered with no", async () => {
+  const page = await paddock.visit("/settings");
+  const revoke = page.getByRole("row", { name: /laptop/ }).getByRole("button", { name: "Revoke" });
+  await revoke.click();
+  const question = page.getByRole("alertdialog");
+  await question.getByRole("button", { name: "Cancel" }).click();
+  await question.waitFor({ state: "detached" });
+  assert.equal((await named("laptop"))[0].revoked, null);
+  await revoke.click();
+  await question.getByRole("button", { name: "Yes" }).click();
+  await page.getByText("The token is revoked.").waitFor();
+  assert.ok((await named("laptop"))[0].revoked);
+  assert.ok(!page.url().includes("told="), "what was done is told once");
+  quiet(page);
+});
