@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use rust_embed::Embed;
 use rustix::fs::{MemfdFlags, OFlags};
 use rustix::process::{Resource, Rlimit};
 use tempfile::{NamedTempFile, TempDir};
@@ -136,7 +137,7 @@ pub(crate) fn size_of(directory: &Path) -> u64 {
     entries.flatten().map(size).sum()
 }
 
-/// Is there a file of this kind, or a directory?
+/// Where something on this machine really is.
 pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(path)
 }
@@ -248,6 +249,23 @@ pub(crate) fn directories(directory: &Path) -> io::Result<Vec<String>> {
     let mut names: Vec<String> = entries.filter_map(name).collect();
     names.sort();
     Ok(names)
+}
+
+/// The templates of the program. A build for development reads them where they are written.
+#[derive(Embed)]
+#[folder = "templates/"]
+struct Embedded;
+
+/// The files of all templates of the program, in order.
+pub(crate) fn embedded_paths() -> impl Iterator<Item = String> {
+    let mut paths: Vec<String> = Embedded::iter().map(|path| path.into_owned()).collect();
+    paths.sort();
+    paths.into_iter()
+}
+
+/// What a file of a template holds.
+pub(crate) fn embedded(path: &str) -> Option<Vec<u8>> {
+    Embedded::get(path).map(|file| file.data.into_owned())
 }
 
 /// What a person put into a directory of a package.

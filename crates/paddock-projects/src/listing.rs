@@ -72,13 +72,13 @@ pub fn projects(person: &Person<'_>, policy: &AgentPolicy) -> Result<Vec<Project
     let workspaces = policy.vfs.workspaces().iter().filter(|w| w.scope() == AccessScope::ReadWrite && !w.is_aside());
     for prefix in workspaces.map(paddock_core::Workspace::prefix) {
         let source = Source::at(person, prefix)?;
-        let (entries, _) = source.list("")?;
+        let entries = source.list("")?.found;
         // A Workspace under version control is not yet one project.
         if let Some(kind) = kind_of(&source, "", &entries).filter(|kind| *kind != "git") {
             found.push(project(prefix, prefix, kind, &entries));
         }
         for (name, _) in entries.iter().filter(|(name, kind)| *kind == Kind::Dir && name != ".git") {
-            let (entries, _) = source.list(name)?;
+            let entries = source.list(name)?.found;
             if let Some(kind) = kind_of(&source, name, &entries) {
                 found.push(project(&source.logical(name), prefix, kind, &entries));
             }

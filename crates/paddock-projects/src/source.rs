@@ -56,6 +56,14 @@ pub(crate) struct Met<'m> {
     pub(crate) mode: u32,
 }
 
+/// What a directory holds.
+pub(crate) struct Listing {
+    /// Name and kind, in the order of Git's trees.
+    pub(crate) found: Vec<(String, Kind)>,
+    /// Names that cannot be written as a path, harmless to show.
+    pub(crate) unnameable: Vec<String>,
+}
+
 /// How a file was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WasRead {
@@ -112,7 +120,7 @@ impl<'a> Source<'a> {
 
     /// Does it show nothing?
     pub(crate) fn is_empty(&self) -> Result<bool> {
-        let (found, unnameable) = self.list("")?;
+        let Listing { found, unnameable } = self.list("")?;
         Ok(found.is_empty() && unnameable.is_empty() && self.nested.is_empty())
     }
 
@@ -130,17 +138,17 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// What a directory of the project holds, in the order of Git's trees; and how many names of it cannot be written.
-    pub(crate) fn list(&self, path: &str) -> Result<(Vec<(String, Kind)>, Vec<String>)> {
+    /// What a directory of the project holds.
+    pub(crate) fn list(&self, path: &str) -> Result<Listing> {
         let at = self.in_mount(path)?;
         let (mut found, mut unnameable) = (Vec::new(), Vec::new());
         let walk = Walk { depth: Some(1), ..Walk::default() };
         let walked = self.view.walk(&self.person.call(), at.as_rel(), &walk, &mut |entry| {
             let name = entry.path.rsplit_once('/').map_or(entry.path, |(_, name)| name).to_owned();
             if entry.plain {
-                found.push((name, entry.kind))
+                found.push((name, entry.kind));
             } else {
-                unnameable.push(name)
+                unnameable.push(name);
             }
             ControlFlow::Continue(())
         });
@@ -150,7 +158,7 @@ impl<'a> Source<'a> {
             walked => walked.map_err(|e| self.failed(path, e))?,
         }
         found.sort_by(|(a, a_kind), (b, b_kind)| git_key(a, *a_kind).cmp(git_key(b, *b_kind)));
-        Ok((found, unnameable))
+        Ok(Listing { found, unnameable })
     }
 
     /// Goes through what leaves: without a repository's own files, and only with `ignored` what the rules of the project name.
@@ -216,7 +224,7 @@ impl<'a> Source<'a> {
     }
 
     fn level(&self, path: &str, reach: Reach, visit: &mut dyn Visit) -> Result<Level> {
-        let (entries, unnameable) = self.list(path)?;
+        let Listing { found: entries, unnameable } = self.list(path)?;
         for name in unnameable {
             visit.left_out().add(join(path, &name), WhyLeft::Unnameable);
         }

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use paddock_core::{LogicalPath, is_plain_name};
 use paddock_tools::Person;
-use rust_embed::Embed;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -27,10 +26,6 @@ const MANIFEST: &str = "package.json";
 const MAX_MANIFEST: u64 = 256 * 1024;
 /// How unlike a name may be that is offered for another.
 const NEAR: f64 = 0.6;
-
-#[derive(Embed)]
-#[folder = "templates/"]
-struct Embedded;
 
 /// The templates in the program: name, title, and what it is.
 const EMBEDDED: &[(&str, &str, &str)] = &[
@@ -138,7 +133,8 @@ impl Templates {
             return Ok(Found::Embedded(name));
         }
         let of_packages = self.of_packages()?;
-        if let Some((_, directory)) = of_packages.iter().find(|(template, _)| template.name == name) {
+        let exactly = of_packages.iter().find(|(template, _)| template.name == name);
+        if let Some((_, directory)) = exactly.or_else(|| newest(&of_packages, name)) {
             return Ok(Found::Package(directory.clone()));
         }
         let embedded = EMBEDDED.iter().map(|(name, ..)| (*name).to_owned());
@@ -166,6 +162,16 @@ impl Templates {
         }
         Ok(found)
     }
+}
+
+/// The newest version of a package that is one template as a whole.
+fn newest<'t>(templates: &'t [(Template, PathBuf)], name: &str) -> Option<&'t (Template, PathBuf)> {
+    let version =
+        |template: &'t Template| Some(template.name.rsplit_once('@').filter(|(package, _)| *package == name)?.1);
+    let parts =
+        |version: &str| -> Vec<u64> { version.split(['.', '-', '+']).map(|part| part.parse().unwrap_or(0)).collect() };
+    let versions = templates.iter().filter_map(|row| Some((parts(version(&row.0)?), row)));
+    versions.max_by(|(a, _), (b, _)| a.cmp(b)).map(|(_, row)| row)
 }
 
 enum Found {
@@ -210,12 +216,9 @@ fn package_name(path: &LogicalPath) -> String {
 
 fn embedded_into(incoming: &mut Incoming<'_>, template: &str, name: &str, meter: &mut Meter<'_>) -> Result<()> {
     let directory = format!("{PREFIX}{template}/");
-    let mut paths: Vec<String> = Embedded::iter().filter(|path| path.starts_with(&directory)).map(Into::into).collect();
-    paths.sort();
-    for path in paths {
-        let Some(file) = Embedded::get(&path) else { continue };
-        let below = &path[directory.len()..];
-        put(incoming, below, None, file.data.as_ref(), name, meter)?;
+    for path in host::embedded_paths().filter(|path| path.starts_with(&directory)) {
+        let content = host::embedded(&path).unwrap_or_default();
+        put(incoming, &path[directory.len()..], None, &content, name, meter)?;
     }
     Ok(())
 }
@@ -293,8 +296,7 @@ mod tests {
     #[test]
     fn every_directory_of_templates_has_its_row_and_every_row_its_directory() {
         let mut directories: Vec<String> =
-            Embedded::iter().map(|path| path.split('/').next().unwrap().to_owned()).collect();
-        directories.sort();
+            host::embedded_paths().map(|path| path.split('/').next().unwrap().to_owned()).collect();
         directories.dedup();
         let mut rows: Vec<String> = EMBEDDED.iter().map(|(name, ..)| format!("{PREFIX}{name}")).collect();
         rows.sort();

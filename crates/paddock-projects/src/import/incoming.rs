@@ -33,6 +33,9 @@ const LONGEST_LINK: usize = 4096;
 /// A directory that nobody says more about.
 const PLAIN_DIR: u32 = 0o755;
 
+/// Files that nobody says more about.
+const PLAIN_FILES: [u32; 2] = [0o644, 0o755];
+
 /// What is coming in.
 pub(crate) struct Incoming<'a> {
     scratch: &'a Scratch,
@@ -347,7 +350,13 @@ impl<'a> Arrival<'a> {
 
     fn file(&mut self, path: &str, content: Content, mode: u32, there: Option<Kind>, expect: Expect) -> Result<()> {
         match (content, there) {
-            (Content::Memory(content), None) => self.add(path, Alter::Write { content, mode: Some(mode) }, expect),
+            (Content::Memory(content), None) => {
+                self.add(path, Alter::Write { content, mode: Some(mode) }, expect);
+                // The host takes bits off a new file that its user does not want; what is not plain is meant.
+                if !PLAIN_FILES.contains(&mode) {
+                    self.add(path, Alter::Dress(Looks { mode: Some(mode), modified: None }), Expect::Any);
+                }
+            }
             // What replaces something arrives whole: as content it would keep the mode of what was there, or be written through a link.
             (Content::Memory(content), Some(_)) => {
                 let file = host::memory_file(&content).map_err(ProjectError::Scratch)?;

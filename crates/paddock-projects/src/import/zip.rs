@@ -6,7 +6,6 @@ use paddock_core::{LogicalPath, visible};
 use paddock_tools::Person;
 use zip::ZipArchive;
 use zip::read::ZipFile;
-use zip::result::ZipError;
 
 use super::incoming::Pieces;
 use super::{Import, Imported, Incoming};
@@ -36,7 +35,7 @@ pub fn zip<R: Read + Seek>(
     scratch: &Scratch,
     watch: Watch<'_>,
 ) -> Result<Imported> {
-    let size = archive.seek(SeekFrom::End(0)).map_err(|error| damaged(ZipError::Io(error)))?;
+    let size = archive.seek(SeekFrom::End(0)).map_err(damaged)?;
     let mut zip = ZipArchive::new(archive).map_err(damaged)?;
     if zip.has_duplicate_names() {
         return Err(ProjectError::Damaged { what: "a Zip", why: "two of its entries have one name".to_owned() });
@@ -53,7 +52,7 @@ pub fn zip<R: Read + Seek>(
         if is_encrypted {
             return Err(ProjectError::Encrypted { name: visible(&name) });
         }
-        let entry = zip.by_index(index).map_err(|error| of_entry(&name, error))?;
+        let entry = zip.by_index(index).map_err(|error| of_entry(&name, &error))?;
         take(&mut incoming, entry, &name, is_dir, mode, ceiling, &mut meter)?;
     }
     if import.unwrap {
@@ -75,10 +74,7 @@ fn take<R: Read>(
     match (mode.map(|mode| mode & KIND), is_dir) {
         (Some(LINK), false) => {
             let mut leads_to = Vec::new();
-            entry
-                .take(LONGEST_LINK + 1)
-                .read_to_end(&mut leads_to)
-                .map_err(|error| of_entry(name, ZipError::Io(error)))?;
+            entry.take(LONGEST_LINK + 1).read_to_end(&mut leads_to).map_err(|error| of_entry(name, &error))?;
             match String::from_utf8(leads_to) {
                 Ok(leads_to) => incoming.link(name, &leads_to),
                 Err(_) => Err(ProjectError::LinkLeaves { name: visible(name) }),
@@ -105,10 +101,10 @@ fn name_of<R: Read>(entry: &ZipFile<'_, R>) -> Result<String> {
     if is_odd { Err(ProjectError::BadName { name: visible(&name), why: "it has an empty part" }) } else { Ok(name) }
 }
 
-fn damaged(error: ZipError) -> ProjectError {
+fn damaged<E: std::error::Error>(error: E) -> ProjectError {
     ProjectError::Damaged { what: "a Zip", why: visible(&error.to_string()) }
 }
 
-fn of_entry(name: &str, error: ZipError) -> ProjectError {
+fn of_entry(name: &str, error: &dyn std::fmt::Display) -> ProjectError {
     ProjectError::Damaged { what: "a Zip", why: format!("\"{}\": {}", visible(name), visible(&error.to_string())) }
 }

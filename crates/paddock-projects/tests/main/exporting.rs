@@ -100,7 +100,8 @@ fn links_that_leave_specials_repositories_and_other_workspaces_are_told_and_stay
     std::fs::write(world.disk("holds/odd\u{202e}name"), "odd").unwrap();
     let (told, archive) = world.zip_with("/p/holds", Export { ignored: true });
     assert_eq!(names(&archive), ["a", "in"]);
-    let mut why: Vec<(String, WhyLeft)> = told.left_out.paths.iter().map(|left| (left.path.clone(), left.why)).collect();
+    let mut why: Vec<(String, WhyLeft)> =
+        told.left_out.paths.iter().map(|left| (left.path.clone(), left.why)).collect();
     why.sort_by(|a, b| a.0.cmp(&b.0));
     let expected = [
         (".git", WhyLeft::Repository),

@@ -8,18 +8,19 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use paddock_core::{
-    AccessScope, AgentName, AgentPolicy, Alter, Alteration, Audit, Call, CallRecord, Expect, Gate, HidePattern, Kind,
-    LogicalPath, Mount, NameRules, Operation, Origin, PLAIN_MODE, Passed, Permit, Plan, Quota, Refused, Request, RelPathBuf,
-    Result as StoreResult, Store, Territory, Vfs, View, Walk, Workspace,
+    AccessScope, AgentName, AgentPolicy, Alter, Alteration, Audit, Call, CallRecord, Cancel, Expect, Gate, HidePattern,
+    Kind, LogicalPath, Mount, NameRules, Operation, Origin, PLAIN_MODE, Passed, Permit, Plan, Quota, Refused,
+    RelPathBuf, Request, Result as StoreResult, Store, Territory, Vfs, View, Walk, Workspace,
 };
 use paddock_db::{Durability, Schema, Sqlite};
 use paddock_ledger::history::{History, schema};
 use paddock_projects::export::{Export, Exported};
 use paddock_projects::import::{Import, Imported};
 use paddock_projects::{ProjectError, Scratch, export, import, unwatched};
+use paddock_stores::quota::reconcile;
 use paddock_stores::virtual_store::base::Namespace;
 use paddock_stores::virtual_store::{SqliteBase, VirtualStore};
-use paddock_stores::{KeptPlace, PhysicalStore};
+use paddock_stores::{KeptPlace, MemoryUsage, PhysicalStore};
 use paddock_tools::Person;
 use tempfile::TempDir;
 
@@ -78,7 +79,10 @@ impl World {
         let kept = KeptPlace::new(&dir.path().join("kept")).unwrap();
         let physical = |name: &str| -> Arc<dyn Store> {
             std::fs::create_dir_all(dir.path().join(name)).unwrap();
-            Arc::new(PhysicalStore::new(&dir.path().join(name)).unwrap().with_history(kept.clone()))
+            let store = PhysicalStore::new(&dir.path().join(name)).unwrap();
+            let store = store.with_history(kept.clone()).with_usage(Arc::new(MemoryUsage::new()));
+            reconcile(&store, &Cancel::default()).unwrap();
+            Arc::new(store)
         };
         let base = SqliteBase::new(open("state.db", SqliteBase::STATE), open("content.db", SqliteBase::CONTENT));
         let rows: Arc<dyn Store> = Arc::new(VirtualStore::new(Arc::new(base), Namespace::new(["v"])));
@@ -261,7 +265,9 @@ pub(crate) fn sample() -> Tree {
 
 /// As Git has it: no empty directories, and only whether a file can be run.
 pub(crate) fn as_git_has_it(tree: &Tree) -> Tree {
-    let holds = |dir: &str| tree.iter().any(|(name, node)| name.starts_with(&format!("{dir}/")) && !matches!(node, Node::Dir(_)));
+    let holds = |dir: &str| {
+        tree.iter().any(|(name, node)| name.starts_with(&format!("{dir}/")) && !matches!(node, Node::Dir(_)))
+    };
     let kept = tree.iter().filter_map(|(name, node)| match node {
         Node::Dir(_) => holds(name).then(|| (name.clone(), Node::Dir(0o755))),
         Node::File(mode, content) => {
