@@ -1,0 +1,117 @@
+//! Changing: what a person puts, moves, makes and takes away. Each act is one call, and `paddock undo` takes it back.
+
+use paddock_core::{Alter, Alteration, Expect, Kind, Operation, Outcome, Version};
+use paddock_tools::Acted;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::look::facts;
+use super::{Receiving, Spot, refused};
+use crate::failure::{Failure, FailureKind, Result};
+
+/// The mode of a file that is new.
+const NEW: u32 = 0o644;
+
+/// What an act has changed.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Changed {
+    /// The path.
+    pub path: String,
+    /// The call; `paddock undo` takes it.
+    pub call: String,
+    /// Is it new?
+    pub created: bool,
+    /// Of a file: stands for exactly this content.
+    pub version: Option<String>,
+    /// How many paths changed.
+    pub paths: usize,
+}
+
+impl Changed {
+    fn of(spot: &Spot, acted: &Acted) -> Self {
+        let (version, created, paths) = match &acted.outcome {
+            Outcome::Changed { version, created, paths, .. } => (version.map(|it| it.to_string()), *created, *paths),
+            _ => (None, false, 1),
+        };
+        Self { path: spot.path.to_string(), call: acted.call.to_string(), created, version, paths }
+    }
+}
+
+/// Puts what has arrived at the path, as the call `upload`.
+///
+/// # Errors
+/// When it is denied, does not fit, or something else is there than was expected.
+pub fn put(spot: &Spot, received: Receiving, expect: Expect) -> Result<Changed> {
+    let person = spot.person();
+    let there = match facts(spot, &person) {
+        Ok(there) => Some(there),
+        Err(failure) if failure.kind() == FailureKind::Missing => None,
+        Err(failure) => return Err(failure),
+    };
+    match &there {
+        Some(there) if there.kind == Kind::Dir => {
+            return Err(in_the_way(spot, "a directory"));
+        }
+        // It would go, and what it leads to stay as it is.
+        Some(there) if there.is_link => return Err(in_the_way(spot, "reached through a link")),
+        _ => {}
+    }
+    let mode = there.as_ref().and_then(|there| there.meta.as_ref()?.mode).unwrap_or(NEW);
+    let how = Alter::Take(received.staged(mode));
+    let alterations = vec![Alteration { path: spot.path.clone(), how, expect }];
+    let operation = Operation::Alter { path: spot.path.clone(), alterations };
+    let acted = person.act("upload", &person.call(), operation).map_err(|error| refused(&error))?;
+    let mut changed = Changed::of(spot, &acted);
+    changed.created = there.is_none();
+    changed.version = changed.version.or_else(|| super::stat(spot).ok()?.version);
+    Ok(changed)
+}
+
+fn in_the_way(spot: &Spot, what: &str) -> Failure {
+    let text = format!("{} is {what}", spot.path);
+    Failure::of(FailureKind::Conflict, text, "choose another name, or take it away first")
+}
+
+/// Takes a file away, or a directory with everything in it, as the call `delete`.
+///
+/// # Errors
+/// When it is denied, not there, not empty, or something else is there than was expected.
+pub fn delete(spot: &Spot, recursive: bool, expect: Option<Version>) -> Result<Changed> {
+    let person = spot.person();
+    let path = spot.path.clone();
+    let operation = match expect {
+        Some(version) => {
+            let alteration = Alteration { path: path.clone(), how: Alter::Delete, expect: Expect::Is(version) };
+            Operation::Alter { path, alterations: vec![alteration] }
+        }
+        None => Operation::Delete { path, recursive },
+    };
+    let acted = person.act("delete", &person.call(), operation).map_err(|error| refused(&error))?;
+    Ok(Changed::of(spot, &acted))
+}
+
+/// Makes a directory, with those above it, as the call `make_dir`.
+///
+/// # Errors
+/// When it is denied, or something is there already.
+pub fn make_dir(spot: &Spot) -> Result<Changed> {
+    let person = spot.person();
+    if facts(spot, &person).is_ok() {
+        let text = format!("{} is there already", spot.path);
+        return Err(Failure::of(FailureKind::Conflict, text, "choose another name"));
+    }
+    let operation = Operation::MakeDir { path: spot.path.clone() };
+    let acted = person.act("make_dir", &person.call(), operation).map_err(|error| refused(&error))?;
+    Ok(Changed::of(spot, &acted))
+}
+
+/// Moves a file or directory to where nothing is yet, as the call `move`.
+///
+/// # Errors
+/// When it is denied at either end, not there, or something is at the other end.
+pub fn move_to(spot: &Spot, to: &Spot) -> Result<Changed> {
+    let person = spot.person();
+    let operation = Operation::Move { from: spot.path.clone(), to: to.path.clone() };
+    let acted = person.act("move", &person.call(), operation).map_err(|error| refused(&error))?;
+    Ok(Changed::of(to, &acted))
+}

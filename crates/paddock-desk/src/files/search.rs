@@ -1,0 +1,160 @@
+//! Searching contents, with the machinery that an agent's own search has.
+//!
+//! A page holds whole files: one that would be cut is left for the next page. Only a file that fills a page by itself is cut, and says so.
+
+use paddock_core::{Hit, LogicalPath, Operation, Outcome, PathGlob, Search};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Spot, refused};
+use crate::failure::{Failure, Result};
+
+const USUAL: usize = 100;
+const MOST: usize = 1000;
+const LONGEST: usize = 4096;
+/// The longest line that is shown whole.
+const LINE: usize = 1000;
+
+/// What to look for.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sought {
+    /// The text, or the regular expression.
+    pub q: String,
+    /// Is it a regular expression?
+    #[serde(default)]
+    pub regex: bool,
+    /// Without regard to case.
+    #[serde(default)]
+    pub ignore_case: bool,
+    /// Only in files whose path matches this pattern, such as `**/*.rs`.
+    #[serde(default)]
+    pub glob: Option<String>,
+    /// Also in what `.gitignore` leaves out.
+    #[serde(default)]
+    pub include_ignored: bool,
+    /// Behind this file: the `next` of the page before.
+    #[serde(default)]
+    pub after: Option<String>,
+    /// At most so many lines.
+    #[serde(default)]
+    pub limit: Option<usize>,
+}
+
+/// A page of what was found.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Found {
+    /// Where it was looked for.
+    pub path: String,
+    /// The files, by their paths.
+    pub files: Vec<FileHits>,
+    /// How many lines.
+    pub matches: usize,
+    /// Where the next page begins: `after` takes it.
+    pub next: Option<String>,
+    /// Workspaces that could not be searched.
+    pub unreachable: Vec<String>,
+}
+
+/// A file with lines that match.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct FileHits {
+    /// The file.
+    pub path: String,
+    /// The lines.
+    pub lines: Vec<Line>,
+    /// Has it more of them?
+    pub cut: bool,
+}
+
+/// A line that matches.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Line {
+    /// Its number, counted from 1.
+    pub line: u64,
+    /// Its text, cut where it is very long.
+    pub text: String,
+}
+
+/// Looks for a text below a path.
+///
+/// # Errors
+/// When it is denied, or the pattern is none.
+pub fn search(spot: &Spot, sought: &Sought) -> Result<Found> {
+    if sought.q.is_empty() || sought.q.len() > LONGEST {
+        let hint = format!("say what to look for, in at most {LONGEST} bytes");
+        return Err(Failure::misused("that would match every line, or is too long to look for", hint));
+    }
+    let limit = sought.limit.unwrap_or(USUAL).clamp(1, MOST);
+    let search = Search {
+        pattern: if sought.regex { sought.q.clone() } else { literally(&sought.q) },
+        ignore_case: sought.ignore_case,
+        glob: sought.glob.as_deref().filter(|glob| !glob.is_empty()).map(glob).transpose()?,
+        context: 0,
+        limit,
+        skip_ignored: !sought.include_ignored,
+        after: sought.after.as_deref().map(|after| Ok::<LogicalPath, Failure>(spot.at(after)?.path)).transpose()?,
+    };
+    let hits = match spot.person().look(Operation::Search { path: spot.path.clone(), search }) {
+        Ok(Outcome::Hits(hits)) => hits,
+        Ok(_) => return Err(Failure::failed("the search answered something else", "please report this")),
+        Err(error) => return Err(refused(&error)),
+    };
+    let mut files = by_file(hits.found);
+    let next = hits.more.then(|| cut_last(&mut files)).flatten();
+    Ok(Found {
+        path: spot.path.to_string(),
+        matches: files.iter().map(|file| file.lines.len()).sum(),
+        files,
+        next,
+        unreachable: hits.unreachable.iter().map(ToString::to_string).collect(),
+    })
+}
+
+fn glob(text: &str) -> Result<PathGlob> {
+    PathGlob::parse(text).map_err(|error| {
+        let text = format!("\"{}\" is no pattern for paths: {error}", paddock_core::visible(text));
+        Failure::misused(text, "such as **/*.rs")
+    })
+}
+
+fn by_file(hits: Vec<Hit>) -> Vec<FileHits> {
+    let mut files: Vec<FileHits> = Vec::new();
+    for hit in hits {
+        let line = Line { line: hit.line, text: shortened(hit.text) };
+        match files.last_mut() {
+            Some(last) if last.path == hit.path => last.lines.push(line),
+            _ => files.push(FileHits { path: hit.path, lines: vec![line], cut: false }),
+        }
+    }
+    files
+}
+
+/// Leaves the last file to the next page, or cuts it where it is the only one; answers where to go on.
+fn cut_last(files: &mut Vec<FileHits>) -> Option<String> {
+    if files.len() > 1 {
+        files.pop();
+    } else if let Some(only) = files.last_mut() {
+        only.cut = true;
+    }
+    files.last().map(|file| file.path.clone())
+}
+
+fn shortened(text: String) -> String {
+    match text.char_indices().nth(LINE) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// A text as the regular expression that matches just it.
+fn literally(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    for letter in text.chars() {
+        if letter.is_ascii_punctuation() {
+            out.push('\\');
+        }
+        out.push(letter);
+    }
+    out
+}
