@@ -4,4 +4,6 @@ import "./modules.mjs";
 import "./settings.mjs";
 import "./live.mjs";
 import "./keyboard.mjs";
+import "./attacks.mjs";
 import "./pages.mjs";
+import "./pictures.mjs";

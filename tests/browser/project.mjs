@@ -98,6 +98,27 @@ export class Project {
     return this.run("--agent", agent, "tool", name, JSON.stringify(args));
   }
 
+  /** What two agents did before anybody looked: done, denied, waiting, in a fork. */
+  async work() {
+    const calls = [
+      ["list_dir", { path: "/project" }],
+      ["read_file", { path: "/project/README.md" }],
+      ["read_file", { path: "/code/src/App.tsx" }, "reviewer"],
+      ["write_file", { path: "/project/workspace/orders.py", content: "ORDERS = []\n" }],
+      ["append_file", { path: "/project/workspace/orders.py", content: "\n\ndef add(order):\n    ORDERS.append(order)\n" }],
+      ["write_file", { path: "/notes/plan.md", content: "# Plan\n\n1. Orders\n2. Stock\n" }],
+      ["write_file", { path: "/outbox/weekly.txt", content: "Apples sold: 12\n" }],
+      ["write_file", { path: "/project/src/App.tsx", content: "hacked" }],
+      ["read_file", { path: "/project/.env" }],
+    ];
+    for (const [tool, args, agent] of calls) await this.tool(tool, args, agent);
+    await this.tool("write_file", { path: "/project/workspace/migrations/2.sql", content: "alter table apples add column price integer;\n" });
+    await this.tool("delete_file", { path: "/project/workspace/old", recursive: true });
+    await this.must("fork", "/project/workspace", "faster-greeting");
+    await this.tool("edit_file", { path: "/forks/faster-greeting/app.py", old_string: 'f"hello {name}"', new_string: '"hello " + name' });
+    await this.tool("write_file", { path: "/forks/faster-greeting/CHANGES.md", content: "The greeting is faster.\n" });
+  }
+
   /** Starts the console on a free port; resolves once it listens. */
   async serve() {
     const server = spawn(BINARY, ["--home", join(this.top, "system"), "serve", "--port", "0", "--json"], {
