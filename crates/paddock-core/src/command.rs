@@ -116,6 +116,8 @@ pub struct CommandSpec<'a> {
     pub directory: &'a LogicalPath,
     /// Is that directory all that it perceives of its Workspace?
     pub confined: bool,
+    /// What it may not change, whatever the scope: every path of it.
+    pub spared: &'a [LogicalPath],
     /// What a person allows.
     pub settings: &'a CommandSettings,
     /// How long it may take.

@@ -218,6 +218,27 @@ impl Vfs {
         &self.workspaces
     }
 
+    /// Every path under which these Workspaces reach the same place, this one first: two may be on one directory.
+    #[must_use]
+    pub fn names_of(&self, path: &LogicalPath) -> Vec<LogicalPath> {
+        let mut names = vec![path.clone()];
+        let Some((index, rel)) = self.router.route(path) else { return names };
+        let Some(territory) = &self.workspaces[index].mount.territory else { return names };
+        let inside: Vec<&str> = rel.as_str().split('/').filter(|name| !name.is_empty()).collect();
+        let whole: Vec<&str> = territory.names().iter().map(String::as_str).chain(inside).collect();
+        for workspace in &self.workspaces {
+            let Some(other) = &workspace.mount.territory else { continue };
+            let is_above = other.realm() == territory.realm()
+                && other.names().len() <= whole.len()
+                && other.names().iter().zip(&whole).all(|(one, name)| one == name);
+            let seen_as = workspace.prefix.join(RelPath(&whole[other.names().len().min(whole.len())..].join("/")));
+            if is_above && !names.contains(&seen_as) {
+                names.push(seen_as);
+            }
+        }
+        names
+    }
+
     /// The Workspaces in which an operation is allowed.
     pub fn allowed_in(&self, op: OpKind) -> &[LogicalPath] {
         &self.allowed_in[op as usize]

@@ -287,8 +287,14 @@ impl Context<'_> {
 
     /// Whoever calls may keep something from the call that the policy would allow: a run keeps its plan.
     fn spare_protected(&self, plan: &Plan) -> Result<(), Failure> {
-        let met = plan.effects().iter().find(|effect| self.control.protected.contains(&effect.path));
+        let spared = self.spared();
+        let met = plan.effects().iter().find(|effect| spared.contains(&effect.path));
         met.map_or(Ok(()), |effect| Err(Failure::Protected(effect.path.clone())))
+    }
+
+    /// All the paths of what is kept from the call: the same file may be reached through two Workspaces.
+    pub(crate) fn spared(&self) -> Vec<LogicalPath> {
+        self.control.protected.iter().flat_map(|path| self.policy.vfs.names_of(path)).collect()
     }
 
     /// Is it only looked whether the call could run?

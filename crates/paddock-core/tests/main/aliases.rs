@@ -139,3 +139,13 @@ fn two_workspaces_at_one_prefix_are_an_error() {
     assert!(matches!(&told, BuildError::SamePrefix { prefix, .. } if prefix.as_str() == "/p"), "{told}");
     assert!(told.to_string().contains("paddock.toml:1") && told.to_string().contains("paddock.toml:3"), "{told}");
 }
+
+#[test]
+fn every_name_of_a_place_is_found() {
+    let vfs = build(&[("/a", RW, "x"), ("/b", RW, "x"), ("/a/deep", RW, "x/y"), ("/other", RW, "z")]).unwrap();
+    let names = |text: &str| vfs.names_of(&path(text)).iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(names("/a/todo.md"), ["/a/todo.md", "/b/todo.md"]);
+    assert_eq!(names("/b/y/todo.md"), ["/b/y/todo.md", "/a/y/todo.md", "/a/deep/todo.md"]);
+    assert_eq!(names("/other/todo.md"), ["/other/todo.md"]);
+    assert_eq!(names("/nowhere"), ["/nowhere"]);
+}

@@ -203,7 +203,11 @@ impl Place {
         let find = |wanted| around.names.below(&host, rules, above, wanted);
         let masks = find(if direct { Wanted::HiddenOrReachable } else { Wanted::Hidden });
         // A staged change is judged when the command has ended.
-        let guarded = if direct { find(Wanted::Guarded) } else { Vec::new() };
+        let mut guarded = if direct { find(Wanted::Guarded) } else { Vec::new() };
+        if direct {
+            let spared = around.spec.spared.iter().filter_map(|path| path.below(&prefix));
+            guarded.extend(spared.filter(|rel| !rel.is_here()).map(|rel| PathBuf::from(rel.as_str())));
+        }
         Self { prefix, scope: workspace.scope(), host, masks, guarded }
     }
 }

@@ -135,6 +135,7 @@ pub(crate) fn run(
         vfs: &cx.policy().vfs,
         directory: &place.directory,
         confined: place.confined,
+        spared: &cx.spared(),
         settings,
         time_limit: timeout.map_or(settings.limits.time, |asked| asked.min(settings.limits.time)),
     };

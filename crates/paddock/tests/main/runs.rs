@@ -193,3 +193,49 @@ fn killed_at_random_a_run_does_everything_once() {
         assert_eq!(world.read("workspace/effects.txt"), wanted, "round {round}");
     }
 }
+
+/// The plan is the run's own, whichever way a call reaches it: through another Workspace on the same directory, or by a command whose
+/// changes take effect at once.
+#[test]
+fn no_other_way_leads_to_the_plan() {
+    let config = r#"
+[[workspace]]
+prefix = "/w"
+scope = "READ_WRITE"
+mount = { physical = "w" }
+[[workspace]]
+prefix = "/again"
+scope = "READ_WRITE"
+mount = { physical = "w" }
+[commands]
+changes = "direct"
+[approvals]
+above = "high"
+"#;
+    let world = World::configured(config);
+    let lies = "- [x] cheat\\n";
+    let model = script(
+        &world,
+        &[
+            answer("- [ ] cheat"),
+            call("write_file", &json!({ "path": "/again/todo.md", "content": "- [x] cheat\n" })),
+            call(
+                "execute_command",
+                &json!({ "command": format!("printf '{lies}' > todo.md; rm -f todo.md; cat todo.md") }),
+            ),
+            call(
+                "execute_command",
+                &json!({ "command": format!("printf '{lies}' > /again/todo.md"), "workspace": "/again" }),
+            ),
+            answer("done"),
+            answer("done"),
+        ],
+    );
+    begin(&world, "t", &model, &["--level", "admin"]);
+    let todo = world.read("w/todo.md");
+    assert!(todo.contains("plan of thread t") && !todo.contains("[x] cheat\n"), "{todo}");
+    // The run writes its plan again after each step, so what matters is what every attempt was told.
+    let said = world.paddock(&["instance", "messages", "t", "--json"]).stdout;
+    assert!(said.contains("is kept by the run itself"), "{said}");
+    assert_eq!(said.matches("Read-only file system").count(), 2, "{said}");
+}
