@@ -244,3 +244,22 @@ fn heard(listener: Option<JoinHandle<Vec<u8>>>) -> String {
     let heard = listener.and_then(|listener| listener.join().ok()).unwrap_or_default();
     String::from_utf8_lossy(&heard).into_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_git_says_is_told_in_one_line_without_what_opens_a_remote() {
+        let address = Address::parse("https://example.com/x").unwrap();
+        let credentials = Credentials::new("me", "open-sesame");
+        let git = Git::new(Path::new("/"), Some(&address), Some(&credentials)).unwrap();
+        let said = "Cloning into 'x'...\nremote: no \u{1b}[31mopen-sesame here\nfatal: could not read\n";
+        let told = git.clean(said);
+        assert_eq!(told, "remote: no \\u{1b}[31m*** here; fatal: could not read");
+        assert_eq!(git.clean("\n"), said_nothing());
+        assert_eq!(git.clean("only this\n"), "only this");
+        let line = Credentials::new("me", "two\nusername=other");
+        assert!(Git::new(Path::new("/"), Some(&address), Some(&line)).is_err());
+    }
+}

@@ -115,6 +115,19 @@ fn links_that_leave_specials_repositories_and_other_workspaces_are_told_and_stay
     assert_eq!(why, expected.map(|(path, why)| (path.to_owned(), why)));
 }
 
+#[test]
+fn a_file_with_another_name_elsewhere_stays_where_the_workspace_says_so() {
+    let world = World::new();
+    let at = |name: &str| world.dir.path().join("h").join(name);
+    std::fs::write(at("plain"), "plain").unwrap();
+    std::fs::write(world.dir.path().join("outside"), "outside").unwrap();
+    std::fs::hard_link(world.dir.path().join("outside"), at("linked")).unwrap();
+    let (told, archive) = world.zip("/h");
+    assert_eq!(names(&archive), ["plain"]);
+    assert_eq!(told.left_out.paths.len(), 1);
+    assert_eq!(told.left_out.paths[0].why, WhyLeft::HardLinked);
+}
+
 /// A writer that counts, and notices how much arrives at once.
 #[derive(Default)]
 struct Gauge {

@@ -84,6 +84,29 @@ struct Web {
     seen: Arc<Mutex<Vec<String>>>,
 }
 
+/// Sends everybody somewhere else.
+fn sends_to(port: u16) -> (u16, Arc<Mutex<usize>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let here = listener.local_addr().unwrap().port();
+    let sent = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&sent);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut line = String::new();
+            let mut from = BufReader::new(stream.try_clone().unwrap());
+            from.read_line(&mut line).unwrap();
+            let file = line.split_whitespace().nth(1).unwrap_or_default().to_owned();
+            while from.read_line(&mut line).is_ok_and(|n| n > 2) {}
+            *count.lock().unwrap() += 1;
+            let head = format!(
+                "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:{port}{file}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            );
+            stream.write_all(head.as_bytes()).unwrap();
+        }
+    });
+    (here, sent)
+}
+
 const WORD: &str = "open-sesame-4711";
 
 impl Web {
@@ -230,6 +253,20 @@ fn a_secret_opens_a_remote_and_is_told_to_nobody_else() {
     );
     assert_eq!(told.unwrap().files, 7);
     assert_eq!(world.waiting(), 0);
+}
+
+#[test]
+fn a_host_that_we_are_sent_to_is_not_told_what_opens_another() {
+    let world = World::new();
+    world.plant("/p/project", &sample());
+    remote(&world);
+    let web = Web::start(world.dir.path());
+    let (port, sent) = sends_to(web.port);
+    let error = push(&world, &format!("http://127.0.0.1:{port}/remote.git"), Some(&Credentials::new("me", WORD)));
+    assert!(matches!(error, Err(ProjectError::Git { .. })), "{error:?}");
+    assert!(*sent.lock().unwrap() > 0);
+    let seen = web.seen.lock().unwrap().clone();
+    assert!(!seen.is_empty() && seen.iter().all(|seen| seen == "closed"), "{seen:?}");
 }
 
 /// Processes whose arguments or environment hold a text. This one's own are not looked at.

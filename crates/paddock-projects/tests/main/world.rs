@@ -20,7 +20,7 @@ use paddock_projects::{ProjectError, Scratch, export, import, unwatched};
 use paddock_stores::quota::reconcile;
 use paddock_stores::virtual_store::base::Namespace;
 use paddock_stores::virtual_store::{SqliteBase, VirtualStore};
-use paddock_stores::{KeptPlace, MemoryUsage, PhysicalStore};
+use paddock_stores::{HardLinks, KeptPlace, MemoryUsage, PhysicalStore};
 use paddock_tools::Person;
 use tempfile::TempDir;
 
@@ -84,6 +84,8 @@ impl World {
             reconcile(&store, &Cancel::default()).unwrap();
             Arc::new(store)
         };
+        std::fs::create_dir_all(dir.path().join("h")).unwrap();
+        let strict = PhysicalStore::new(&dir.path().join("h")).unwrap().with_hard_links(HardLinks::Deny);
         let base = SqliteBase::new(open("state.db", SqliteBase::STATE), open("content.db", SqliteBase::CONTENT));
         let rows: Arc<dyn Store> = Arc::new(VirtualStore::new(Arc::new(base), Namespace::new(["v"])));
         let names = || {
@@ -99,6 +101,7 @@ impl World {
             workspace("/p", AccessScope::ReadWrite, physical("p")),
             workspace("/v", AccessScope::ReadWrite, rows),
             workspace("/r", AccessScope::ReadOnly, physical("r")),
+            workspace("/h", AccessScope::ReadWrite, Arc::new(strict)),
             workspace("/p/holds/nested", AccessScope::ReadWrite, physical("nested")),
         ];
         let vfs = Vfs::new(workspaces, Arc::new(Open), Arc::new(history.clone())).unwrap();
