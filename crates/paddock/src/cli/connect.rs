@@ -2,11 +2,14 @@
 
 use clap::{Args, ValueEnum};
 
+/// Where `paddock serve` answers where nothing else is said.
+const ENDPOINT: &str = "http://127.0.0.1:7322/mcp";
+
 const AFTER: &str = "Examples:
   paddock connect claude-code              show what would be written, and ask
   paddock connect codex --dry-run          only show it
   paddock connect cursor --undo            take back what was written
-  paddock connect vscode --http --url http://127.0.0.1:7777/mcp
+  paddock connect vscode --http            ask a running `paddock serve`
 
 Exit codes: 0 done, or nothing to do; 1 not wanted, or failed; 2 a file that cannot be read as it should.";
 
@@ -31,12 +34,12 @@ pub(crate) struct Connect {
     pub(crate) yes: bool,
 
     /// Connect to a running `paddock serve` instead of starting `paddock mcp`
-    #[arg(long, requires = "url", conflicts_with = "undo")]
+    #[arg(long, conflicts_with = "undo")]
     pub(crate) http: bool,
 
     /// The MCP endpoint that `paddock serve` prints
-    #[arg(long, requires = "http", value_parser = endpoint)]
-    pub(crate) url: Option<String>,
+    #[arg(long, requires = "http", default_value = ENDPOINT, value_parser = endpoint)]
+    pub(crate) url: String,
 
     /// The variable that holds the token for --http; the token itself is never written [default: PADDOCK_TOKEN; VS
     /// Code asks for it once]
@@ -113,6 +116,14 @@ mod tests {
         ] {
             assert!(endpoint(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_usual_endpoint_is_that_of_serve() {
+        use crate::cli::{Cli, Command};
+        use clap::Parser as _;
+        let Command::Serve(serve) = Cli::parse_from(["paddock", "serve"]).command else { panic!("no serve") };
+        assert_eq!(ENDPOINT, format!("http://{}:{}/mcp", serve.bind, serve.port));
     }
 
     #[test]

@@ -53,8 +53,8 @@ pub(crate) fn run(global: &Global, options: &Connect, printer: &Printer) -> anyh
 
 /// How the client will reach Paddock. All paths are absolute: clients rarely have the person's PATH or directory.
 fn reach(global: &Global, options: &Connect, project: &Project) -> anyhow::Result<Reach> {
-    if let Some(url) = &options.url {
-        return Ok(Reach::Ask { url: url.clone(), token_env: options.token_env.clone() });
+    if options.http {
+        return Ok(Reach::Ask { url: options.url.clone(), token_env: options.token_env.clone() });
     }
     let mut arguments = vec!["mcp".to_owned(), "--config".to_owned(), utf8(&project.config)?];
     if let Some(home) = &global.home {

@@ -215,11 +215,12 @@ fn a_running_server_is_named_and_its_token_is_not() {
 #[test]
 fn the_variable_of_the_token_can_be_another_one() {
     let world = project();
-    connect(&world, "vscode", &[&HTTP[..], &["--token-env", "MY_TOKEN"]].concat());
+    connect(&world, "vscode", &["--http", "--token-env", "MY_TOKEN"]);
     let vscode = value(&world, ".vscode/mcp.json");
+    assert_eq!(vscode["servers"]["paddock"]["url"], "http://127.0.0.1:7322/mcp");
     assert_eq!(vscode["servers"]["paddock"]["headers"]["Authorization"], "Bearer ${env:MY_TOKEN}");
     assert!(vscode.get("inputs").is_none());
-    for wrong in [&["--url", "http://h/mcp"][..], &["--http"], &["--http", "--url", "http://a:b@h/mcp"]] {
+    for wrong in [&["--url", "http://h/mcp"][..], &["--http", "--undo"], &["--http", "--url", "http://a:b@h/mcp"]] {
         assert_eq!(world.paddock(&[&["connect", "codex"], wrong].concat()).code, 2, "{wrong:?}");
     }
 }
