@@ -78,6 +78,14 @@ impl Desk {
         self.project.host()
     }
 
+    /// Was anything recorded yet? Asking an embedded database would make it.
+    ///
+    /// # Errors
+    /// When the configuration has problems.
+    pub fn is_recorded(&self) -> Result<bool> {
+        if self.works { Ok(true) } else { self.project.has_ledger(&self.installation) }
+    }
+
     /// What is behind the project.
     pub fn installation(&self) -> &Installation {
         &self.installation

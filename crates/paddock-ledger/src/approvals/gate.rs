@@ -96,8 +96,9 @@ impl Gate for Approvals {
             return Ok(match state {
                 Some(CALL_OPEN) => Earlier::Waits(newest.id.clone()),
                 Some(CALL_FAILED) => nothing(),
+                // Of two that ask at once one is told; for the other it is a command like any.
+                _ if !self.write(|session| self.mark_told(session, &newest.id)).map_err(broken)? => nothing(),
                 _ => {
-                    self.write(|session| self.mark_told(session, &newest.id)).map_err(broken)?;
                     let (told, by) = (newest.told.clone(), newest.decided_by.clone());
                     Earlier::Made { id: newest.id.clone(), told: told.unwrap_or_default(), by: by.unwrap_or_default() }
                 }
@@ -168,10 +169,11 @@ fn rejected(approval: &Approval) -> Refused {
 impl Approvals {
     /// The decision that a token proves, for exactly this call.
     fn by_token(&self, token: &str, by: &Presented<'_>) -> Result<Approval, Refused> {
+        let key = self.signing_key().map_err(|error| unasked(&error))?;
         let found = token::approval_of(token).map(|id| self.find(id));
         let checked = match found {
             Ok(Ok(Some(approval))) if matches!(approval.status, Status::Approved | Status::Edited) => {
-                token::check(&self.key, token, &approval, by).map(|()| approval)
+                token::check(&key, token, &approval, by).map(|()| approval)
             }
             Ok(Ok(_)) => Err(TokenFault::Unknown),
             Ok(Err(error)) => return Err(unasked(&error)),
@@ -270,9 +272,10 @@ impl Approvals {
         Ok(rows.first().map(state))
     }
 
-    fn mark_told(&self, session: &mut dyn Session, id: &str) -> Result<(), DbError> {
-        let sql = "UPDATE approval SET told_at = ?1 WHERE home = ?2 AND id = ?3";
-        session.execute(sql, &[self.now().into(), self.home.as_str().into(), id.into()]).map(drop)
+    /// Whether nobody was told before.
+    fn mark_told(&self, session: &mut dyn Session, id: &str) -> Result<bool, DbError> {
+        let sql = "UPDATE approval SET told_at = ?1 WHERE home = ?2 AND id = ?3 AND told_at IS NULL";
+        Ok(session.execute(sql, &[self.now().into(), self.home.as_str().into(), id.into()])? == 1)
     }
 
     fn grant_for(

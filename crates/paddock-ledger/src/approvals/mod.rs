@@ -8,6 +8,7 @@ mod error;
 mod gate;
 mod grants;
 mod held;
+mod key;
 mod row;
 pub mod schema;
 mod token;
@@ -24,8 +25,9 @@ pub(crate) use self::gate::mark_used;
 pub use self::grants::Grant;
 pub use self::row::{Approval, Reach, Status};
 
+pub(crate) use self::key::KeySource;
 use self::token::TokenKey;
-use paddock_db::statements::{Session, Storage};
+use paddock_db::statements::{Row, Session, Storage, Value};
 
 /// How long the database is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -53,6 +55,10 @@ pub struct ApprovalQuery {
     pub agent: Option<String>,
     /// Only of this thread.
     pub thread: Option<String>,
+    /// Only those that are no longer waiting.
+    pub decided: bool,
+    /// Those that come behind this one; nothing where there is none with that id.
+    pub after: Option<String>,
     /// The most; the newest of them.
     pub limit: Option<usize>,
 }
@@ -83,7 +89,7 @@ pub type Messenger = dyn Fn(&Waiting<'_>, Option<&Notify>) + Send + Sync;
 pub struct Approvals {
     storage: Arc<dyn Storage>,
     home: String,
-    key: TokenKey,
+    key: KeySource,
     clock: Arc<dyn Fn() -> SystemTime + Send + Sync>,
     using: Using,
     messenger: Arc<OnceLock<Arc<Messenger>>>,
@@ -96,8 +102,8 @@ impl std::fmt::Debug for Approvals {
 }
 
 impl Approvals {
-    pub(crate) fn new(storage: Arc<dyn Storage>, home: &str, key: &[u8; 32], using: Using) -> Self {
-        let (home, key) = (home.to_owned(), TokenKey::from(key));
+    pub(crate) fn new(storage: Arc<dyn Storage>, home: &str, key: KeySource, using: Using) -> Self {
+        let home = home.to_owned();
         Self { storage, home, key, clock: Arc::new(SystemTime::now), using, messenger: Arc::default() }
     }
 
@@ -173,17 +179,73 @@ impl Approvals {
     /// # Errors
     /// When the database cannot be asked.
     pub fn list(&self, query: &ApprovalQuery) -> Result<Vec<Approval>> {
-        let waiting = if query.all { "" } else { " AND status = 'pending'" };
-        let sql =
-            format!("SELECT {} FROM approval WHERE home = ?1{waiting} ORDER BY requested_at DESC, id", row::COLUMNS);
-        let rows = self.read(|session| session.query(&sql, &[self.home.as_str().into()]))?;
-        let wanted = |approval: &Approval| {
-            query.agent.as_ref().is_none_or(|agent| approval.agent == *agent)
-                && query.thread.as_ref().is_none_or(|thread| approval.thread.as_ref() == Some(thread))
-                && (query.all || approval.status == Status::Pending)
+        let now = self.now();
+        let mut params: Vec<Value> = vec![self.home.as_str().into()];
+        let mut narrowed = String::new();
+        let mut narrow = |text: &str, value: Value| {
+            params.push(value);
+            narrowed.push_str(&text.replace("?n", &format!("?{}", params.len())));
         };
-        let rows = rows.iter().map(row::read).map(|found| self.as_of_now(found)).filter(wanted);
-        Ok(rows.take(query.limit.unwrap_or(usize::MAX)).collect())
+        if query.decided {
+            narrow(" AND (status <> 'pending' OR expires_at <= ?n)", now.into());
+        } else if !query.all {
+            narrow(" AND status = 'pending' AND expires_at > ?n", now.into());
+        }
+        if let Some(agent) = &query.agent {
+            narrow(" AND agent = ?n", agent.as_str().into());
+        }
+        if let Some(thread) = &query.thread {
+            narrow(" AND thread = ?n", thread.as_str().into());
+        }
+        if let Some(after) = &query.after {
+            let at = "(SELECT a.requested_at FROM approval a WHERE a.home = ?1 AND a.id = ?n)";
+            let behind = format!(" AND (requested_at < {at} OR (requested_at = {at} AND id > ?n))");
+            narrow(&behind, after.as_str().into());
+        }
+        narrow(" ORDER BY requested_at DESC, id LIMIT ?n", limit_of(query.limit).into());
+        let sql = format!("SELECT {} FROM approval WHERE home = ?1{narrowed}", row::COLUMNS);
+        let rows = self.read(|session| session.query(&sql, &params))?;
+        Ok(rows.iter().map(row::read).map(|found| self.as_of_now(found)).collect())
+    }
+
+    /// The ids that begin so, some of them, each with whether it still waits.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub fn begins(&self, with: &str) -> Result<Vec<(String, bool)>> {
+        let sql = "SELECT id, status, expires_at FROM approval WHERE home = ?1 AND substr(id, 1, length(?2)) = ?2 ORDER BY id LIMIT 100";
+        let rows = self.read(|session| session.query(sql, &[self.home.as_str().into(), with.into()]))?;
+        let now = self.now();
+        let waits = |row: &Row| row[1].text() == Status::Pending.name() && now < row[2].int();
+        Ok(rows.iter().map(|row| (row[0].text().to_owned(), waits(row))).collect())
+    }
+
+    /// How many wait for a person.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub fn waiting(&self) -> Result<u64> {
+        let sql = "SELECT COUNT(*) FROM approval WHERE home = ?1 AND status = 'pending' AND expires_at > ?2";
+        let rows = self.read(|session| session.query(sql, &[self.home.as_str().into(), self.now().into()]))?;
+        Ok(rows.first().map_or(0, |row| u64::try_from(row[0].int()).unwrap_or(0)))
+    }
+
+    /// Forgets what was over before this moment, in milliseconds since 1970: nobody can decide or use it any more. What a run may still ask
+    /// about stays.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub fn collect(&self, before: i64) -> Result<u64> {
+        let over = "DELETE FROM approval WHERE home = ?1 AND expires_at < ?2 AND COALESCE(decided_at, 0) < ?2 \
+                    AND (thread IS NULL OR used_by IS NOT NULL)";
+        let revoked = "DELETE FROM approval_grant WHERE home = ?1 AND revoked_at < ?2";
+        let before = before.min(self.now());
+        let values: [Value; 2] = [self.home.as_str().into(), before.into()];
+        Ok(self.write(|session| {
+            self.sweep(session)?;
+            session.execute(revoked, &values)?;
+            session.execute(over, &values)
+        })?)
     }
 
     /// What nobody decided in time is over.
@@ -199,11 +261,11 @@ impl Approvals {
     /// # Errors
     /// When there is none, it was decided or is over, or it is not what was shown.
     pub fn decide(&self, id: &str, shown: Option<&str>, by: &str, decision: &Decision) -> Result<Approval> {
-        let grant_id = new_id("gr");
+        let (grant_id, key) = (new_id("gr"), self.signing_key()?);
         self.write(|session| {
             Ok(self.find_in(session, id)?.map_or_else(
                 || Err(ApprovalError::NoApproval(id.to_owned())),
-                |found| self.decide_in(session, self.as_of_now(found), shown, by, decision, &grant_id),
+                |found| self.decide_in(session, self.as_of_now(found), shown, by, decision, (&grant_id, &key)),
             ))
         })?
     }
@@ -215,7 +277,7 @@ impl Approvals {
         shown: Option<&str>,
         by: &str,
         decision: &Decision,
-        grant_id: &str,
+        (grant_id, key): (&str, &TokenKey),
     ) -> Result<Approval> {
         let id = approval.id.clone();
         if approval.status != Status::Pending {
@@ -241,7 +303,7 @@ impl Approvals {
         }
         (approval.decided_at, approval.decided_by) = (Some(self.now()), Some(by.to_owned()));
         if approval.status != Status::Rejected {
-            approval.token = Some(token::token(&self.key, &approval));
+            approval.token = Some(token::token(key, &approval));
         }
         if !self.keep_decision(session, &approval)? {
             // Somebody else decided between the look and now.
@@ -310,6 +372,11 @@ impl Approvals {
         let sql = "UPDATE approval_grant SET uses = uses + 1, last_used = ?1 WHERE home = ?2 AND id = ?3";
         let _ = self.write(|session| session.execute(sql, &[self.now().into(), self.home.as_str().into(), id.into()]));
     }
+}
+
+/// As a database counts.
+fn limit_of(limit: Option<usize>) -> i64 {
+    limit.and_then(|limit| i64::try_from(limit).ok()).unwrap_or(i64::MAX)
 }
 
 /// A short name that nobody can guess.

@@ -11,7 +11,7 @@ use super::row::Approval;
 /// Marks the format.
 const KIND: &str = "pat1";
 
-/// The key that signs tokens: the audit's, for another purpose.
+/// The key that signs tokens, made of another one for this purpose.
 #[derive(Clone)]
 pub(crate) struct TokenKey([u8; 32]);
 

@@ -29,6 +29,9 @@ pub(crate) enum Approvals {
         /// How far it reaches
         #[arg(long, value_enum, default_value_t = ReachWord::Once)]
         reach: ReachWord,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Agree to a call with other arguments; they are judged by the policy as if the agent had written them
     Edit(ApprovalEdit),
@@ -39,6 +42,9 @@ pub(crate) enum Approvals {
         /// What the agent is told
         #[arg(long, value_name = "TEXT")]
         reason: Option<String>,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Show what is allowed without asking again
     Grants {
@@ -50,6 +56,9 @@ pub(crate) enum Approvals {
     Revoke {
         /// The grant, or the beginning of its id
         id: String,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -71,6 +80,10 @@ pub(crate) struct ApprovalEdit {
     /// One argument; more than once for several. A value is JSON, or a text where it is none or was one
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
+
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// How far a decision reaches, as it is written.
@@ -84,4 +97,15 @@ pub(crate) enum ReachWord {
     Session,
     /// This tool on this path, from now on, until the grant is revoked
     Always,
+}
+
+impl From<ReachWord> for paddock_desk::approvals::ReachWord {
+    fn from(word: ReachWord) -> Self {
+        match word {
+            ReachWord::Once => Self::Once,
+            ReachWord::Exact => Self::Exact,
+            ReachWord::Session => Self::Session,
+            ReachWord::Always => Self::Always,
+        }
+    }
 }

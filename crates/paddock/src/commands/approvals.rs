@@ -1,98 +1,104 @@
-//! `paddock approvals`: what waits for a person is shown whole and decided once, with a row in the audit for each decision.
+//! `paddock approvals`: what waits for a person is shown whole and decided once.
 //!
 //! What an agent wrote is in what is shown, so nothing of it reaches the terminal that could steer it or deceive the reader.
 
-mod deciding;
+mod editing;
 mod showing;
 
-use std::sync::Arc;
-
 use paddock_core::visible;
-use paddock_ledger::approvals::{Approval, ApprovalError, ApprovalQuery, Approvals, Grant};
+use paddock_desk::approvals::{self, ApprovalShown, Decided, DecisionAsked, DecisionWord, ListAsked, Which};
+use paddock_desk::{Desk, Project};
+use serde_json::json;
 
 use crate::cli::{Approvals as Options, Global};
-use crate::failure::{Ended, Failure};
-use crate::printer::Printer;
-use paddock_desk::Project;
+use crate::failure::Ended;
+use crate::printer::{self, Printer};
 
 pub(crate) fn run(global: &Global, options: &Options, printer: &Printer) -> anyhow::Result<Ended> {
     let project = Project::with_config(&global.places())?;
-    let waiting = Waiting::of(&project)?;
+    let desk = Desk::look(project.clone())?;
+    let agent = || global.agent.as_ref().map(|agent| agent.as_str().to_owned());
     match options {
         Options::List { all, json } => {
-            let agent = global.agent.as_ref().map(|agent| agent.as_str().to_owned());
-            let found = waiting.list(&ApprovalQuery { all: *all, agent, ..ApprovalQuery::default() })?;
-            showing::list(&found, *json, printer)
+            let which = if *all { Which::All } else { Which::Waiting };
+            let asked = ListAsked { which: Some(which), agent: agent(), ..ListAsked::default() };
+            showing::list(&approvals::list(&desk, &asked)?, *json, printer)
         }
-        Options::Show { id, json } => showing::one(&waiting.approval(id)?, *json, printer),
-        Options::Approve { id, reach } => deciding::approve(&project, &waiting.approval(id)?, *reach, printer),
-        Options::Edit(options) => deciding::edit(&project, &waiting.approval(&options.id)?, options, printer),
-        Options::Reject { id, reason } => {
-            deciding::reject(&project, &waiting.approval(id)?, reason.as_deref(), printer)
+        Options::Show { id, json } => showing::one(&approvals::show(&desk, id)?, *json, printer),
+        Options::Approve { id, reach, json } => {
+            let approval = approvals::show(&desk, id)?;
+            let asked = DecisionAsked { reach: Some((*reach).into()), ..about(&approval, DecisionWord::Approve) };
+            let decided = decide(project, &approval, &asked)?;
+            if *json {
+                return as_json(&decided, printer);
+            }
+            let id = &decided.approval.id;
+            if decided.made.is_some() {
+                let undo = "`paddock undo` takes it back";
+                printer.line(format_args!("approved {id}, and {}; {undo}", decided.words))?;
+            } else {
+                printer.line(format_args!("approved {id}: {}", decided.words))?;
+            }
+            goes_on(&decided);
+            Ok(Ended::Done)
         }
-        Options::Grants { json } => {
-            let mut grants = waiting.grants()?;
-            grants.retain(|grant| global.agent.as_ref().is_none_or(|agent| agent.as_str() == grant.agent));
-            showing::grants(&grants, *json, printer)
+        Options::Edit(options) => {
+            let approval = approvals::show(&desk, &options.id)?;
+            let arguments = Some(editing::edited(&approval, options)?);
+            let asked = DecisionAsked { arguments, ..about(&approval, DecisionWord::Edit) };
+            let decided = decide(project, &approval, &asked)?;
+            if options.json {
+                return as_json(&decided, printer);
+            }
+            printer.line(format_args!("approved {} {}", decided.approval.id, decided.words))?;
+            printer::tell("The policy judges the new arguments when the call is made.");
+            goes_on(&decided);
+            Ok(Ended::Done)
         }
-        Options::Revoke { id } => deciding::revoke(&project, &waiting.grant(id)?, printer),
+        Options::Reject { id, reason, json } => {
+            let approval = approvals::show(&desk, id)?;
+            let asked = DecisionAsked { reason: reason.clone(), ..about(&approval, DecisionWord::Reject) };
+            let decided = decide(project, &approval, &asked)?;
+            if *json {
+                return as_json(&decided, printer);
+            }
+            printer.line(format_args!("rejected {}: {}", decided.approval.id, decided.words))?;
+            Ok(Ended::Done)
+        }
+        Options::Grants { json } => showing::grants(&approvals::grants(&desk, agent().as_deref())?, *json, printer),
+        Options::Revoke { id, json } => {
+            // Found before anything is made on disk.
+            let revoked = match approvals::grants(&desk, None)?.is_empty() {
+                true => approvals::revoke(&desk, id)?,
+                false => approvals::revoke(&Desk::work(project)?, id)?,
+            };
+            if *json {
+                printer.json(&json!(revoked))?;
+            } else {
+                printer.line(format_args!("revoked {}: it is asked again from the next call on", revoked.id))?;
+            }
+            Ok(Ended::Done)
+        }
     }
 }
 
-/// What waits in a project, as far as anything was ever recorded there. Looking makes nothing on disk.
-struct Waiting(Option<Arc<Approvals>>);
-
-impl Waiting {
-    fn of(project: &Project) -> anyhow::Result<Self> {
-        let installation = project.installation()?;
-        let recorded = project.has_ledger(&installation)?;
-        Ok(Self(installation.approvals().filter(|_| recorded).cloned()))
-    }
-
-    fn list(&self, query: &ApprovalQuery) -> anyhow::Result<Vec<Approval>> {
-        self.0.as_ref().map_or(Ok(Vec::new()), |approvals| approvals.list(query)).map_err(told)
-    }
-
-    fn grants(&self) -> anyhow::Result<Vec<Grant>> {
-        self.0.as_ref().map_or(Ok(Vec::new()), |approvals| approvals.grants()).map_err(told)
-    }
-
-    /// The approval with this id, or the only one whose id begins so: of those that wait, or else of all.
-    fn approval(&self, id: &str) -> anyhow::Result<Approval> {
-        let mut waiting = self.list(&ApprovalQuery::default())?;
-        waiting.retain(|approval| approval.id.starts_with(id));
-        if waiting.len() == 1 && !id.is_empty() {
-            return Ok(waiting.remove(0));
-        }
-        let all = self.list(&ApprovalQuery { all: true, ..ApprovalQuery::default() })?;
-        let none = || ApprovalError::NoApproval(visible(id));
-        only(all, id, |approval| &approval.id, none)
-    }
-
-    /// The grant with this id, or the only one whose id begins so.
-    fn grant(&self, id: &str) -> anyhow::Result<Grant> {
-        only(self.grants()?, id, |grant| &grant.id, || ApprovalError::NoGrant(visible(id)))
-    }
+/// A decision about what was just looked at.
+fn about(approval: &ApprovalShown, decision: DecisionWord) -> DecisionAsked {
+    DecisionAsked { decision, reach: None, arguments: None, reason: None, shown: approval.shown.clone() }
 }
 
-/// The one that is meant.
-fn only<T>(all: Vec<T>, id: &str, name: fn(&T) -> &str, none: impl Fn() -> ApprovalError) -> anyhow::Result<T> {
-    let mut meant: Vec<T> = all.into_iter().filter(|one| name(one).starts_with(id)).collect();
-    if let Some(exact) = meant.iter().position(|one| name(one) == id) {
-        return Ok(meant.swap_remove(exact));
-    }
-    match meant.len() {
-        1 if !id.is_empty() => Ok(meant.remove(0)),
-        0 | 1 => Err(told(none())),
-        several => Err(Failure::misused(
-            format!("\"{}\" begins the ids of {several}", visible(id)),
-            "write more letters of the one that is meant",
-        )),
-    }
+fn decide(project: Project, approval: &ApprovalShown, asked: &DecisionAsked) -> anyhow::Result<Decided> {
+    Ok(approvals::decide(&Desk::work(project)?, &paddock_desk::person(), &approval.id, asked)?)
 }
 
-/// Why something cannot be done to an approval, as it is told.
-#[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
-fn told(error: ApprovalError) -> anyhow::Error {
-    Failure::failed(visible(&error.to_string()), error.hint())
+fn as_json(decided: &Decided, printer: &Printer) -> anyhow::Result<Ended> {
+    printer.json(&json!(decided))?;
+    Ok(Ended::Done)
+}
+
+/// How whoever asked gets on.
+fn goes_on(decided: &Decided) {
+    if let Some(next) = &decided.next {
+        printer::tell(format_args!("hint: {}", visible(next)));
+    }
 }

@@ -1,0 +1,240 @@
+//! A person's decisions: each made once, bound to what was looked at, and recorded.
+
+use std::time::{Duration, Instant};
+
+use paddock_config::Reloader;
+use paddock_core::{AgentName, CallId, CallRecord, Held, LogicalPath, visible};
+use paddock_ledger::approvals::{Approval, Decision, Grant};
+use paddock_tools::Control;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{ApprovalShown, GrantShown, ReachWord, find, find_grant, grant_shown, in_words, shown, told};
+use crate::desk::Desk;
+use crate::failure::{Failure, FailureKind, Result};
+
+/// As long as making what waited may take.
+const LONGEST: Duration = Duration::from_secs(600);
+
+/// What a person decides.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DecisionAsked {
+    /// What.
+    pub decision: DecisionWord,
+    /// How far agreeing reaches; `once` where nothing is said.
+    #[serde(default)]
+    pub reach: Option<ReachWord>,
+    /// To edit: all arguments of the call.
+    #[serde(default)]
+    pub arguments: Option<Map<String, Value>>,
+    /// To reject: what the agent is told.
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// The `shown` of the approval that was looked at.
+    pub shown: String,
+}
+
+/// What can be decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DecisionWord {
+    /// Agreed.
+    Approve,
+    /// Agreed, with other arguments.
+    Edit,
+    /// Refused.
+    Reject,
+}
+
+/// What came of a decision.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Decided {
+    /// The approval as it stands now.
+    pub approval: ApprovalShown,
+    /// What it comes to, in words.
+    pub words: String,
+    /// What a command had changed, made now.
+    pub made: Option<Made>,
+    /// How whoever asked gets on.
+    pub next: Option<String>,
+}
+
+/// A change that was held and is made now.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Made {
+    /// How many paths it changed.
+    pub paths: u64,
+}
+
+/// Decides what waits, once, and makes what a command changed where that waited.
+///
+/// # Errors
+/// When there is none, somebody decided before, it is no longer what was looked at, or the arguments are not those of the tool.
+pub fn decide(desk: &Desk, by: &str, id: &str, asked: &DecisionAsked) -> Result<Decided> {
+    let approval = find(desk, id)?;
+    fits(asked)?;
+    let table = Table::of(desk, &approval.agent)?;
+    match asked.decision {
+        DecisionWord::Approve => table.approve(&approval, by, asked),
+        DecisionWord::Edit => table.edit(&approval, by, asked),
+        DecisionWord::Reject => table.reject(&approval, by, asked),
+    }
+}
+
+/// Nothing that is said is passed over silently.
+fn fits(asked: &DecisionAsked) -> Result<()> {
+    let DecisionAsked { decision, reach, arguments, reason, .. } = asked;
+    let beside = match decision {
+        _ if reach.is_some() && *decision != DecisionWord::Approve => "a reach",
+        _ if arguments.is_some() && *decision != DecisionWord::Edit => "arguments",
+        _ if reason.is_some() && *decision != DecisionWord::Reject => "a reason",
+        DecisionWord::Edit if arguments.is_none() => {
+            return Err(Failure::misused("the arguments are missing", "say all arguments of the call"));
+        }
+        _ => return Ok(()),
+    };
+    let hint = "a reach goes with approve, arguments with edit, a reason with reject";
+    Err(Failure::misused(format!("{beside} does not go with this decision"), hint))
+}
+
+/// Takes a grant back: from the next call on it is asked again.
+///
+/// # Errors
+/// When there is no such grant.
+pub fn revoke(desk: &Desk, id: &str) -> Result<GrantShown> {
+    let began = Instant::now();
+    let grant: Grant = find_grant(desk, id)?;
+    let table = Table::of(desk, &grant.agent)?;
+    let revoked = desk.approvals()?.revoke(&grant.id);
+    table.record("approvals revoke", grant.path.as_deref().unwrap_or(""), revoked.is_ok(), began)?;
+    revoked.map_err(told)?;
+    Ok(grant_shown(&grant))
+}
+
+/// The desk, with the policy of the agent that asked.
+struct Table<'d> {
+    desk: &'d Desk,
+    policy: std::sync::Arc<Reloader>,
+}
+
+impl<'d> Table<'d> {
+    fn of(desk: &'d Desk, agent: &str) -> Result<Self> {
+        let agent =
+            AgentName::parse(agent).map_err(|error| Failure::failed(&error, "write it in paddock.toml again"))?;
+        let policy = desk.policy(&agent)?;
+        Ok(Self { desk, policy })
+    }
+
+    fn approve(&self, approval: &Approval, by: &str, asked: &DecisionAsked) -> Result<Decided> {
+        let reach = asked.reach.unwrap_or(ReachWord::Once).into();
+        let decided = self.decide(approval, by, &asked.shown, &Decision::Approve(reach))?;
+        let held = self.desk.approvals()?.held(&decided.id).map_err(told)?;
+        let made = held.map(|held| self.make(&decided, held)).transpose()?;
+        let words = match &made {
+            Some(Made { paths: 1 }) => "made what the command changed: 1 path".to_owned(),
+            Some(Made { paths }) => format!("made what the command changed: {paths} paths"),
+            None => in_words(reach, &decided),
+        };
+        self.answer(&decided, words, made)
+    }
+
+    fn edit(&self, approval: &Approval, by: &str, asked: &DecisionAsked) -> Result<Decided> {
+        let arguments = asked.arguments.clone().unwrap_or_default();
+        paddock_tools::check_arguments(&approval.tool, &arguments)
+            .map_err(|why| Failure::misused(visible(&why), format!("they are those of {}", approval.tool)))?;
+        let text = paddock_tools::canonical(&arguments);
+        if let Some(secret) = self.desk.installation().redactor().found_in(text.as_bytes()) {
+            return Err(Failure::misused(
+                format!("the arguments hold the value of the secret \"{secret}\", and decisions are kept"),
+                "leave it out; the agent can make another call",
+            ));
+        }
+        if text == approval.arguments {
+            return Err(Failure::misused(
+                "nothing was changed, so nothing was decided",
+                "`paddock approvals approve` agrees to it as it is",
+            ));
+        }
+        let decided = self.decide(approval, by, &asked.shown, &Decision::Edit(text))?;
+        self.answer(&decided, "with other arguments: this call, once".to_owned(), None)
+    }
+
+    fn reject(&self, approval: &Approval, by: &str, asked: &DecisionAsked) -> Result<Decided> {
+        let reason = asked.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
+        let reason = reason.unwrap_or("no reason was given");
+        let reason = self.desk.installation().redactor().text(reason).into_owned();
+        let decided = self.decide(approval, by, &asked.shown, &Decision::Reject(reason))?;
+        self.answer(&decided, "the agent is told why when it makes the call again".to_owned(), None)
+    }
+
+    fn answer(&self, decided: &Approval, words: String, made: Option<Made>) -> Result<Decided> {
+        // What was made is used by now.
+        let now = self.desk.approvals()?.show(&decided.id).map_err(told)?;
+        Ok(Decided { approval: shown(&now), words, made, next: next(decided) })
+    }
+
+    /// Decides what was looked at, and records it whatever came of it.
+    fn decide(&self, approval: &Approval, by: &str, looked_at: &str, decision: &Decision) -> Result<Approval> {
+        let began = Instant::now();
+        let decided = self.desk.approvals()?.decide(&approval.id, Some(looked_at), by, decision);
+        let word = match decision {
+            Decision::Approve(_) => "approvals approve",
+            Decision::Edit(_) => "approvals edit",
+            Decision::Reject(_) => "approvals reject",
+        };
+        self.record(word, &approval.path, decided.is_ok(), began)?;
+        decided.map_err(told)
+    }
+
+    /// Makes what a command changed, as the agent's change.
+    fn make(&self, approval: &Approval, held: Held) -> Result<Made> {
+        let mut control = Control::for_at_most(LONGEST);
+        // The decision holds for the thread that asked, and for nobody else.
+        (control.requester.thread, control.requester.user) = (approval.thread.clone(), approval.user.clone());
+        let answer = paddock_tools::make_held(&*self.policy, held, &control);
+        // What the command printed, and how it ended, is for the agent.
+        if answer.structured.contains_key("error") {
+            let text = answer.text();
+            let text = text.trim_start_matches("❌ ERROR: ");
+            return Err(Failure::failed(visible(text), "the agent can run the command again"));
+        }
+        Ok(Made { paths: answer.structured.get("paths").and_then(Value::as_u64).unwrap_or_default() })
+    }
+
+    fn record(&self, command: &str, path: &str, done: bool, began: Instant) -> Result<()> {
+        let policy = self.policy.current();
+        let workspace = LogicalPath::parse(path, &LogicalPath::top()).ok();
+        let decision = workspace.as_ref().map(|path| policy.vfs.judge(paddock_core::OpKind::Read, path));
+        let record = CallRecord {
+            call: CallId::next(),
+            agent: &policy.agent,
+            tool: command,
+            path,
+            workspace: decision.as_ref().and_then(|decision| decision.workspace()).map(paddock_core::Workspace::prefix),
+            outcome: if done { "done" } else { "failed" },
+            reason: if done { "" } else { "person" },
+            risk: None,
+            bytes: 0,
+            took: began.elapsed(),
+            effect: true,
+        };
+        let audit = self.desk.audit();
+        audit.record(&record).and_then(|()| audit.flush()).map_err(|error| {
+            let message = format!("the decision could not be recorded: {error}");
+            Failure::of(FailureKind::Broken, message, "run `paddock doctor`")
+        })
+    }
+}
+
+/// How whoever asked gets on.
+fn next(decided: &Approval) -> Option<String> {
+    if decided.status == paddock_ledger::approvals::Status::Rejected {
+        return None;
+    }
+    Some(match &decided.thread {
+        Some(thread) => format!("`paddock resume {}` goes on with it", visible(thread)),
+        None => "the agent makes the same call again".to_owned(),
+    })
+}
