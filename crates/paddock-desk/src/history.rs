@@ -17,7 +17,7 @@ pub use back::{Restored, Undone, choose, restore, undo, when};
 
 use crate::desk::Desk;
 use crate::diff::Diff;
-use crate::failure::{Failure, FailureKind, Result};
+use crate::failure::{Failure, Result};
 use crate::{moment, past};
 
 /// The most rows of one answer.
@@ -186,7 +186,7 @@ pub struct CallChanges {
 pub fn changes(desk: &Desk, agent: &AgentName, path: &str, part: Part) -> Result<Vec<Change>> {
     let Some(history) = recorded(desk)? else { return Ok(Vec::new()) };
     let policy = desk.policy(agent)?.current();
-    let path = policy.path(path).map_err(|error| Failure::failed(&error, error.hint()).kind_of(FailureKind::Misused))?;
+    let path = policy.path(path).map_err(|error| Failure::failed(&error, error.hint()))?;
     let mut found = BTreeMap::new();
     for spot in spots(&policy, &path)? {
         let rows = history.log(&spot, part.page()).map_err(past::told)?;
@@ -231,7 +231,8 @@ pub fn call(desk: &Desk, id: &str) -> Result<CallChanges> {
     let row = history.find_call(id).map_err(past::told)?;
     let rows = history.changes(row.call).map_err(past::told)?;
     // An agent that is gone from the configuration has no Workspaces to read from.
-    let policy = AgentName::parse(&row.agent).ok().and_then(|agent| desk.policy(&agent).ok()).map(|policy| policy.current());
+    let policy =
+        AgentName::parse(&row.agent).ok().and_then(|agent| desk.policy(&agent).ok()).map(|policy| policy.current());
     let shown = |(n, change): (usize, &ChangeRow)| match &policy {
         Some(policy) if n < WITH_LINES => with_lines(history, policy, change),
         Some(_) => bare(change, "the call has too many changes for showing the lines of all"),

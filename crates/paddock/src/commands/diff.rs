@@ -1,46 +1,35 @@
 //! `paddock diff`: what a fork or an overlay changes of what it stands on.
 
-use paddock_stores::fork::{self, Holdings};
+use paddock_stores::fork;
 use serde_json::json;
 
 use crate::cli::{Diff, Global};
 use crate::failure::Ended;
 use crate::printer::{self, Look, Printer};
-use paddock_desk::Project;
-use paddock_desk::layered::{self, Layered};
 use paddock_desk::unified::harmless;
+use paddock_desk::{Desk, Project, forks};
 
 pub(crate) fn run(global: &Global, options: &Diff, printer: &Printer) -> anyhow::Result<Ended> {
-    let layered = Layered::look(&Project::with_config(&global.places())?)?;
-    let agent = global.agent();
-    let layers = layered.layers()?;
-    let name = layers.find(&options.layer, &agent).map_err(layered::told)?;
-    let layer = layered.open(&layers, &name).map_err(layered::told)?;
-    let Holdings { differences, left_out } = layered::compared(&layered.call(&layer.policy.agent), &layer)?;
-    let hidden: Vec<&str> = left_out.iter().map(|path| path.as_str()).collect();
+    let desk = Desk::look(Project::with_config(&global.places())?)?;
+    let compared = forks::compare(&desk, &options.layer, &global.agent())?;
+    let found = &compared.found;
     match (options.json, options.stat) {
-        (true, false) => printer.json(&json!({
-            "name": name.as_str(),
-            "source": layer.source.as_str(),
-            "agent": layer.policy.agent.as_str(),
-            "differences": differences,
-            "left_out": hidden,
-        }))?,
+        (true, false) => printer.json(&serde_json::to_value(&compared)?)?,
         (true, true) => {
-            let mut stat = json!(fork::stat(&differences));
-            stat["left_out"] = json!(hidden);
+            let mut stat = json!(fork::stat(found));
+            stat["left_out"] = json!(compared.left_out);
             printer.json(&stat)?;
         }
-        (false, _) if differences.is_empty() => {
-            printer::tell(format_args!("{} holds nothing that {} does not", layered::called(&name), layer.source));
+        (false, _) if found.is_empty() => {
+            printer::tell(format_args!("{} holds nothing that {} does not", compared.called, compared.source));
         }
-        (false, true) => printer.text(&fork::stat(&differences).to_string())?,
-        (false, false) if printer.is_for_a_person() => printer.text(&shown(&fork::unified(&differences), printer))?,
+        (false, true) => printer.text(&fork::stat(found).to_string())?,
+        (false, false) if printer.is_for_a_person() => printer.text(&shown(&fork::unified(found), printer))?,
         // As it is, so that `patch` takes it.
-        (false, false) => printer.text(&fork::unified(&differences))?,
+        (false, false) => printer.text(&fork::unified(found))?,
     }
-    if !left_out.is_empty() && !options.json {
-        printer::tell(layered::out_of_sight(&layer, &left_out));
+    if let Some(told) = compared.out_of_sight.filter(|_| !options.json) {
+        printer::tell(told);
     }
     Ok(Ended::Done)
 }

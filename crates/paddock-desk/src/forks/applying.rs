@@ -1,0 +1,184 @@
+//! Taking over what a fork or an overlay changed into what it stands on.
+//!
+//! All of it or nothing: a conflict refuses the whole, and where a Store cannot make several changes as one, those
+//! that were made before a failure are taken back through the history.
+
+use std::fmt::Write as _;
+
+use paddock_core::{AgentName, Alter, Alteration, Call, Operation, Refused, visible};
+use paddock_ledger::history::HistoryError;
+use paddock_stores::fork;
+use paddock_tools::Person;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::json;
+
+use super::comparing::ConflictShown;
+use crate::desk::Desk;
+use crate::failure::{Failure, FailureKind, Result};
+use crate::layered::{self, Layered};
+use crate::{past, project};
+
+/// What was applied, or would be.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Applied {
+    /// Its name or prefix.
+    pub name: String,
+    /// The Workspace that it stands on.
+    pub source: String,
+    /// Was it done?
+    pub done: bool,
+    /// The call that did it; undoing it takes all back.
+    pub call: Option<String>,
+    /// What changes; nothing where there are conflicts.
+    pub changes: Vec<AppliedChange>,
+    /// What stands in the way. With any, nothing is applied.
+    pub conflicts: Vec<ConflictShown>,
+    /// What stays where it is, because the Workspace below keeps such names out of sight.
+    pub left_out: Vec<String>,
+    /// Did somebody change it while it was applied? Then some of it is not applied yet.
+    pub changed_meanwhile: bool,
+    /// What no apply takes along, in words.
+    #[serde(skip)]
+    pub out_of_sight: Option<String>,
+    /// "fork x", or "overlay /try".
+    #[serde(skip)]
+    pub called: String,
+}
+
+/// One change of an apply.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct AppliedChange {
+    /// What happens: `write`, `make_dir`, `delete`, …
+    pub change: String,
+    /// Where.
+    pub path: String,
+}
+
+impl AppliedChange {
+    fn of(change: &Alteration) -> Self {
+        Self { change: verb(change).to_owned(), path: change.path.to_string() }
+    }
+
+    /// For people.
+    #[must_use]
+    pub fn said(&self) -> String {
+        let path = visible(&self.path);
+        match self.change.as_str() {
+            "make_dir" => format!("makes the directory {path}"),
+            "delete" => format!("removes {path}"),
+            _ => format!("writes {path}"),
+        }
+    }
+}
+
+impl Applied {
+    /// That it was not done, where something stands in the way.
+    ///
+    /// # Errors
+    /// With any conflict.
+    pub fn unless_conflicts(self) -> Result<Self> {
+        if self.conflicts.is_empty() {
+            return Ok(self);
+        }
+        let (name, source) = (&self.called, &self.source);
+        let count = layered::paths(self.conflicts.len());
+        let mut text = format!("error: {name} cannot be applied to {source}: {count} in conflict\n");
+        for conflict in &self.conflicts {
+            let _ = writeln!(text, "  {}", conflict.said);
+        }
+        let _ = write!(
+            text,
+            "hint: nothing was changed; make both agree on one side, then apply again (`paddock diff {}`)",
+            self.name
+        );
+        Err(Failure::told(text, FailureKind::Conflict).with_details(json!({ "conflicts": self.conflicts })))
+    }
+}
+
+/// Applies a fork or an overlay, by its name or its prefix. Conflicts are in the answer, and nothing is done then.
+///
+/// # Errors
+/// When there is none, or it is refused; what was changed before that is taken back.
+pub fn apply(desk: &Desk, layer: &str, agent: &AgentName, dry_run: bool) -> Result<Applied> {
+    let layered = Layered::at(desk)?;
+    let layers = layered.layers()?;
+    let name = layers.find(layer, agent).map_err(layered::told)?;
+    let layer = layered.open(&layers, &name).map_err(layered::told)?;
+    let audit = layered.installation.audit();
+    let person = Person::on(&layer.policy, &*audit);
+    let call = person.call();
+    let merge = fork::merge(&call, &layer.store, &layer.below, &layer.source);
+    let merge = merge.map_err(|error| layered::store_problem(&layer.source, error))?;
+    let conflicts: Vec<ConflictShown> = merge.conflicts.iter().map(ConflictShown::of).collect();
+    let changes = match conflicts.is_empty() {
+        true => merge.alterations.iter().map(AppliedChange::of).collect(),
+        false => Vec::new(),
+    };
+    let mut applied = Applied {
+        name: name.as_str().to_owned(),
+        source: layer.source.to_string(),
+        done: false,
+        call: None,
+        changes,
+        conflicts,
+        out_of_sight: (!merge.left_out.is_empty()).then(|| layered::out_of_sight(&layer, &merge.left_out)),
+        left_out: merge.left_out.iter().map(|path| path.as_str().to_owned()).collect(),
+        changed_meanwhile: false,
+        called: layered::called(&name),
+    };
+    if dry_run || !applied.conflicts.is_empty() || merge.alterations.is_empty() {
+        return Ok(applied);
+    }
+    project::count_first()?;
+    let operation = Operation::Alter { path: layer.source.clone(), alterations: merge.alterations.clone() };
+    let acted =
+        person.act("apply", &call, operation).map_err(|refused| take_back(&layered, &person, &call, &refused))?;
+    applied.changed_meanwhile = !merge.applied(&call, &layer.store).unwrap_or(false);
+    applied.call = Some(acted.call.to_string());
+    applied.done = true;
+    Ok(applied)
+}
+
+/// Takes back what a call that failed half-way had changed, and says what became of it.
+fn take_back(layered: &Layered, person: &Person<'_>, failed: &Call<'_>, refused: &Refused) -> Failure {
+    let why = past::refused(refused);
+    let Ok(history) = past::history(&layered.installation) else { return why };
+    let call = person.call();
+    let undone = match history.undo(person.vfs(), &call, failed.id) {
+        Ok(way) => person.act("undo", &call, way.operation()).map_err(|refused| past::refused(&refused)),
+        // Nothing of it had happened.
+        Err(HistoryError::ChangedNothing(_) | HistoryError::NoSuchCall(_)) => return why,
+        Err(error) => Err(past::told(error)),
+    };
+    let cause = why.message();
+    match undone {
+        Ok(_) => {
+            let message = format!("{cause}\nwhat had been changed before that was taken back: nothing is applied");
+            Failure::failed(message, "mend the cause, then apply again")
+        }
+        Err(error) => {
+            let message = format!(
+                "{cause}\nwhat had been changed before that could not be taken back: {}",
+                error.text().trim_start_matches("error: ")
+            );
+            Failure::failed(
+                message,
+                format!("`paddock log` shows what was done; `paddock undo {}` tries again", failed.id),
+            )
+        }
+    }
+}
+
+fn verb(change: &Alteration) -> &'static str {
+    match change.how {
+        Alter::Write { .. } | Alter::Take(_) => "write",
+        Alter::Link { .. } => "link",
+        Alter::Dress(_) => "dress",
+        Alter::MakeDir => "make_dir",
+        Alter::Delete => "delete",
+        Alter::Restore(_) => "restore",
+        Alter::Truncate(_) => "truncate",
+        Alter::Move { .. } => "move",
+    }
+}
