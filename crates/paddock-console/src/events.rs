@@ -5,7 +5,8 @@
 //! waited for, but reads what it missed from the audit itself.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::Thread;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -71,23 +72,32 @@ pub(crate) struct Hub {
     seen: Mutex<Follow>,
     news: broadcast::Sender<Batch>,
     readers: AtomicUsize,
+    /// The thread that looks.
+    looks: OnceLock<Thread>,
 }
 
 impl Hub {
     /// One that looks from now on.
     pub(crate) fn start(audit: Arc<AuditLog>) -> Result<Arc<Self>> {
         let seen = Mutex::new(audit.follow().map_err(past::audit_problem)?);
-        let hub = Arc::new(Self { audit, seen, news: broadcast::Sender::new(BEHIND), readers: AtomicUsize::new(0) });
+        let hub = Arc::new(Self {
+            audit,
+            seen,
+            news: broadcast::Sender::new(BEHIND),
+            readers: AtomicUsize::new(0),
+            looks: OnceLock::new(),
+        });
         let looking = Arc::downgrade(&hub);
         let look = move || {
             while let Some(hub) = looking.upgrade() {
                 hub.look();
                 let pause = if hub.news.receiver_count() > 0 { WHILE_HEARD } else { WHILE_UNHEARD };
                 drop(hub);
-                std::thread::sleep(pause);
+                std::thread::park_timeout(pause);
             }
         };
-        std::thread::Builder::new().name("paddock-events".to_owned()).spawn(look)?;
+        let thread = std::thread::Builder::new().name("paddock-events".to_owned()).spawn(look)?;
+        let _ = hub.looks.set(thread.thread().clone());
         Ok(hub)
     }
 
@@ -121,6 +131,8 @@ impl Hub {
         let news = self.news.subscribe();
         let now = seen.clone();
         drop(seen);
+        // Somebody listens from now on, so that it is looked more often.
+        self.looks.get().map(Thread::unpark);
         let Some(after) = after else { return Ok((Bytes::new(), news, now)) };
         let mut follow = after.clone();
         let rows = self.audit.poll(&mut follow).map_err(past::audit_problem)?;

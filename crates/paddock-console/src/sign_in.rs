@@ -2,7 +2,7 @@
 
 use axum::Form;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use serde::Deserialize;
 
@@ -14,8 +14,16 @@ use crate::shared::{Shared, on_a_thread};
 const KEPT_SECONDS: u64 = 30 * 24 * 3600;
 
 /// Uses a link up: a cookie, and on to where the person wanted to go.
-pub(crate) async fn login(State(shared): State<Shared>, Path(link): Path<String>, headers: HeaderMap) -> Response {
-    // A browser that only looks ahead must not use the link up.
+pub(crate) async fn login(
+    State(shared): State<Shared>,
+    method: Method,
+    Path(link): Path<String>,
+    headers: HeaderMap,
+) -> Response {
+    // Whoever only looks ahead must not use the link up.
+    if method != Method::GET {
+        return StatusCode::METHOD_NOT_ALLOWED.into_response();
+    }
     let ahead = ["purpose", "sec-purpose"].iter().any(|name| headers.get(*name).is_some());
     if ahead {
         return StatusCode::NO_CONTENT.into_response();

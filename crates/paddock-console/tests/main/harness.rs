@@ -147,6 +147,23 @@ impl Served {
         toolbox.call(tool, arguments, &Control::for_at_most(Duration::from_secs(60))).text()
     }
 
+    /// The cookie of the person who signed in.
+    pub fn session(&self) -> String {
+        self.session.clone()
+    }
+
+    /// The secret of a new sign-in link.
+    pub fn link(&self) -> String {
+        Access::of(self.desk.installation()).unwrap().link().unwrap()
+    }
+
+    /// Another server on the same project, as another process would be.
+    pub fn again(&self) -> Self {
+        let desk = Arc::new(Desk::work(self.desk.project().clone()).unwrap());
+        let (address, session) = serve_and_sign_in(&desk);
+        Self { _place: tempfile::tempdir().unwrap(), root: self.root.clone(), desk, address, session }
+    }
+
     /// A file of the project's directory.
     pub fn file(&self, path: impl AsRef<Path>) -> PathBuf {
         self.root.join(path)

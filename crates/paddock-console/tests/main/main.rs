@@ -2,5 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
+mod adversaries;
 mod doors;
+mod events;
 mod harness;
