@@ -21,7 +21,7 @@ use paddock_state::Redactor;
 use super::error::AuditError;
 use super::key::AuditKey;
 use super::outside::{Look, Outside, Seen};
-use super::query::{self, Filter, Follow, Page};
+use super::query::{self, Count, Filter, Follow, Page};
 use super::queue::{Queue, Waiting};
 use super::row::{Kind, Row};
 use super::storage::{Result, Storage};
@@ -186,6 +186,11 @@ impl AuditLog {
     /// The last `n` rows that fit the filter, the oldest first; its `after` and `limit` are not looked at.
     pub fn tail(&self, filter: &Filter, n: usize) -> Result<Vec<Row>> {
         query::tail(&*self.inner.book.storage, filter, n)
+    }
+
+    /// How many calls ended how, from a moment on, by spans of so many milliseconds.
+    pub fn counts(&self, since: i64, step: i64) -> Result<Vec<Count>> {
+        query::counts(&*self.inner.book.storage, since, step)
     }
 
     /// Begins to follow the rows that come from now on.

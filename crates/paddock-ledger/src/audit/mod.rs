@@ -73,7 +73,7 @@ pub(crate) use self::key::random;
 pub use self::log::AuditLog;
 pub use self::postgres::POSTGRES_SCHEMA;
 pub use self::prune::Pruned;
-pub use self::query::{Cursor, Filter, Follow, Page};
+pub use self::query::{Count, Cursor, Filter, Follow, Page};
 pub use self::row::{Kind, Row};
 pub use self::sqlite::SQLITE_SCHEMA;
 pub use self::verify::{Finding, Report};

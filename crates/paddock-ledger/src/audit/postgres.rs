@@ -11,7 +11,7 @@ use paddock_db::pg_types::{FromSql, ToSql};
 use paddock_db::{Migration, PgRow, PgTransaction, Postgres, Schema};
 
 use super::chain::{Entry, Event, Head, Nonce};
-use super::query::{Cursor, Filter};
+use super::query::{Count, Cursor, Filter};
 use super::row::{Body, Kind, Row, risk_code, risk_of_code};
 use super::storage::{Found, Result, SignedHead, Storage, Tables};
 use paddock_db::statements::Deed;
@@ -49,7 +49,8 @@ const FILTER: &str = "at >= $1 AND at <= $2 AND (at, chain, seq) > ($3::bigint, 
     AND ($6::text IS NULL OR agent = $6) AND ($7::text IS NULL OR workspace = $7) \
     AND ($8::bytea IS NULL OR path = $8 OR (path >= $9::bytea AND path < $10::bytea)) \
     AND ($11::text IS NULL OR outcome = $11) AND ($12::text IS NULL OR tool = $12) \
-    AND ($13::bytea IS NULL OR call = $13)";
+    AND ($13::bytea IS NULL OR call = $13) \
+    AND (at, chain, seq) < ($15::bigint, $16::bigint, $17::bigint) AND (NOT $18::boolean OR kind <> 1)";
 
 /// How long a look may take: a check reads everything.
 const LOOK: Duration = Duration::from_secs(24 * 3600);
@@ -95,6 +96,7 @@ impl In<'_, '_> {
     fn filtered(&mut self, filter: &Filter, after: Option<Cursor>, order: &str, limit: usize) -> Result<Vec<Row>> {
         let sql = format!("SELECT {ROW} FROM audit_row WHERE {FILTER} ORDER BY {order} LIMIT $14");
         let after = after.unwrap_or(Cursor { at: i64::MIN, chain: 0, seq: 0 });
+        let end = filter.before.unwrap_or(Cursor::END);
         let bounds = filter.path_bounds();
         let bound = |text: &'_ str| text.as_bytes().to_vec();
         let path = bounds.as_ref().map(|(path, _, _)| bound(path));
@@ -103,7 +105,7 @@ impl In<'_, '_> {
         let call = filter.call.map(|call| call.0.to_be_bytes().to_vec());
         let values: Values<'_> = &[
             &filter.since.unwrap_or(i64::MIN),
-            &filter.until.unwrap_or(i64::MAX),
+            &filter.last_moment(),
             &after.at,
             &after.chain.cast_signed(),
             &after.seq.cast_signed(),
@@ -116,6 +118,10 @@ impl In<'_, '_> {
             &filter.tool,
             &call,
             &size(limit),
+            &end.at,
+            &end.chain.cast_signed(),
+            &end.seq.cast_signed(),
+            &filter.ended,
         ];
         Ok(self.all(&sql, values, row)?.into_iter().map(|found| found.it).collect())
     }
@@ -246,6 +252,15 @@ impl Tables for In<'_, '_> {
 
     fn newest(&mut self, filter: &Filter, limit: usize) -> Result<Vec<Row>> {
         self.filtered(filter, None, "at DESC, chain DESC, seq DESC", limit)
+    }
+
+    fn counts(&mut self, since: i64, step: i64) -> Result<Vec<Count>> {
+        let sql = "SELECT at / $2::bigint, outcome, count(*) FROM audit_row WHERE at >= $1 AND kind = 2 GROUP BY 1, 2 ORDER BY 1, 2";
+        let count = |columns: &mut Columns<'_>| {
+            let from = columns.number().saturating_mul(step);
+            Count { from, outcome: columns.text(), count: columns.count() }
+        };
+        Ok(self.all(sql, &[&since, &step], count)?.into_iter().map(|found| found.it).collect())
     }
 
     fn strays(&mut self) -> Result<u64> {

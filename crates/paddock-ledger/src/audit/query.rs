@@ -30,6 +30,9 @@ pub struct Cursor {
 }
 
 impl Cursor {
+    /// Behind every row.
+    pub(super) const END: Self = Self { at: i64::MAX, chain: i64::MAX.cast_unsigned(), seq: i64::MAX.cast_unsigned() };
+
     /// Behind `row`.
     pub fn behind(row: &Row) -> Self {
         Self { at: row.at, chain: row.chain, seq: row.seq }
@@ -57,6 +60,10 @@ pub struct Filter {
     pub until: Option<i64>,
     /// Behind this place.
     pub after: Option<Cursor>,
+    /// Before this place.
+    pub before: Option<Cursor>,
+    /// Only what became of calls, not that they began.
+    pub ended: bool,
     /// At most so many, and never more than 10,000; nothing: 1,000.
     pub limit: Option<usize>,
 }
@@ -66,6 +73,12 @@ impl Filter {
         self.limit.unwrap_or(1000).min(MOST)
     }
 
+    /// Nothing later is asked for.
+    pub(super) fn last_moment(&self) -> i64 {
+        let until = self.until.unwrap_or(i64::MAX);
+        self.before.map_or(until, |before| until.min(before.at))
+    }
+
     /// The path itself, and the bounds between which the paths below it sort: `/a` is not above `/ab`.
     pub(super) fn path_bounds(&self) -> Option<(String, String, String)> {
         let path = self.path.as_deref()?.trim_end_matches('/');
@@ -73,6 +86,17 @@ impl Filter {
         // "0" is the letter behind "/".
         Some((itself.to_owned(), format!("{path}/"), format!("{path}0")))
     }
+}
+
+/// How many calls ended so, in one span of time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Count {
+    /// Where the span begins, in milliseconds since 1970.
+    pub from: i64,
+    /// What became of them.
+    pub outcome: String,
+    /// How many.
+    pub count: u64,
 }
 
 /// Rows, the oldest first, and where to go on.
@@ -103,6 +127,15 @@ pub(super) fn tail(storage: &dyn Storage, filter: &Filter, n: usize) -> Result<V
     })?;
     rows.reverse();
     Ok(rows)
+}
+
+pub(super) fn counts(storage: &dyn Storage, since: i64, step: i64) -> Result<Vec<Count>> {
+    let mut counts = Vec::new();
+    storage.read(&mut |tables| {
+        counts = tables.counts(since, step.max(1))?;
+        Ok(())
+    })?;
+    Ok(counts)
 }
 
 /// Writes every row as one line of JSON, chain by chain; gives how many.

@@ -11,7 +11,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Params, named_params, params};
 
 use super::chain::{Entry, Event, Head, Nonce, REGISTER};
-use super::query::{Cursor, Filter};
+use super::query::{Count, Cursor, Filter};
 use super::row::{Body, Kind, Row, risk_code, risk_of_code};
 use super::storage::{Found, Result, SignedHead, Storage, Tables};
 use paddock_db::statements::{Deed, SqliteSession};
@@ -58,6 +58,7 @@ const INSERT: &str = "INSERT INTO audit_row(chain, seq, at, kind, call, agent, t
 const GROW: &str = "UPDATE audit_head SET at = ?1, count = ?2, hash = ?3, mac = ?4 WHERE chain = ?5 AND nonce = ?6 \
     AND key = ?7 AND at = ?8 AND count = ?9 AND hash = ?10 AND closed = 0 AND mac = ?11";
 const FILTER: &str = "at >= :since AND at <= :until AND (at, chain, seq) > (:at, :chain, :seq) \
+    AND (at, chain, seq) < (:end_at, :end_chain, :end_seq) AND (:ended = 0 OR kind <> 1) \
     AND (:agent IS NULL OR agent = :agent) AND (:workspace IS NULL OR workspace = :workspace) \
     AND (:path IS NULL OR path = :path OR (path >= :below AND path < :beyond)) \
     AND (:outcome IS NULL OR outcome = :outcome) AND (:tool IS NULL OR tool = :tool) \
@@ -110,10 +111,13 @@ impl In<'_> {
     fn filtered(&self, filter: &Filter, after: Option<Cursor>, order: &str, limit: usize) -> Result<Vec<Row>> {
         let sql = format!("SELECT {ROW} FROM audit_row WHERE {FILTER} ORDER BY {order} LIMIT :limit");
         let after = after.unwrap_or(Cursor { at: i64::MIN, chain: 0, seq: 0 });
+        let end = filter.before.unwrap_or(Cursor::END);
         let (path, below, beyond) =
             filter.path_bounds().map_or((None, None, None), |(p, b, e)| (Some(p), Some(b), Some(e)));
         let params = named_params! {
-            ":since": filter.since.unwrap_or(i64::MIN), ":until": filter.until.unwrap_or(i64::MAX),
+            ":since": filter.since.unwrap_or(i64::MIN), ":until": filter.last_moment(),
+            ":end_at": end.at, ":end_chain": end.chain.cast_signed(), ":end_seq": end.seq.cast_signed(),
+            ":ended": filter.ended,
             ":at": after.at, ":chain": after.chain.cast_signed(), ":seq": after.seq.cast_signed(),
             ":agent": filter.agent, ":workspace": filter.workspace, ":path": path, ":below": below, ":beyond": beyond,
             ":outcome": filter.outcome, ":tool": filter.tool, ":call": filter.call.map(|call| call.0.to_be_bytes()),
@@ -242,6 +246,16 @@ impl Tables for In<'_> {
 
     fn newest(&mut self, filter: &Filter, limit: usize) -> Result<Vec<Row>> {
         self.filtered(filter, None, "at DESC, chain DESC, seq DESC", limit)
+    }
+
+    fn counts(&mut self, since: i64, step: i64) -> Result<Vec<Count>> {
+        let sql =
+            "SELECT at / ?2, outcome, count(*) FROM audit_row WHERE at >= ?1 AND kind = 2 GROUP BY 1, 2 ORDER BY 1, 2";
+        let count = |values: &mut Values<'_>| {
+            let from = values.number().saturating_mul(step);
+            Count { from, outcome: values.text(), count: values.count() }
+        };
+        Ok(self.all(sql, (since, step), count)?.into_iter().map(|found| found.it).collect())
     }
 
     fn strays(&mut self) -> Result<u64> {

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::chain::{Entry, Head, Nonce};
 use super::error::AuditError;
-use super::query::{Cursor, Filter};
+use super::query::{Count, Cursor, Filter};
 use super::row::{Hash, Row};
 use paddock_db::statements::Deed;
 
@@ -73,6 +73,9 @@ pub(super) trait Tables {
     fn select(&mut self, filter: &Filter, after: Option<Cursor>, limit: usize) -> Result<Vec<Row>>;
     /// The last rows by time, the newest first.
     fn newest(&mut self, filter: &Filter, limit: usize) -> Result<Vec<Row>>;
+
+    /// How many calls ended how, from a moment on, by steps of so many milliseconds.
+    fn counts(&mut self, since: i64, step: i64) -> Result<Vec<Count>>;
 
     /// How many rows, heads and entries are kept under numbers below those that are given, so that nothing else finds them.
     fn strays(&mut self) -> Result<u64>;

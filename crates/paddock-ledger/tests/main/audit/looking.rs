@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use paddock_core::{AgentName, Audit, CallRecord, LogicalPath};
-use paddock_ledger::audit::Filter;
+use paddock_ledger::audit::{Cursor, Filter, Kind};
 
 use super::{Ground, effect, main, record};
 
@@ -66,6 +66,50 @@ fn pages_follow_one_another_without_loss() {
         assert_eq!(seen.len(), 11);
         let last = log.tail(&Filter::default(), 3).unwrap();
         assert_eq!(last, seen[8..]);
+    }
+}
+
+#[test]
+fn whoever_looks_backwards_loses_nothing_either() {
+    for ground in Ground::both() {
+        ground.write_chain(7);
+        let log = ground.open();
+        effect(&log, "/ws/begun-and-ended").unwrap();
+        log.flush().unwrap();
+        let all = log.query(&Filter::default()).unwrap().rows;
+        let (mut seen, mut filter) = (Vec::new(), Filter::default());
+        loop {
+            let page = log.tail(&filter, 3).unwrap();
+            let Some(first) = page.first() else { break };
+            filter.before = Some(Cursor::behind(first));
+            seen.splice(0..0, page);
+        }
+        assert_eq!(seen, all);
+        let ended = log.tail(&Filter { ended: true, ..Filter::default() }, 100).unwrap();
+        let expected: Vec<_> = all.into_iter().filter(|row| row.kind != Kind::Intent).collect();
+        assert!(ended.len() < seen.len());
+        assert_eq!(ended, expected);
+    }
+}
+
+#[test]
+fn calls_are_counted_by_how_they_ended() {
+    for ground in Ground::both() {
+        some_rows(&ground);
+        let log = ground.open();
+        let day = 24 * 3600 * 1000;
+        let counted = |since: i64| {
+            let mut by_outcome = std::collections::BTreeMap::new();
+            for count in log.counts(since, day).unwrap() {
+                assert_eq!(count.from % day, 0);
+                *by_outcome.entry(count.outcome).or_insert(0) += count.count;
+            }
+            by_outcome.into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(counted(0), [("denied".to_owned(), 1), ("done".to_owned(), 4)]);
+        let last = log.query(&Filter::default()).unwrap().rows[4].at;
+        assert_eq!(counted(last), [("denied".to_owned(), 1)]);
+        assert_eq!(counted(last + 1), []);
     }
 }
 
