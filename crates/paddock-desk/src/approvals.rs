@@ -410,3 +410,14 @@ fn covered(grant: &Grant) -> String {
 fn exact(millis: i64) -> String {
     moment::exact(moment::of_millis(millis))
 }
+
+/// The JSON Schema of the arguments that an edited call can have; nothing where the agent no longer has the tool.
+///
+/// # Errors
+/// When the agent has no policy.
+pub fn schema(desk: &Desk, approval: &ApprovalShown) -> Result<Option<Value>> {
+    let agent = crate::workspaces::agent_named(desk, Some(&approval.agent))?;
+    let tools = desk.toolbox(&agent)?.tools();
+    let tool = tools.into_iter().find(|tool| tool.name == approval.tool);
+    Ok(tool.map(|tool| Value::Object((*tool.input_schema).clone())))
+}

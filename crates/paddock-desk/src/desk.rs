@@ -14,6 +14,7 @@ use paddock_tools::Toolbox;
 
 use crate::failure::{Failure, Result};
 use crate::project::{self, Project};
+use crate::threads::Runs;
 
 /// A project, opened.
 pub struct Desk {
@@ -21,6 +22,8 @@ pub struct Desk {
     installation: Installation,
     /// Every agent's policy that somebody asked for.
     policies: Mutex<HashMap<AgentName, Arc<Reloader>>>,
+    /// Runs that go on in the background of this process.
+    runs: Runs,
     /// May something be changed?
     works: bool,
 }
@@ -40,7 +43,7 @@ impl Desk {
         let settings = project.settings()?;
         let installation =
             Installation::look(&project.system_root, &settings).map_err(project::installation_problem)?;
-        Ok(Self { project, installation, policies: Mutex::default(), works: false })
+        Ok(Self { project, installation, policies: Mutex::default(), runs: Runs::default(), works: false })
     }
 
     /// For what changes something, or is recorded.
@@ -54,7 +57,7 @@ impl Desk {
         if let Some(approvals) = installation.approvals() {
             approvals.tell_by(Arc::new(paddock_tools::notify));
         }
-        Ok(Self { project, installation, policies: Mutex::default(), works: true })
+        Ok(Self { project, installation, policies: Mutex::default(), runs: Runs::default(), works: true })
     }
 
     /// Where the project is.
@@ -84,6 +87,11 @@ impl Desk {
     /// When the configuration has problems.
     pub fn is_recorded(&self) -> Result<bool> {
         if self.works { Ok(true) } else { self.project.has_ledger(&self.installation) }
+    }
+
+    /// The runs that go on in the background of this process.
+    pub(crate) fn runs(&self) -> &Runs {
+        &self.runs
     }
 
     /// What is behind the project.

@@ -11,6 +11,7 @@ use paddock_core::{AgentName, BearerToken, Cancel};
 use paddock_state::Secrets;
 use paddock_tools::Toolbox;
 
+use crate::desk::Desk;
 use crate::failure::{Failure, Result};
 use crate::host;
 use crate::project::{Project, config_problem};
@@ -51,24 +52,53 @@ pub fn runtime(
     watcher: Arc<Watcher>,
 ) -> Result<(Runtime, Installation)> {
     let (reloader, installation) = project.working_as(agent)?;
-    let (Some(record), Some(instances)) = (record(&installation), installation.instances()) else {
+    let toolbox = Toolbox::new(Arc::new(reloader));
+    Ok((assembled(project, &installation, toolbox, chosen, settings, watcher)?, installation))
+}
+
+/// The same on a project that is open already.
+pub fn runtime_on(
+    desk: &Desk,
+    agent: &AgentName,
+    chosen: &Chosen,
+    settings: RunSettings,
+    watcher: Arc<Watcher>,
+) -> Result<Runtime> {
+    assembled(desk.project(), desk.installation(), desk.toolbox(agent)?, chosen, settings, watcher)
+}
+
+fn assembled(
+    project: &Project,
+    installation: &Installation,
+    toolbox: Toolbox,
+    chosen: &Chosen,
+    settings: RunSettings,
+    watcher: Arc<Watcher>,
+) -> Result<Runtime> {
+    let (Some(record), Some(instances)) = (record(installation), installation.instances()) else {
         return Err(Failure::misused("there is no project here to keep a run in", "begin with `paddock init`"));
     };
-    let runtime = Runtime {
+    Ok(Runtime {
         record,
         instances,
-        toolbox: Toolbox::new(Arc::new(reloader)),
+        toolbox,
         model: Arc::clone(&chosen.model),
         model_name: chosen.name.clone(),
         approvals: installation.approvals().cloned(),
         history: installation.history().cloned(),
         redactor: project.secrets.redactor(),
         settings,
-        key: installation.session_key(),
+        key: session_key(installation)?,
         cancel: Arc::clone(&chosen.cancel),
         watcher,
-    };
-    Ok((runtime, installation))
+    })
+}
+
+/// What binds a resume to who may resume: of this System Root, or of all machines that share the state.
+fn session_key(installation: &Installation) -> Result<[u8; 32]> {
+    let shared = installation.approvals().map(|approvals| approvals.shared_key("Paddock 2026 sessions of runs"));
+    let shared = shared.transpose().map_err(crate::approvals::told)?.flatten();
+    Ok(shared.unwrap_or_else(|| installation.session_key()))
 }
 
 /// A model, and how a person named it.

@@ -392,6 +392,32 @@ impl Record {
         Ok(self.read(|session| session.query(&sql, &[self.home()]))?.iter().map(thread_of).collect())
     }
 
+    /// Some threads, the newest first: those behind one of them, where it is named.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn threads_after(&self, after: Option<&str>, most: usize) -> Result<Vec<Thread>> {
+        let at = "(SELECT a.updated_at FROM agent_thread a WHERE a.home = ?1 AND a.id = ?3)";
+        let behind = format!(" AND (updated_at < {at} OR (updated_at = {at} AND id > ?3))");
+        let behind = if after.is_some() { behind.as_str() } else { "" };
+        let sql =
+            format!("SELECT {THREAD} FROM agent_thread WHERE home = ?1{behind} ORDER BY updated_at DESC, id LIMIT ?2");
+        let mut values = vec![self.home(), i64::try_from(most).unwrap_or(i64::MAX).into()];
+        values.extend(after.map(Value::from));
+        Ok(self.read(|session| session.query(&sql, &values))?.iter().map(thread_of).collect())
+    }
+
+    /// The ids that begin so, some of them.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn begins(&self, with: &str) -> Result<Vec<String>> {
+        let sql =
+            "SELECT id FROM agent_thread WHERE home = ?1 AND substr(id, 1, length(?2)) = ?2 ORDER BY id LIMIT 100";
+        let rows = self.read(|session| session.query(sql, &[self.home(), with.into()]))?;
+        Ok(rows.iter().map(|row| row[0].text().to_owned()).collect())
+    }
+
     /// Says where a thread stands without going on with it.
     ///
     /// # Errors
@@ -477,6 +503,22 @@ impl Record {
                 return Ok(());
             }
         }
+    }
+
+    /// Some checkpoints of a thread in order, those behind `after`; each with its own state but without its steps.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn checkpoints_after(&self, thread: &str, after: u64, most: usize) -> Result<Vec<Checkpoint>> {
+        let about = self.thread(thread)?;
+        let sql = format!(
+            "SELECT {CHECKPOINT} FROM agent_checkpoint WHERE home = ?1 AND thread = ?2 AND n > ?3 ORDER BY n LIMIT ?4"
+        );
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let values = [self.home(), thread.into(), int(after).into(), most.into()];
+        let rows = self.read(|session| session.query(&sql, &values))?;
+        let unreadable = |why| RecordError::Unreadable { thread: thread.to_owned(), why };
+        rows.iter().map(|row| checkpoint_of(row, &[], &about).map_err(unreadable)).collect()
     }
 
     /// Which nodes the model answered so far, in order: how far a script is.

@@ -47,7 +47,7 @@ pub(crate) struct Run {
 /// `paddock resume`
 #[derive(Debug, Args)]
 pub(crate) struct Resume {
-    /// The thread
+    /// The thread, or the beginning of its name
     pub(crate) thread: String,
 
     /// What became of a call that was cut off, as you have seen it
@@ -89,7 +89,7 @@ pub(crate) enum Threads {
     },
     /// Show one run: its plan and what each node did
     Show {
-        /// The thread
+        /// The thread, or the beginning of its name
         thread: String,
         /// Print as JSON: the thread, its state and its checkpoints
         #[arg(long)]
@@ -105,11 +105,17 @@ pub(crate) enum Threads {
         /// The name of the new thread [default: a new one]
         #[arg(long, value_name = "THREAD")]
         name: Option<String>,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
     },
     /// End a run; whoever works on it can do nothing more
     Cancel {
-        /// The thread
+        /// The thread, or the beginning of its name
         thread: String,
+        /// Print as JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Go through a run again from its record, without a model and without an effect, and see whether it comes to the same
     Replay {

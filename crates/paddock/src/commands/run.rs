@@ -6,7 +6,7 @@ use std::sync::Arc;
 use paddock_agent::graph::NodeName;
 use paddock_agent::state::{AgentState, StepStatus, ToolStatus};
 use paddock_agent::{Ended as RunEnded, RunError, RunEvent, RunOptions, Runtime};
-use paddock_core::{AgentName, CallId, visible};
+use paddock_core::{AgentName, visible};
 use paddock_ledger::approvals::{Approvals, Decision, Reach};
 use paddock_state::InstanceKey;
 use serde_json::json;
@@ -14,23 +14,24 @@ use serde_json::json;
 use crate::cli::{Global, How, Resume, Run};
 use crate::failure::{Ended, Failure};
 use crate::printer::{Printer, tell};
-use paddock_desk::Project;
 use paddock_desk::running::{self, Chosen};
+use paddock_desk::threads;
 use paddock_desk::unified::harmless;
+use paddock_desk::{Desk, Project};
 
 pub(crate) fn run(global: &Global, options: &Run, printer: &Printer) -> anyhow::Result<Ended> {
     let project = Project::with_config(&global.places())?;
     let file = project.config_file()?;
     let chosen = running::choose(&file, &project.secrets, options.model.as_deref())?;
     let settings = running::settings(&file);
-    let thread = thread_name(options.thread.as_deref())?;
+    let thread = threads::new_name(options.thread.as_deref())?;
     let agent = global.agent();
     let (runtime, installation) =
         running::runtime(&project, agent.clone(), &chosen, settings, watcher(options.how.quiet))?;
     let options_of_run = RunOptions {
         thread: thread.clone(),
         agent: agent.as_str().to_owned(),
-        user: user(),
+        user: threads::user(),
         mode: options.mode.into(),
         level: options.level.into(),
         tools: options.tools.clone(),
@@ -50,8 +51,8 @@ pub(crate) fn run(global: &Global, options: &Run, printer: &Printer) -> anyhow::
 
 pub(crate) fn resume(global: &Global, options: &Resume, printer: &Printer) -> anyhow::Result<Ended> {
     let project = Project::with_config(&global.places())?;
-    let thread = key(&options.thread)?;
-    let (about, chosen) = begun(&project, &thread, options)?;
+    let (about, chosen) = begun(&project, options)?;
+    let thread = threads::key(&about.thread_id)?;
     let file = project.config_file()?;
     let agent = AgentName::parse(&about.agent).unwrap_or_else(|_| AgentName::main());
     let settings = running::settings(&file);
@@ -59,20 +60,14 @@ pub(crate) fn resume(global: &Global, options: &Resume, printer: &Printer) -> an
     if let Some(script) = &chosen.script {
         script.skip(&runtime.record.askers(thread.as_str()).map_err(|error| Failure::failed(&error, error.hint()))?);
     }
-    let first = runtime.resume(&thread, &user(), options.it_was.map(Into::into));
+    let first = runtime.resume(&thread, &threads::user(), options.it_was.map(Into::into));
     go_on(&runtime, installation.approvals(), &thread, first, &options.how, printer)
 }
 
 /// What is known of a thread, and the model that it goes on with.
-fn begun(
-    project: &Project,
-    thread: &InstanceKey,
-    options: &Resume,
-) -> anyhow::Result<(paddock_agent::record::Thread, Chosen)> {
-    let installation = project.installation()?;
-    let record = running::record(&installation)
-        .ok_or_else(|| Failure::failed(format!("there is no thread \"{thread}\""), "nothing was run here yet"))?;
-    let about = record.thread(thread.as_str()).map_err(|error| Failure::failed(&error, error.hint()))?;
+fn begun(project: &Project, options: &Resume) -> anyhow::Result<(paddock_agent::record::Thread, Chosen)> {
+    let (record, id) = threads::find(&Desk::look(project.clone())?, &options.thread)?;
+    let about = record.thread(&id).map_err(|error| Failure::failed(&error, error.hint()))?;
     let model = options.model.clone().unwrap_or_else(|| about.model.clone());
     Ok((about, running::choose(&project.config_file()?, &project.secrets, Some(&model))?))
 }
@@ -92,7 +87,7 @@ fn go_on(
         && let Some(approvals) = approvals
         && decide_here(approvals, id)?
     {
-        outcome = runtime.resume(thread, &user(), None);
+        outcome = runtime.resume(thread, &threads::user(), None);
     }
     let ended = outcome.map_err(|error| Failure::failed(&error, error.hint()))?;
     report(thread, &ended, how, printer)
@@ -138,7 +133,9 @@ fn decide_here(approvals: &Approvals, id: &str) -> anyhow::Result<bool> {
         _ => return Ok(false),
     };
     let shown = approval.shown();
-    approvals.decide(id, Some(&shown), &user(), &decision).map_err(|error| Failure::failed(&error, error.hint()))?;
+    approvals
+        .decide(id, Some(&shown), &threads::user(), &decision)
+        .map_err(|error| Failure::failed(&error, error.hint()))?;
     Ok(true)
 }
 
@@ -214,21 +211,4 @@ fn tell_node(node: NodeName, state: &AgentState) {
         NodeName::Finalizer => tell(format!("{} tokens, {} steps", state.progress.tokens, state.progress.nodes)),
         _ => {}
     }
-}
-
-fn thread_name(asked: Option<&str>) -> anyhow::Result<InstanceKey> {
-    match asked {
-        Some(name) => key(name),
-        None => key(&format!("run-{}", &CallId::next().to_string()[..18])),
-    }
-}
-
-pub(super) fn key(text: &str) -> anyhow::Result<InstanceKey> {
-    InstanceKey::new(text).map_err(|bad| Failure::misused(&bad, bad.hint()))
-}
-
-/// Who works at this machine.
-pub(super) fn user() -> String {
-    let named = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
-    named.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("uid-{}", rustix::process::getuid().as_raw()))
 }

@@ -166,8 +166,7 @@ pub(super) fn grants(grants: &[GrantShown], json: bool, printer: &Printer) -> an
             None => "never used".to_owned(),
         };
         let given = at(&grant.granted_at);
-        printer
-            .line(format_args!("{id}  {agent}: {}  by {by}, {given} ({}); {used}", grant.covers, grant.approval))?;
+        printer.line(format_args!("{id}  {agent}: {}  by {by}, {given} ({}); {used}", grant.covers, grant.approval))?;
     }
     Ok(Ended::Done)
 }
