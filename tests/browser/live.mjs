@@ -45,15 +45,3 @@ test("eight tabs show a new approval through one connection, also after its hold
   for (const tab of left) quiet(tab);
   await context.close();
 });
-
-test("a live part keeps the focus and what someone is typing", async () => {
-  const page = await paddock.visit("/settings");
-  await page.waitForSelector('[data-live-state="live"]', { state: "attached" });
-  await page.getByLabel("Name").fill("half a na");
-  await page.getByLabel("Name").press("End");
-  await paddock.project.must("token", "new", "beside");
-  await page.getByRole("rowheader", { name: "beside" }).waitFor();
-  await page.keyboard.type("me");
-  assert.equal(await page.getByLabel("Name").inputValue(), "half a name");
-  quiet(page);
-});

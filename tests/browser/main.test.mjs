@@ -3,6 +3,7 @@ import "./sign_in.mjs";
 import "./modules.mjs";
 import "./settings.mjs";
 import "./live.mjs";
+import "./approvals.mjs";
 import "./keyboard.mjs";
 import "./attacks.mjs";
 import "./pages.mjs";
