@@ -15,7 +15,7 @@ use rmcp::service::{Peer, RequestContext, RoleServer};
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::{Instant, MissedTickBehavior};
 
-use crate::http::end_of_session;
+use crate::http::{end_of_session, session_of};
 
 /// No call takes longer, whatever it looks at.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -27,12 +27,26 @@ const TOLD_EVERY: Duration = Duration::from_millis(250);
 
 /// Runs a short call where we are. On a runtime of several threads the others go on meanwhile, should it not be short after all:
 /// what is read may lie behind a network.
-pub(crate) fn at_once(toolbox: &Toolbox, name: &str, arguments: JsonObject) -> Answer {
-    let run = || toolbox.call(name, arguments, &Control::for_at_most(LONGEST));
+pub(crate) fn at_once(
+    toolbox: &Toolbox,
+    name: &str,
+    arguments: JsonObject,
+    context: &RequestContext<RoleServer>,
+) -> Answer {
+    let run = || toolbox.call(name, arguments, &control(LONGEST, context));
     match Handle::current().runtime_flavor() {
         RuntimeFlavor::MultiThread => tokio::task::block_in_place(run),
         _ => run(),
     }
+}
+
+/// What a call is bound by. What a person decides for a session holds for the client's own, not for all that this process serves.
+fn control(longest: Duration, context: &RequestContext<RoleServer>) -> Control {
+    let mut control = Control::for_at_most(longest);
+    if let Some(session) = session_of(&context.extensions) {
+        session.clone_into(&mut control.requester.session);
+    }
+    control
 }
 
 /// Runs a call on a thread of the pool.
@@ -43,7 +57,7 @@ pub(crate) async fn on_a_thread(
     context: RequestContext<RoleServer>,
 ) -> Result<Answer, ErrorData> {
     let longest = toolbox.longest(&name, LONGEST);
-    let mut control = Control::for_at_most(longest);
+    let mut control = control(longest, &context);
     let cancel = Arc::clone(&control.cancel);
     let heard = Arc::new(Heard::default());
     let listening = Arc::clone(&heard);

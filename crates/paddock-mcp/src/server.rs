@@ -65,7 +65,7 @@ impl Server {
         context: RequestContext<RoleServer>,
     ) -> Result<Answer, ErrorData> {
         if self.listings.last(&self.toolbox).is_quick(name, &arguments) {
-            return Ok(calls::at_once(&self.toolbox, name, arguments));
+            return Ok(calls::at_once(&self.toolbox, name, arguments, &context));
         }
         calls::on_a_thread(&self.toolbox, name.to_owned(), arguments, context).await
     }

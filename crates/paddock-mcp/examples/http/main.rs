@@ -1,7 +1,7 @@
-//! Serves MCP over HTTP for clients that others wrote, which `cargo xtask test --only clients` starts against it.
+//! Serves MCP over HTTP to the protocol's conformance suite, which `cargo xtask test --only clients` starts against it.
 //!
-//! `http tools CONFIG HOME [TOKEN]` serves the tools of the configuration's agent `main`, with the System Root at `HOME`; with a token only to
-//! whoever sends it. `http fixtures` serves what the protocol's conformance suite wants to find on a server and Paddock does not
+//! `http tools CONFIG HOME` serves the tools of the configuration's agent `main`, with the System Root at `HOME`, to anybody: the suite
+//! sends no token. `http fixtures` serves what the protocol's conformance suite wants to find on a server and Paddock does not
 //! have, over the same transport. Both print their address. Loopback only; never for anything but tests.
 
 #![allow(clippy::print_stdout, reason = "whoever starts this reads the address")]
@@ -28,30 +28,22 @@ use tokio::net::TcpListener;
 
 type Failed = Box<dyn Error + Send + Sync>;
 
-/// Who is let in, and as whom.
-#[derive(Clone)]
-struct Access {
-    token: Option<Arc<str>>,
-    agent: Agent,
-}
-
 fn main() -> Result<(), Failed> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(16 << 20).build()?;
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match *arguments.as_slice() {
-        ["tools", config, home, ref rest @ ..] => {
-            let token = rest.first().map(|token| Arc::from(*token));
-            let access = Access { token, agent: Agent::new("the only one", Arc::new(configured(config, home)?)) };
-            runtime.block_on(async { serve(access, HttpService::new(options())).await })
+        ["tools", config, home] => {
+            let agent = Agent::new("anybody", Arc::new(configured(config, home)?));
+            runtime.block_on(async { serve(agent, HttpService::new(options())).await })
         }
         ["fixtures"] => {
-            let access = Access { token: None, agent: Agent::new("the only one", Arc::new(nothing()?)) };
+            let agent = Agent::new("anybody", Arc::new(nothing()?));
             let handler = Arc::new(fixtures::Fixtures::default());
             let service = HttpService::serving(options(), move |_, _| Arc::clone(&handler));
-            runtime.block_on(async { serve(access, service).await })
+            runtime.block_on(async { serve(agent, service).await })
         }
-        _ => Err("give `tools CONFIG HOME [TOKEN]` or `fixtures`".into()),
+        _ => Err("give `tools CONFIG HOME` or `fixtures`".into()),
     }
 }
 
@@ -61,19 +53,15 @@ fn options() -> HttpOptions {
     HttpOptions { allowed_origins: origins, ..HttpOptions::default() }
 }
 
-async fn serve<H: ServerHandler + Clone>(access: Access, service: HttpService<H>) -> Result<(), Failed> {
-    let router = Router::new().route_service("/mcp", service).layer(from_fn_with_state(access, identify));
+async fn serve<H: ServerHandler + Clone>(agent: Agent, service: HttpService<H>) -> Result<(), Failed> {
+    let router = Router::new().route_service("/mcp", service).layer(from_fn_with_state(agent, identify));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("http://{}/mcp", listener.local_addr()?);
     Ok(axum::serve(listener, router).await?)
 }
 
-async fn identify(State(access): State<Access>, mut request: Request, next: Next) -> Response {
-    let sent = request.headers().get("authorization").and_then(|value| value.to_str().ok());
-    let is_let_in = access.token.is_none_or(|token| sent == Some(&format!("Bearer {token}")));
-    if is_let_in {
-        request.extensions_mut().insert(access.agent);
-    }
+async fn identify(State(agent): State<Agent>, mut request: Request, next: Next) -> Response {
+    request.extensions_mut().insert(agent);
     next.run(request).await
 }
 

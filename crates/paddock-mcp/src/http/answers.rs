@@ -87,6 +87,10 @@ impl Refusal {
         Self { status: StatusCode::BAD_REQUEST, id, error }
     }
 
+    pub(super) fn no_session() -> Self {
+        Self::new(StatusCode::NOT_FOUND, None, REFUSED, "there is no such session of this token")
+    }
+
     pub(super) fn no_message() -> Self {
         let message = "the body is not one JSON-RPC 2.0 message as MCP defines it";
         Self::new(StatusCode::BAD_REQUEST, None, ErrorCode::PARSE_ERROR, message)
@@ -113,6 +117,14 @@ impl Refusal {
 fn size(bytes: usize) -> String {
     const MIB: usize = 1024 * 1024;
     if bytes >= MIB { format!("{} MiB", bytes / MIB) } else { format!("{bytes} bytes") }
+}
+
+/// The answer to the end of a session. rmcp says "accepted", which some clients take for a failure: there is nothing left to do.
+pub(super) fn ended(mut answer: Answer) -> Answer {
+    if answer.status() == StatusCode::ACCEPTED {
+        *answer.status_mut() = StatusCode::NO_CONTENT;
+    }
+    answer
 }
 
 /// The answer, holding what its request took until it was sent or given up.

@@ -14,12 +14,13 @@ use tokio_util::sync::CancellationToken;
 use super::answers::Answer;
 use super::load::Room;
 use super::options::HttpOptions;
-use super::sessions::{Ended, Sessions};
+use super::sessions::{Belongs, Sessions, new_name};
 
-const SESSION: &str = "mcp-session-id";
+pub(super) const SESSION: &str = "mcp-session-id";
 
 /// One token's way in.
 pub(super) struct Door<H> {
+    name: Arc<str>,
     handler: H,
     service: StreamableHttpService<H, Sessions>,
     sessions: Arc<Sessions>,
@@ -36,6 +37,7 @@ impl<H: ServerHandler + Clone> Door<H> {
         let made = handler.clone();
         let config = options.config(closed.clone());
         Self {
+            name: new_name(),
             handler,
             service: StreamableHttpService::new(move || Ok(made.clone()), Arc::clone(&sessions), config),
             sessions,
@@ -71,9 +73,18 @@ impl<H: ServerHandler + Clone> Door<H> {
         self.sessions.close_all();
     }
 
-    /// The end of the session that a request names.
-    pub(super) fn end_of_session(&self, headers: &HeaderMap) -> Option<Ended> {
-        self.sessions.end_of(headers.get(SESSION)?.to_str().ok()?)
+    /// To what a request with these headers belongs: its session, else the token.
+    pub(super) fn belonging(&self, headers: &HeaderMap) -> Belongs {
+        self.session(headers).unwrap_or_else(|| Belongs::to_token(&self.name))
+    }
+
+    /// Is there the session that a request names?
+    pub(super) fn has_session(&self, headers: &HeaderMap) -> bool {
+        self.session(headers).is_some()
+    }
+
+    fn session(&self, headers: &HeaderMap) -> Option<Belongs> {
+        self.sessions.get(headers.get(SESSION)?.to_str().ok()?)
     }
 
     pub(super) fn used_now(&self) {

@@ -45,7 +45,7 @@ use load::{Load, Room};
 
 pub use answers::AnswerBody;
 pub use options::HttpOptions;
-pub(crate) use sessions::end_of_session;
+pub(crate) use sessions::{end_of_session, session_of};
 
 /// Who asks: put into the extensions of a request by whoever checked its token.
 #[derive(Clone)]
@@ -229,7 +229,10 @@ impl<H: ServerHandler + Clone> HttpService<H> {
                 let load = self.stream_load(&door, None)?;
                 Ok(answers::holding(door.ask(without_body(request)).await, load))
             }
-            _ => Ok(answers::holding(door.ask(without_body(request)).await, Load::default())),
+            Method::DELETE if request.headers().contains_key(door::SESSION) && !door.has_session(request.headers()) => {
+                Err(Refusal::no_session())
+            }
+            _ => Ok(answers::ended(door.ask(without_body(request)).await)),
         }
     }
 
@@ -256,9 +259,8 @@ impl<H: ServerHandler + Clone> HttpService<H> {
             Incoming::Nothing => return Err(Refusal::no_message()),
         }
         // What was taken is kept for as long as the handler works, whether or not somebody still reads the answer.
-        if let Some(ended) = door.end_of_session(&parts.headers) {
-            parts.extensions.insert(ended);
-        }
+        parts.extensions.insert(load.clone());
+        parts.extensions.insert(door.belonging(&parts.headers));
         Ok(answers::holding(door.ask(Request::from_parts(parts, Full::new(body))).await, load))
     }
 

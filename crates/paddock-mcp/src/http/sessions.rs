@@ -8,29 +8,54 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_core::Stream;
+use paddock_core::CallId;
 use rmcp::model::{ClientJsonRpcMessage, Extensions, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, LocalSessionManagerError};
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId, SessionManager};
 use tokio::sync::watch;
 
-/// Told by being closed: the session is over. Goes with a request, to whom it may concern.
+/// To what a request belongs: goes with it, to whom it may concern. Over HTTP many sessions come and go while the handler stays.
 #[derive(Debug, Clone)]
-pub(super) struct Ended(watch::Receiver<()>);
+pub(super) struct Belongs {
+    /// What a person's decision "for this session" is about. Never the id that the client sends.
+    name: Arc<str>,
+    /// Told by being closed: the session is over. Where there is none, there is nothing to end.
+    end: Option<watch::Receiver<()>>,
+}
 
-/// Returns once the session is over to which a message with these extensions belongs; never where it belongs to none. Over HTTP
-/// many sessions come and go while the handler stays.
+impl Belongs {
+    /// To a token, and to no session: requests of the newer kind.
+    pub(super) fn to_token(name: &Arc<str>) -> Self {
+        Self { name: Arc::clone(name), end: None }
+    }
+}
+
+/// A name that nobody had before.
+pub(super) fn new_name() -> Arc<str> {
+    format!("http-{}", CallId::next()).into()
+}
+
+fn belongs(extensions: &Extensions) -> Option<&Belongs> {
+    extensions.get::<http::request::Parts>()?.extensions.get()
+}
+
+/// The name of the session to which a message with these extensions belongs; none over stdio, where there is one per process.
+pub(crate) fn session_of(extensions: &Extensions) -> Option<&str> {
+    belongs(extensions).map(|belongs| &*belongs.name)
+}
+
+/// Returns once the session is over to which a message with these extensions belongs; never where it belongs to none.
 pub(crate) async fn end_of_session(extensions: &Extensions) {
-    let parts = extensions.get::<http::request::Parts>();
-    let Some(Ended(end)) = parts.and_then(|parts| parts.extensions.get::<Ended>()) else {
+    let Some(mut end) = belongs(extensions).and_then(|belongs| belongs.end.clone()) else {
         return std::future::pending().await;
     };
-    let mut end = end.clone();
     // Nothing is ever sent.
     while end.changed().await.is_ok() {}
 }
 
 #[derive(Debug)]
 struct Known {
+    name: Arc<str>,
     last_used: Instant,
     end: watch::Sender<()>,
 }
@@ -54,8 +79,10 @@ impl Sessions {
         self.known().len()
     }
 
-    pub(super) fn end_of(&self, id: &str) -> Option<Ended> {
-        self.known().get(id).map(|session| Ended(session.end.subscribe()))
+    pub(super) fn get(&self, id: &str) -> Option<Belongs> {
+        let known = self.known();
+        let session = known.get(id)?;
+        Some(Belongs { name: Arc::clone(&session.name), end: Some(session.end.subscribe()) })
     }
 
     pub(super) fn close_all(&self) {
@@ -118,7 +145,7 @@ impl SessionManager for Sessions {
             self.close_in_background(id);
         }
         let (id, transport) = self.inner.create_session().await?;
-        let session = Known { last_used: Instant::now(), end: watch::Sender::new(()) };
+        let session = Known { name: new_name(), last_used: Instant::now(), end: watch::Sender::new(()) };
         self.known().insert(Arc::clone(&id), session);
         Ok((id, transport))
     }

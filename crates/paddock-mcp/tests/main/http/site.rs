@@ -236,6 +236,11 @@ impl Reply {
         }
     }
 
+    /// Waits for the end. What still comes is passed over.
+    pub(crate) async fn over(mut self) {
+        soon(async { while self.next().await.is_some() {} }).await;
+    }
+
     /// The next message, which has to be there.
     pub(crate) async fn message(&mut self) -> Value {
         soon(self.next()).await.expect("the answer is over")

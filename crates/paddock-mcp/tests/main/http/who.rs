@@ -1,8 +1,11 @@
 //! Who may ask: tokens, sessions, and where a request comes from.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use paddock_core::AccessScope;
+use paddock_core::{
+    AccessScope, AgentName, AgentPolicy, Call, Gate, LogicalPath, Mount, NoJournal, Passed, Permit, Plan, Refused,
+    Request, Vfs, Workspace,
+};
 use paddock_mcp::http::HttpOptions;
 use paddock_tools::PolicySource;
 use serde_json::{Value, json};
@@ -12,6 +15,28 @@ use crate::harness::{Changing, policy, store};
 
 fn agent(scope: AccessScope) -> Arc<dyn PolicySource> {
     Changing::of(policy(scope, store()))
+}
+
+/// Writes down in which session each change is asked for.
+#[derive(Default)]
+struct Asked(Arc<Mutex<Vec<String>>>);
+
+impl Gate for Asked {
+    fn pass(&self, _: &Call<'_>, request: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
+        if request.tool == "write_file" {
+            self.0.lock().unwrap().push(request.asked.requester().session.clone());
+        }
+        Ok(Passed::Now(permit.grant()))
+    }
+}
+
+fn asked() -> (Arc<dyn PolicySource>, Arc<Mutex<Vec<String>>>) {
+    let gate = Asked::default();
+    let sessions = Arc::clone(&gate.0);
+    let prefix = LogicalPath::parse("/w", &LogicalPath::top()).unwrap();
+    let workspace = Workspace::new(prefix.clone(), AccessScope::ReadWrite, Mount::new(store(), None));
+    let vfs = Vfs::new(vec![workspace], Arc::new(gate), Arc::new(NoJournal)).unwrap();
+    (Changing::of(AgentPolicy::new(AgentName::main(), prefix, vfs)), sessions)
 }
 
 async fn site() -> Site {
@@ -81,21 +106,42 @@ async fn a_session_is_of_no_use_with_another_token() {
     let listening = site.request("GET", "bob").with("MCP-Protocol-Version", LEGACY).with("Mcp-Session-Id", &session);
     assert_eq!(listening.send().await.status, 404);
     let ending = site.request("DELETE", "bob").with("MCP-Protocol-Version", LEGACY).with("Mcp-Session-Id", &session);
-    ending.send().await;
+    assert_eq!(ending.send().await.status, 404);
     // It is neither used nor ended.
     let read = call(2, "read_file", json!({"path": "a.txt"}));
     let answer = site.legacy("ann", &session, &read).send().await.message().await;
     assert!(answer["result"]["content"][0]["text"].as_str().unwrap().contains("first line"), "{answer}");
 }
 
+/// Where a person decides "for this session", it is this one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_decision_for_a_session_is_about_that_session() {
+    let (policy, sessions) = asked();
+    let site = Site::open(HttpOptions::default(), &[("ann", policy.clone()), ("bob", policy)]).await;
+    let write = json!({"path": "b.txt", "content": "x"});
+    for session in [site.greet("ann").await, site.greet("ann").await] {
+        for _ in 0..2 {
+            site.legacy("ann", &session, &call(1, "write_file", write.clone())).send().await.message().await;
+        }
+    }
+    for token in ["ann", "ann", "bob"] {
+        site.modern(token, "tools/call", tool("write_file", write.clone())).send().await.message().await;
+    }
+    let seen = sessions.lock().unwrap().clone();
+    let [first, again, second, _, of_ann, of_ann_too, of_bob] = &seen[..] else { panic!("{seen:?}") };
+    assert_eq!((first, of_ann), (again, of_ann_too));
+    let different: std::collections::HashSet<_> = [first, second, of_ann, of_bob].into_iter().collect();
+    assert_eq!(different.len(), 4, "{seen:?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_that_is_revoked_loses_its_sessions() {
     let site = site().await;
     let session = site.greet("ann").await;
-    let mut stream =
+    let stream =
         site.request("GET", "ann").with("MCP-Protocol-Version", LEGACY).with("Mcp-Session-Id", &session).send().await;
     site.service.revoke("ann");
-    assert_eq!(stream.next().await, None, "what was open is closed");
+    stream.over().await;
     let read = call(2, "read_file", json!({"path": "a.txt"}));
     assert_eq!(site.legacy("ann", &session, &read).send().await.status, 404);
 }
