@@ -1,17 +1,28 @@
 // Tokens: made once however often the button is pressed, shown once, revoked only after a question.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { quiet } from "./console.mjs";
+import { quiet, until } from "./console.mjs";
 import { paddock } from "./stage.mjs";
 
 const tokens = async () => JSON.parse(await paddock.project.must("token", "list", "--json"));
 const named = async (name) => (await tokens()).filter((token) => token.name === name);
 
-test("a double click makes one token, whose secret is shown once", async () => {
+test("a button pressed again while the server works makes one token, whose secret is shown once", async () => {
   const page = await paddock.visit("/settings");
+  const [sent, release] = [[], Promise.withResolvers()];
+  await page.route("**/settings/tokens", async (route) => {
+    sent.push(route);
+    await release.promise;
+    await route.continue();
+  });
   await page.getByLabel("Name").fill("laptop");
-  await page.getByRole("button", { name: "Make a token" }).dblclick();
+  const press = () => page.getByRole("button", { name: "Make a token" }).evaluate((button) => button.click());
+  await press();
+  await until("the first is on its way", () => sent.length === 1);
+  await press();
+  release.resolve();
   await page.getByText(/pdk_[0-9a-f]{64}/).first().waitFor();
+  assert.equal(sent.length, 1);
   assert.equal((await named("laptop")).length, 1);
   await paddock.go(page, "/settings");
   assert.equal(await page.getByText(/pdk_/).count(), 0);
