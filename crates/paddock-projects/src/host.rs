@@ -78,7 +78,7 @@ impl Scratch {
 
     /// A file that has no name, and is gone when it is closed.
     pub(crate) fn file(&self) -> Result<File> {
-        tempfile::tempfile_in(self.ready()?).map_err(ProjectError::Scratch)
+        tempfile::tempfile_in(self.made()?).map_err(ProjectError::Scratch)
     }
 
     /// A directory that goes when it is let go of.
@@ -86,10 +86,15 @@ impl Scratch {
         tempfile::Builder::new().prefix(OURS).tempdir_in(self.ready()?).map_err(ProjectError::Scratch)
     }
 
-    fn ready(&self) -> Result<&Path> {
+    fn made(&self) -> Result<&Path> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory).map_err(ProjectError::Scratch)?;
-        self.sweep();
         Ok(&self.directory)
+    }
+
+    fn ready(&self) -> Result<&Path> {
+        let directory = self.made()?;
+        self.sweep();
+        Ok(directory)
     }
 
     /// Takes away what processes left that are gone.

@@ -23,7 +23,7 @@ mod source;
 mod templates;
 
 pub use error::{FaultKind, ProjectError, Result};
-pub use git::Credentials;
+pub use git::{Credentials, Remote};
 pub use host::{Received, Scratch};
 pub use left_out::{LeftOut, LeftPath, WhyLeft};
 pub use listing::{Project, Size, measure, projects};

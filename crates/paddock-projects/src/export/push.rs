@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::git::{Commit, Named, Whole, host_branch};
 use super::{Export, Exported};
 use crate::error::{ProjectError, Result};
-use crate::git::{Address, Credentials, Git};
+use crate::git::{Address, Git, Remote};
 use crate::host::{BareRepository, Scratch};
 use crate::progress::{Meter, Watch};
 use crate::source::Source;
@@ -36,25 +36,23 @@ pub struct Pushed {
 ///
 /// # Errors
 /// When the project cannot be read, the address is refused, there is no git, or the remote does not take it.
-#[expect(clippy::too_many_arguments, reason = "each is said by the person, and none belongs to another")]
 pub fn push(
     person: &Person<'_>,
     path: &LogicalPath,
     export: Export,
     commit: &Commit,
-    address: &str,
-    credentials: Option<&Credentials>,
+    remote: &Remote<'_>,
     scratch: &Scratch,
     watch: Watch<'_>,
 ) -> Result<Pushed> {
     let branch = format!("refs/heads/{}", host_branch(&commit.branch)?);
-    let address = Address::parse(address)?;
+    let address = Address::parse(remote.address)?;
     let source = Source::open(person, path)?;
     let mut meter = Meter::new(watch);
     let home = scratch.directory()?;
-    let git = Git::new(home.path(), Some(&address), credentials)?;
+    let git = Git::new(home.path(), Some(&address), remote.credentials)?;
     let repository = BareRepository::make(&home.path().join("out"), &branch)?;
-    let there = Remote { git: &git, address: &address, repository: &repository };
+    let there = There { git: &git, address: &address, repository: &repository };
     let parent = there.fetch(&branch, &mut meter)?;
     let named = Named::of(&source, export, &mut meter)?;
     let unchanged = parent.as_ref().is_some_and(|parent| parent.tree == named.tree.to_string());
@@ -75,13 +73,13 @@ struct Tip {
     tree: String,
 }
 
-struct Remote<'a> {
+struct There<'a> {
     git: &'a Git<'a>,
     address: &'a Address,
     repository: &'a BareRepository,
 }
 
-impl Remote<'_> {
+impl There<'_> {
     /// What is on the branch there, taken along as far as a push needs it.
     fn fetch(&self, branch: &str, meter: &mut Meter<'_>) -> Result<Option<Tip>> {
         let listed = self.answer("reach the remote", meter, |git| {

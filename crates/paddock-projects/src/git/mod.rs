@@ -16,6 +16,22 @@ pub struct Credentials {
     password: Zeroizing<String>,
 }
 
+/// A repository that is not a Workspace's.
+#[derive(Debug, Clone, Copy)]
+pub struct Remote<'a> {
+    /// `https://…`, `ssh://…`, `HOST:PATH`, `git://…`, or the path of a repository or a bundle on this machine.
+    pub address: &'a str,
+    /// What opens it; only https takes any.
+    pub credentials: Option<&'a Credentials>,
+}
+
+impl<'a> Remote<'a> {
+    /// One that needs nothing to be opened.
+    pub fn open(address: &'a str) -> Self {
+        Self { address, credentials: None }
+    }
+}
+
 impl Credentials {
     /// A name, and the word that goes with it. Where a service only takes a token, any name will do.
     pub fn new(username: &str, password: &str) -> Self {

@@ -14,7 +14,7 @@ use super::incoming::Pieces;
 use super::{Import, Imported, Incoming};
 use crate::error::{ProjectError, Result};
 use crate::export::host_branch;
-use crate::git::{Address, Credentials, Git, Growth, end, spawn};
+use crate::git::{Address, Git, Growth, Remote, end, spawn};
 use crate::host::Scratch;
 use crate::left_out::WhyLeft;
 use crate::progress::{Meter, Watch};
@@ -35,23 +35,21 @@ struct Line {
 ///
 /// # Errors
 /// When it cannot be had, holds what is refused or more than is taken, or the Workspace does not take it. Nothing is written then.
-#[expect(clippy::too_many_arguments, reason = "each is said by the person, and none belongs to another")]
 pub fn git(
     person: &Person<'_>,
     path: &LogicalPath,
     import: Import,
-    address: &str,
+    remote: &Remote<'_>,
     branch: Option<&str>,
-    credentials: Option<&Credentials>,
     scratch: &Scratch,
     watch: Watch<'_>,
 ) -> Result<Imported> {
     let branch = branch.map(host_branch).transpose()?;
-    let address = Address::parse(address)?;
+    let address = Address::parse(remote.address)?;
     let mut meter = Meter::new(watch);
     let home = scratch.directory()?;
     let fetched = home.path().join("in");
-    let git = Git::new(home.path(), Some(&address), credentials)?;
+    let git = Git::new(home.path(), Some(&address), remote.credentials)?;
     fetch(&git, &address, branch, &fetched, import.limits.bytes, &mut meter)?;
     let git = Git::new(home.path(), None, None)?;
     let mut incoming = Incoming::new(scratch, import.limits);

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use paddock_projects::import::{self, Import, Limits};
-use paddock_projects::{Credentials, FaultKind, ProjectError, WhyLeft, unwatched};
+use paddock_projects::{Credentials, FaultKind, ProjectError, Remote, WhyLeft, unwatched};
 
 use crate::git_out::bundle_of;
 use crate::world::{GROUNDS, Node, Tree, World, as_git_has_it, file, git, path, sample, tree};
@@ -67,9 +67,8 @@ fn only_the_last_commit_of_the_branch_comes_in_without_filters_and_hooks() {
         &world.person(),
         &path("/v/in"),
         Import::default(),
-        &from,
+        &Remote::open(&from),
         Some("other"),
-        None,
         &world.scratch,
         &mut unwatched,
     )
@@ -168,9 +167,8 @@ fn addresses_that_start_something_and_names_that_are_options_are_refused() {
             &world.person(),
             &path("/p/in"),
             Import::default(),
-            &from,
+            &Remote::open(&from),
             Some(name),
-            None,
             &world.scratch,
             &mut unwatched,
         )
@@ -183,9 +181,8 @@ fn addresses_that_start_something_and_names_that_are_options_are_refused() {
         &world.person(),
         &path("/p/in"),
         Import::default(),
-        &from,
+        &Remote { address: &from, credentials: Some(&secret) },
         None,
-        Some(&secret),
         &world.scratch,
         &mut unwatched,
     );

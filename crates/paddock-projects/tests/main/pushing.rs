@@ -8,14 +8,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use paddock_projects::export::{self, Commit, Export, Pushed};
-use paddock_projects::{Credentials, ProjectError, unwatched};
+use paddock_projects::{Credentials, ProjectError, Remote, unwatched};
 
 use crate::world::{World, file, git, path, sample, tree};
 
 fn push(world: &World, address: &str, credentials: Option<&Credentials>) -> Result<Pushed, ProjectError> {
     let commit = Commit::default();
     let at = path("/p/project");
-    export::push(&world.person(), &at, Export::default(), &commit, address, credentials, &world.scratch, &mut unwatched)
+    export::push(
+        &world.person(),
+        &at,
+        Export::default(),
+        &commit,
+        &Remote { address, credentials },
+        &world.scratch,
+        &mut unwatched,
+    )
 }
 
 fn remote(world: &World) -> PathBuf {
@@ -245,9 +253,8 @@ fn a_secret_opens_a_remote_and_is_told_to_nobody_else() {
         &world.person(),
         &path("/v/in"),
         paddock_projects::import::Import::default(),
-        &address,
+        &Remote { address: &address, credentials: Some(&right) },
         None,
-        Some(&right),
         &world.scratch,
         &mut unwatched,
     );

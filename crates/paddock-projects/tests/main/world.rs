@@ -16,7 +16,7 @@ use paddock_db::{Durability, Schema, Sqlite};
 use paddock_ledger::history::{History, schema};
 use paddock_projects::export::{Export, Exported};
 use paddock_projects::import::{Import, Imported};
-use paddock_projects::{ProjectError, Scratch, export, import, unwatched};
+use paddock_projects::{ProjectError, Remote, Scratch, export, import, unwatched};
 use paddock_stores::quota::reconcile;
 use paddock_stores::virtual_store::base::Namespace;
 use paddock_stores::virtual_store::{SqliteBase, VirtualStore};
@@ -207,7 +207,7 @@ impl World {
     }
 
     pub(crate) fn clone_with(&self, at: &str, address: &str, how: Import) -> Result<Imported, ProjectError> {
-        import::git(&self.person(), &path(at), how, address, None, None, &self.scratch, &mut unwatched)
+        import::git(&self.person(), &path(at), how, &Remote::open(address), None, &self.scratch, &mut unwatched)
     }
 
     /// Takes back a call, as `paddock undo` does.
