@@ -16,7 +16,8 @@ test("a button pressed again while the server works makes one token, whose secre
     await route.continue();
   });
   await page.getByLabel("Name").fill("laptop");
-  const press = () => page.getByRole("button", { name: "Make a token" }).evaluate((button) => button.click());
+  const { x, y } = await page.getByRole("button", { name: "Make a token" }).boundingBox();
+  const press = () => page.mouse.click(x + 5, y + 5);
   await press();
   await until("the first is on its way", () => sent.length === 1);
   await press();
