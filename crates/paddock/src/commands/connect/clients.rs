@@ -105,12 +105,21 @@ fn quoted(word: &str) -> String {
 
 /// The description of the client that was named.
 pub(crate) fn of(options: &Connect, setting: &Setting<'_>) -> Client {
-    match options.client {
+    let mut client = match options.client {
         ClientName::ClaudeCode => claude_code::client(setting),
         ClientName::Codex => codex::client(setting),
         ClientName::Cursor => cursor::client(setting),
         ClientName::VsCode => vscode::client(setting),
+    };
+    if let Reach::Ask { token_env, .. } = &setting.reach {
+        let asks = options.client == ClientName::VsCode && token_env.is_none();
+        let whereto = match asks {
+            true => format!("{} asks for it once", client.title),
+            false => format!("{} has to find it in the variable {}", client.title, setting.token_env()),
+        };
+        client.next.insert(0, format!("`paddock token new {}` makes a token; {whereto}", client.word));
     }
+    client
 }
 
 /// A directory that a variable names, or this one.

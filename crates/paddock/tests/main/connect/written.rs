@@ -193,7 +193,8 @@ const HTTP: [&str; 3] = ["--http", "--url", "http://127.0.0.1:7777/mcp"];
 fn a_running_server_is_named_and_its_token_is_not() {
     let world = project();
     for client in super::CLIENTS {
-        connect(&world, client, &HTTP);
+        let told = connect(&world, client, &HTTP);
+        assert!(told.stdout.contains(&format!("`paddock token new {client}` makes a token; ")), "{told}");
     }
     let url = "http://127.0.0.1:7777/mcp";
     assert_eq!(
