@@ -189,7 +189,7 @@ fn agent_of(name: &str) -> AgentName {
 }
 
 /// Writes down what was done with a run, for whoever watches; what was done does not depend on it.
-fn noted(desk: &Desk, agent: &str, what: &str, outcome: &'static str) {
+pub(crate) fn noted(desk: &Desk, agent: &str, what: &str, outcome: &'static str) {
     let agent = agent_of(agent);
     let record = CallRecord {
         call: CallId::next(),

@@ -35,7 +35,8 @@ impl Ledger {
     /// In a PostgreSQL database that was given the schemas of both; see [`AuditLog::postgres`] and [`History::on_postgres`].
     pub fn postgres(db: &Postgres, home: &str, key: AuditKey, outside: PathBuf, redactor: Redactor) -> Self {
         let history = History::on_postgres(db.clone(), home);
-        let approvals = Approvals::new(Arc::new(db.clone()), home, KeySource::Shared(Arc::default()), history.using.clone());
+        let approvals =
+            Approvals::new(Arc::new(db.clone()), home, KeySource::Shared(Arc::default()), history.using.clone());
         Self::of(AuditLog::postgres(db.clone(), key, outside, redactor), history, approvals)
     }
 

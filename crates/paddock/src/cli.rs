@@ -19,7 +19,7 @@ use tracing::Level;
 
 use crate::secrets;
 
-pub(crate) use approvals::{ApprovalEdit, Approvals, ReachWord};
+pub(crate) use approvals::{ApprovalEdit, Approvals};
 pub(crate) use connect::{ClientName, Connect};
 pub(crate) use instance::{Instance, InstanceExport, InstanceImport, InstanceList, InstanceMessages};
 pub(crate) use run::{How, Resume, Run, Threads};

@@ -237,6 +237,23 @@ impl Instances for FileInstances {
         extension::read(&text).map(Some).map_err(|reason| damaged(&path, &reason))
     }
 
+    fn extensions(&self, key: &InstanceKey) -> Result<Vec<ExtensionName>> {
+        let place = self.found(key)?.join("extensions");
+        let entries = match fs::read_dir(&place) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(ConversationError::io(place, error)),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let file = entry.map_err(|error| ConversationError::io(&place, error))?.file_name();
+            let stem = file.to_str().and_then(|name| name.strip_suffix(".json"));
+            names.extend(stem.and_then(|stem| ExtensionName::new(stem).ok()));
+        }
+        names.sort();
+        Ok(names)
+    }
+
     fn set_state(&self, key: &InstanceKey, extension: &ExtensionName, state: &Map<String, Value>) -> Result<Saved> {
         let path = Self::state_file(&self.found(key)?, extension);
         let text = extension::written(state).map_err(|error| ConversationError::io(&path, error.into()))?;

@@ -108,6 +108,12 @@ pub trait Instances: Send + Sync {
     /// When there is no such instance, or what is there cannot be read.
     fn get_state(&self, key: &InstanceKey, extension: &ExtensionName) -> Result<Option<Map<String, Value>>>;
 
+    /// The extensions that keep a state in an instance, in order.
+    ///
+    /// # Errors
+    /// When there is no such instance, or they cannot be listed.
+    fn extensions(&self, key: &InstanceKey) -> Result<Vec<ExtensionName>>;
+
     /// Keeps the state of an extension. What did not change is not written.
     ///
     /// # Errors

@@ -306,6 +306,20 @@ impl Instances for PostgresInstances {
         extension::read(&text).map(Some).map_err(|reason| self.damaged(key, extension.as_str(), reason))
     }
 
+    fn extensions(&self, key: &InstanceKey) -> Result<Vec<ExtensionName>> {
+        let names: Vec<String> = self.db.read(until(WRITING), |tx| {
+            let instance = self.counts(tx, key, false)?.instance;
+            let sql = "SELECT extension FROM instance_state WHERE instance = $1";
+            let rows = tx.query(sql, &[&instance])?;
+            let name = |row: &PgRow| row.try_get(0).map_err(|error| self.damaged(key, "extensions", error.to_string()));
+            rows.iter().map(name).collect::<Result<_>>()
+        })?;
+        let mut names: Vec<ExtensionName> =
+            names.into_iter().filter_map(|name| ExtensionName::new(name).ok()).collect();
+        names.sort();
+        Ok(names)
+    }
+
     fn set_state(&self, key: &InstanceKey, extension: &ExtensionName, state: &Map<String, Value>) -> Result<Saved> {
         let text = extension::written(state)
             .map_err(|error| ConversationError::io(self.place(key, extension.as_str()), error.into()))?;

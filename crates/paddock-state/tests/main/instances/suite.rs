@@ -383,6 +383,7 @@ fn the_state_of_an_extension_comes_back_and_is_written_only_when_it_changed(worl
     let instances = world.with("main");
     let (memory, other) = (ExtensionName::new("memory").unwrap(), ExtensionName::new("o.t her").unwrap());
     assert_eq!(instances.get_state(&key("main"), &memory).unwrap(), None);
+    assert_eq!(instances.extensions(&key("main")).unwrap(), []);
     let first = object(json!({"facts": ["a\u{0}b"], "n": 1}));
     let second = object(json!({"facts": [], "deep": {"er": null}}));
     assert_eq!(instances.set_state(&key("main"), &memory, &first).unwrap(), Saved::Written);
@@ -391,6 +392,7 @@ fn the_state_of_an_extension_comes_back_and_is_written_only_when_it_changed(worl
     assert_eq!(instances.set_state(&key("main"), &memory, &second).unwrap(), Saved::Written);
     assert_eq!(world.open().get_state(&key("main"), &memory).unwrap(), Some(second));
     assert_eq!(instances.get_state(&key("main"), &other).unwrap(), Some(first));
+    assert_eq!(instances.extensions(&key("main")).unwrap(), [memory, other]);
 }
 
 fn the_state_of_an_extension_is_never_seen_half_written(world: &World) {
@@ -589,6 +591,7 @@ fn an_instance_that_is_not_there_is_told_as_such(world: &World) {
     none(instances.set_status(&absent, Status::Idle).unwrap_err());
     none(instances.clear(&absent).unwrap_err());
     none(instances.get_state(&absent, &memory).unwrap_err());
+    none(instances.extensions(&absent).unwrap_err());
     none(instances.set_state(&absent, &memory, &Map::new()).unwrap_err());
     none(instances.repair(&absent, true).unwrap_err());
     none(instances.restart(&absent).unwrap_err());

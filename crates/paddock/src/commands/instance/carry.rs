@@ -8,13 +8,14 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use paddock_core::{AgentName, visible};
+use paddock_desk::instances;
 use paddock_state::conversation::{ConversationError, Message, MessageEvent};
 use paddock_state::instance::{Imported, Seen};
 use paddock_state::{ExtensionName, InstanceKey};
 use serde_json::{Map, Value};
 
 use super::plain::{Lines, unreadable};
-use super::{Named, counted, key_of, made_instances, problem, tell_notices, transcript};
+use super::{Named, counted, made_instances, problem, tell_notices, transcript};
 use crate::cli::{Global, InstanceExport, InstanceImport};
 use crate::failure::{Ended, Failure};
 use crate::host;
@@ -83,7 +84,7 @@ fn into(named: &Named, path: &Path, file: Option<File>) -> anyhow::Result<(u64, 
     host::make_private_file(&inner.join(EVENTS))?;
     let extensions = path.join("extensions");
     host::make_private_dir(&extensions)?;
-    for name in named.extensions()? {
+    for name in named.instances().extensions(key).map_err(problem)? {
         if let Some(state) = named.instances().get_state(key, &name).map_err(problem)? {
             let mut file = host::make_private_file(&extensions.join(format!("{name}.json")))?;
             file.write_all(format!("{}\n", serde_json::to_string_pretty(&state)?).as_bytes())?;
@@ -111,7 +112,7 @@ fn messages(named: &Named, out: impl Write) -> anyhow::Result<(u64, Seen)> {
 }
 
 pub(super) fn import(global: &Global, options: &InstanceImport, printer: &Printer) -> anyhow::Result<Ended> {
-    let key = key_of(&options.key)?;
+    let key = instances::key_of(&options.key)?;
     let from = From::look(&options.path).map_err(|error| refused(&error, &key))?;
     let agent = match (&global.agent, &from.agent) {
         (Some(agent), _) => agent.to_string(),
@@ -122,10 +123,10 @@ pub(super) fn import(global: &Global, options: &InstanceImport, printer: &Printe
     let mut lines = Lines::of(from.messages, &from.path);
     let mut messages = std::iter::from_fn(|| lines.read::<Message>());
     let imported = Imported { messages: &mut messages, events: &from.events };
-    let count = kept.instances.import(&key, &agent, imported).map_err(|error| refused(&error, &key))?;
+    let count = kept.import(&key, &agent, imported).map_err(|error| refused(&error, &key))?;
     for (name, state) in &from.extensions {
-        if let Err(error) = kept.instances.set_state(&key, name, state) {
-            let _ = kept.instances.delete(&key);
+        if let Err(error) = kept.set_state(&key, name, state) {
+            let _ = kept.delete(&key);
             return Err(refused(&error, &key));
         }
     }

@@ -1,20 +1,21 @@
 //! `instance restart`, `delete` and `repair`: what changes or removes a conversation, by a person's word.
 
 use paddock_core::visible;
+use paddock_desk::instances::{self, RepairShown};
 use paddock_state::InstanceKey;
-use paddock_state::conversation::{ConversationError, Repaired};
+use paddock_state::conversation::ConversationError;
 use serde_json::json;
 
-use super::{Named, counted, instances, key_of, problem};
+use super::{counted, looking, problem, working};
 use crate::cli::Global;
 use crate::failure::{Ended, Failure};
 use crate::printer::confirmed;
 use crate::printer::{self, Look, Printer};
 
-pub(super) fn restart(named: &Named, printer: &Printer) -> anyhow::Result<Ended> {
-    let key = &named.key;
-    let ended = named.instances().restart(key).map_err(|error| named.problem(&error))?;
-    let turn = match ended {
+pub(super) fn restart(global: &Global, key: &str, printer: &Printer) -> anyhow::Result<Ended> {
+    let key = instances::key_of(key)?;
+    let restarted = instances::restart(&working(global, &key)?, key.as_str())?;
+    let turn = match restarted.ended_turn {
         Some(turn) => format!("turn \"{turn}\", which was cut off, is over"),
         None => "no turn was open".to_owned(),
     };
@@ -22,27 +23,29 @@ pub(super) fn restart(named: &Named, printer: &Printer) -> anyhow::Result<Ended>
     Ok(Ended::Done)
 }
 
-pub(super) fn clear(named: &Named, force: bool, printer: &Printer) -> anyhow::Result<Ended> {
-    let key = &named.key;
-    if named.instances().show(key).map_err(|error| named.problem(&error))?.is_none() {
-        return Err(named.problem(&ConversationError::NoInstance(key.clone())));
+pub(super) fn clear(global: &Global, key: &str, force: bool, printer: &Printer) -> anyhow::Result<Ended> {
+    let key = instances::key_of(key)?;
+    let none = || problem(&ConversationError::NoInstance(key.clone()), &key);
+    let kept = instances::kept(&looking(global)?).ok_or_else(none)?;
+    if kept.show(&key).map_err(|error| problem(&error, &key))?.is_none() {
+        return Err(none());
     }
     let question = format!("let instance \"{key}\" begin anew, without its messages and the state of its extensions?");
     if !agreed(&question, force, "nothing was changed")? {
         return Ok(Ended::Denied);
     }
-    named.instances().clear(key).map_err(|error| named.problem(&error))?;
+    instances::clear(&working(global, &key)?, key.as_str())?;
     printer.line(format_args!("instance \"{key}\" begins anew"))?;
     Ok(Ended::Done)
 }
 
 pub(super) fn delete(global: &Global, keys: &[String], force: bool, printer: &Printer) -> anyhow::Result<Ended> {
     // All of them are looked at before one is removed.
-    let keys = keys.iter().map(|key| key_of(key)).collect::<anyhow::Result<Vec<InstanceKey>>>()?;
-    let kept = instances(global)?;
+    let keys = keys.iter().map(|key| Ok(instances::key_of(key)?)).collect::<anyhow::Result<Vec<InstanceKey>>>()?;
+    let kept = instances::kept(&looking(global)?);
     let is_there = |key: &&InstanceKey| {
         // One that cannot be read can be deleted.
-        kept.as_ref().is_some_and(|kept| !matches!(kept.instances.show(key), Ok(None)))
+        kept.as_ref().is_some_and(|kept| !matches!(kept.show(key), Ok(None)))
     };
     let names: Vec<String> = keys.iter().filter(is_there).map(|key| format!("\"{key}\"")).collect();
     let question = format!("delete {} with all messages and the state of extensions?", names.join(", "));
@@ -51,12 +54,12 @@ pub(super) fn delete(global: &Global, keys: &[String], force: bool, printer: &Pr
     }
     let mut ended = Ended::Done;
     for key in &keys {
-        match kept.as_ref().map_or(Ok(false), |kept| kept.instances.delete(key)) {
-            Ok(true) => printer.line(format_args!("deleted instance \"{key}\""))?,
-            Ok(false) => printer::tell(format_args!("there is no instance \"{key}\": nothing to delete")),
+        match working(global, key).and_then(|desk| Ok(instances::delete(&desk, key.as_str())?)) {
+            Ok(deleted) if deleted.was_there => printer.line(format_args!("deleted instance \"{key}\""))?,
+            Ok(_) => printer::tell(format_args!("there is no instance \"{key}\": nothing to delete")),
             // One that cannot be removed must not keep the others.
             Err(error) => {
-                printer::tell(crate::failure::report(&problem(&error, key)).0);
+                printer::tell(crate::failure::report(&error).0);
                 ended = Ended::Denied;
             }
         }
@@ -81,20 +84,18 @@ fn agreed(question: &str, force: bool, otherwise: &str) -> anyhow::Result<bool> 
     }
 }
 
-pub(super) fn repair(named: &Named, apply: bool, as_json: bool, printer: &Printer) -> anyhow::Result<Ended> {
-    let repaired = named.instances().repair(&named.key, apply).map_err(|error| named.problem(&error))?;
+pub(super) fn repair(
+    global: &Global,
+    key: &str,
+    apply: bool,
+    as_json: bool,
+    printer: &Printer,
+) -> anyhow::Result<Ended> {
+    let key = instances::key_of(key)?;
+    let desk = if apply { working(global, &key)? } else { looking(global)? };
+    let repaired = instances::repair(&desk, key.as_str(), apply)?;
     if as_json {
-        let lost: Vec<_> = repaired
-            .lost
-            .iter()
-            .map(|lost| json!({ "file": lost.file, "line": lost.line, "reason": lost.reason, "id": lost.id }))
-            .collect();
-        printer.json(&json!({
-            "messages": repaired.messages,
-            "events": repaired.events,
-            "lost": lost,
-            "keptAside": repaired.kept_aside,
-        }))?;
+        printer.json(&json!(repaired))?;
         return Ok(Ended::Done);
     }
     for lost in &repaired.lost {
@@ -103,11 +104,11 @@ pub(super) fn repair(named: &Named, apply: bool, as_json: bool, printer: &Printe
         let sign = printer.look(Look::Bad, "✗");
         printer.line(format_args!("{sign} {} line {}{id}: {}", visible(&file), lost.line, visible(&lost.reason)))?;
     }
-    say_what_is_kept(named, &repaired, apply, printer)?;
+    say_what_is_kept(&key, &repaired, apply, printer)?;
     Ok(Ended::Done)
 }
 
-fn say_what_is_kept(named: &Named, repaired: &Repaired, apply: bool, printer: &Printer) -> anyhow::Result<()> {
+fn say_what_is_kept(key: &InstanceKey, repaired: &RepairShown, apply: bool, printer: &Printer) -> anyhow::Result<()> {
     let kept = counted(repaired.messages, "message");
     let kept = if repaired.events == 0 { kept } else { format!("{kept} and {}", counted(repaired.events, "event")) };
     let sign = printer.look(Look::Good, "✓");
@@ -123,7 +124,7 @@ fn say_what_is_kept(named: &Named, repaired: &Repaired, apply: bool, printer: &P
         )),
         None => printer::tell(format_args!(
             "nothing was changed; `paddock instance repair {} --apply` keeps these and puts the files as they are aside",
-            named.key
+            key
         )),
     }
     Ok(())
