@@ -1,19 +1,24 @@
-"""The Python MCP client against a Paddock server over stdio, in both protocol eras.
+"""The Python MCP client against a Paddock server over stdio or streamable HTTP, in both protocol eras.
 
-Started by `cargo xtask test`, once per era, on a fresh sample project:
+Started by `cargo xtask test`, once per era and way, on a fresh sample project:
 
     mcp_client.py ERA CASES -- COMMAND [ARGS…]
+    mcp_client.py ERA CASES URL                     with the token in PADDOCK_TEST_TOKEN
 
 Prints one line per case, `ok NAME` or `FAILED NAME: why`, which is what xtask counts, and exits with 1 when one
 failed. It must never talk to the server in any way but through the client library: the library is the point.
 """
 
 import asyncio
+import contextlib
 import json
+import os
 import sys
 
+import httpx2
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 
 MODERN = "2026-07-28"
 # "auto" asks `server/discover` first; that it did not fall back to `initialize` is a case of its own.
@@ -71,8 +76,19 @@ async def all_tool_names(client):
             return sorted(names)
 
 
-async def play(era, cases, server, report):
-    async with Client(server, mode=MODES[era], read_timeout_seconds=HANG_SECONDS) as client:
+@contextlib.asynccontextmanager
+async def reached(way):
+    """The server, as the client library takes it."""
+    if way[0] == "--":
+        yield StdioServerParameters(command=way[1], args=way[2:])
+        return
+    headers = {"Authorization": f"Bearer {os.environ['PADDOCK_TEST_TOKEN']}"}
+    async with httpx2.AsyncClient(headers=headers, timeout=HANG_SECONDS) as http:
+        yield streamable_http_client(way[0], http_client=http)
+
+
+async def play(era, cases, way, report):
+    async with reached(way) as server, Client(server, mode=MODES[era], read_timeout_seconds=HANG_SECONDS) as client:
         report.case("the protocol version is of this era", version_complaints(era, client.protocol_version))
         report.case(
             "the instructions hold the Filesystem Map",
@@ -89,14 +105,13 @@ async def play(era, cases, server, report):
 
 
 def main(arguments):
-    era, path, dashes, command, *rest = arguments
-    assert dashes == "--" and era in MODES, __doc__
+    era, path, *way = arguments
+    assert way and era in MODES, __doc__
     with open(path, encoding="utf-8") as file:
         cases = json.load(file)
     report = Report()
-    server = StdioServerParameters(command=command, args=rest)
     try:
-        asyncio.run(asyncio.wait_for(play(era, cases, server, report), 4 * HANG_SECONDS))
+        asyncio.run(asyncio.wait_for(play(era, cases, way, report), 4 * HANG_SECONDS))
     except BaseException as error:  # whatever ended the conversation is a failed case, told like the others
         report.case("the conversation goes on to its end", [f"{type(error).__name__}: {error}"])
     return 1 if report.failed else 0

@@ -15,6 +15,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
+use super::Way;
+use super::site::Site;
 use crate::process::{self, Captured};
 use crate::repo::Repo;
 use crate::test::Outcome;
@@ -80,8 +82,11 @@ pub(crate) fn play(outcome: &mut Outcome, repo: &Repo, binary: &Path) -> Result<
             return Ok(());
         }
     };
-    claude_code(outcome, &programs.claude, binary)?;
-    codex(outcome, &programs.codex, binary)
+    for way in Way::ALL {
+        claude_code(outcome, &programs.claude, binary, way)?;
+        codex(outcome, &programs.codex, binary, way)?;
+    }
+    Ok(())
 }
 
 struct Programs {
@@ -121,16 +126,21 @@ fn installed(repo: &Repo) -> Result<Programs> {
 struct Place {
     directory: tempfile::TempDir,
     binary: PathBuf,
+    /// What serves it, where the client does not start Paddock itself.
+    site: Option<Site>,
 }
 
 impl Place {
-    fn new(binary: &Path) -> Result<Self> {
+    fn new(binary: &Path, way: Way) -> Result<Self> {
         let directory = tempfile::Builder::new().prefix("paddock-connect-").tempdir()?;
-        let place = Self { directory, binary: binary.to_owned() };
+        let mut place = Self { directory, binary: binary.to_owned(), site: None };
         fs::create_dir_all(place.home())?;
         fs::create_dir_all(place.project())?;
         place.paddock(&["init"])?;
         fs::write(place.project().join("notes.md"), "only through Paddock\n")?;
+        if way == Way::Http {
+            place.site = Some(Site::of_project(binary, &place.project(), &place.home().join(".paddock"))?);
+        }
         Ok(place)
     }
 
@@ -150,7 +160,19 @@ impl Place {
     fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.current_dir(self.project()).env_clear().env("HOME", self.home()).env("PATH", "/usr/bin:/bin");
+        if let Some(site) = &self.site {
+            command.env("PADDOCK_TOKEN", site.token());
+        }
         command
+    }
+
+    /// Connects a client, and answers what was told about it.
+    fn connect(&self, client: &str) -> Result<Value> {
+        let mut arguments = vec!["connect", client, "--yes", "--json"];
+        if let Some(site) = &self.site {
+            arguments.extend(["--http", "--url", site.url()]);
+        }
+        Ok(serde_json::from_str(&self.paddock(&arguments)?.stdout)?)
     }
 
     fn paddock(&self, arguments: &[&str]) -> Result<Captured> {
@@ -164,10 +186,10 @@ impl Place {
     }
 }
 
-fn claude_code(outcome: &mut Outcome, program: &Path, binary: &Path) -> Result<()> {
-    let (place, model) = (Place::new(binary)?, Model::start()?);
-    let told: Value = serde_json::from_str(&place.paddock(&["connect", "claude-code", "--yes", "--json"])?.stdout)?;
-    let off = names(&told["switched_off"]);
+fn claude_code(outcome: &mut Outcome, program: &Path, binary: &Path, way: Way) -> Result<()> {
+    let (place, model) = (Place::new(binary, way)?, Model::start()?);
+    let name = format!("Claude Code over {}", way.named());
+    let off = names(&place.connect("claude-code")?["switched_off"]);
     let claude = |arguments: &[&str]| {
         let mut command = place.command(program);
         command.args(arguments).env("ANTHROPIC_BASE_URL", model.url()).env("ANTHROPIC_API_KEY", "none");
@@ -179,11 +201,11 @@ fn claude_code(outcome: &mut Outcome, program: &Path, binary: &Path) -> Result<(
         process::captured(&mut command, HANG)
     };
     let pending = claude(&["mcp", "list"])?;
-    outcome.case("Claude Code: the entry of the project is found", &wants(&pending, "paddock:"));
+    outcome.case(&format!("{name}: the entry of the project is found"), &wants(&pending, "paddock:"));
     trust_in_claude(&place)?;
-    outcome.case("Claude Code: `mcp list` reaches Paddock", &wants(&claude(&["mcp", "list"])?, "Connected"));
+    outcome.case(&format!("{name}: `mcp list` reaches Paddock"), &wants(&claude(&["mcp", "list"])?, "Connected"));
     outcome.case(
-        "Claude Code: `mcp get paddock` reaches Paddock",
+        &format!("{name}: `mcp get paddock` reaches Paddock"),
         &wants(&claude(&["mcp", "get", "paddock"])?, "Connected"),
     );
 
@@ -195,19 +217,19 @@ fn claude_code(outcome: &mut Outcome, program: &Path, binary: &Path) -> Result<(
         let offered = offered(&requests);
         let wrongly: Vec<String> =
             offered.iter().filter(|tool| off.contains(tool)).map(|tool| format!("{tool} is offered")).collect();
-        outcome.case(&format!("Claude Code, {title}: nothing that is off is offered"), &wrongly);
+        outcome.case(&format!("{name}, {title}: nothing that is off is offered"), &wrongly);
         let new = unknown(&offered, CLAUDE_HAS);
-        outcome.case(&format!("Claude Code, {title}: nothing is offered that nobody looked at"), &new);
+        outcome.case(&format!("{name}, {title}: nothing is offered that nobody looked at"), &new);
         outcome.case(
-            &format!("Claude Code, {title}: Paddock's tools are offered"),
+            &format!("{name}, {title}: Paddock's tools are offered"),
             &lacks(&offered, "mcp__paddock__read_file"),
         );
         let results = claude_results(&requests);
         let mut wrong =
             refusals(&results, &["bash", "write", "read", "grep", "agent-bash"], &["No such tool available"]);
         wrong.extend(place.exists(OUTSIDE).then(|| format!("{OUTSIDE} was written")));
-        outcome.case(&format!("Claude Code, {title}: its own tools do nothing"), &wrong);
-        outcome.case(&format!("Claude Code, {title}: Paddock's tools work"), &works(&place, &results)?);
+        outcome.case(&format!("{name}, {title}: its own tools do nothing"), &wrong);
+        outcome.case(&format!("{name}, {title}: Paddock's tools work"), &works(&place, &results)?);
     }
 
     place.paddock(&["connect", "claude-code", "--undo", "--yes"])?;
@@ -218,7 +240,7 @@ fn claude_code(outcome: &mut Outcome, program: &Path, binary: &Path) -> Result<(
     wrong.extend(
         offered.iter().filter(|tool| tool.starts_with("mcp__paddock")).map(|tool| format!("{tool} is still offered")),
     );
-    outcome.case("Claude Code: after --undo it has its own tools again, and not Paddock's", &wrong);
+    outcome.case(&format!("{name}: after --undo it has its own tools again, and not Paddock's"), &wrong);
     Ok(())
 }
 
@@ -260,8 +282,9 @@ fn claude_results(requests: &[Value]) -> Vec<(String, String)> {
     results.map(|part| (text(&part["tool_use_id"]), part["content"].to_string())).collect()
 }
 
-fn codex(outcome: &mut Outcome, program: &Path, binary: &Path) -> Result<()> {
-    let (place, model) = (Place::new(binary)?, Model::start()?);
+fn codex(outcome: &mut Outcome, program: &Path, binary: &Path, way: Way) -> Result<()> {
+    let (place, model) = (Place::new(binary, way)?, Model::start()?);
+    let name = format!("Codex over {}", way.named());
     let home = place.home().join(".codex");
     fs::create_dir_all(&home)?;
     // A model of our own, and a person who trusted the project.
@@ -272,15 +295,19 @@ fn codex(outcome: &mut Outcome, program: &Path, binary: &Path) -> Result<()> {
         json!(place.project())
     );
     fs::write(home.join("config.toml"), settings)?;
-    place.paddock(&["connect", "codex", "--yes"])?;
+    place.connect("codex")?;
     let codex = |arguments: &[&str]| process::captured(place.command(program).args(arguments), HANG);
     let listed = codex(&["mcp", "list", "--json"])?;
     let entry = serde_json::from_str::<Value>(&listed.stdout).unwrap_or_default();
     let entry =
         entry.as_array().into_iter().flatten().find(|entry| entry["name"] == "paddock").cloned().unwrap_or_default();
-    let is_ours = entry["enabled"] == true && entry["transport"]["command"] == json!(place.binary);
+    let reached = match &place.site {
+        Some(site) => entry["transport"]["url"] == site.url(),
+        None => entry["transport"]["command"] == json!(place.binary),
+    };
+    let is_ours = entry["enabled"] == true && reached;
     outcome.case(
-        "Codex: `mcp list --json` has the entry",
+        &format!("{name}: `mcp list --json` has the entry"),
         &if is_ours { vec![] } else { vec![listed.stdout + &listed.stderr] },
     );
 
@@ -292,20 +319,22 @@ fn codex(outcome: &mut Outcome, program: &Path, binary: &Path) -> Result<()> {
     let mut wrong: Vec<String> =
         offered.iter().filter(|tool| own.contains(&tool.as_str())).map(|tool| format!("{tool} is offered")).collect();
     wrong.extend(offered.is_empty().then(|| format!("nothing was asked: {}{}", said.stdout, said.stderr)));
-    outcome.case("Codex: neither its shell nor its viewer is offered", &wrong);
-    outcome.case("Codex: nothing is offered that nobody looked at", &unknown(&offered, CODEX_HAS));
+    outcome.case(&format!("{name}: neither its shell nor its viewer is offered"), &wrong);
+    outcome.case(&format!("{name}: nothing is offered that nobody looked at"), &unknown(&offered, CODEX_HAS));
     let results = codex_results(&requests);
     let mut wrong = refusals(&results, &["exec", "shell", "view"], &["unsupported call"]);
     wrong.extend(refusals(&results, &["patch"], &["rejected"]));
     wrong.extend(place.exists(OUTSIDE).then(|| format!("{OUTSIDE} was written")));
-    outcome.case("Codex: its own tools do nothing, and a patch is refused", &wrong);
-    outcome.case("Codex: Paddock's tools work", &works(&place, &results)?);
+    outcome.case(&format!("{name}: its own tools do nothing, and a patch is refused"), &wrong);
+    outcome.case(&format!("{name}: Paddock's tools work"), &works(&place, &results)?);
 
     place.paddock(&["connect", "codex", "--undo", "--yes"])?;
     model.play([]);
     codex(&["exec", "--skip-git-repo-check", "go"])?;
-    outcome
-        .case("Codex: after --undo it has its shell again", &lacks(&self::offered(&model.requests()), "exec_command"));
+    outcome.case(
+        &format!("{name}: after --undo it has its shell again"),
+        &lacks(&self::offered(&model.requests()), "exec_command"),
+    );
     Ok(())
 }
 

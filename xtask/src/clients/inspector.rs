@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::cases::Cases;
 use super::install::NodeClients;
-use super::{ERAS, Served, judge_host};
+use super::{ERAS, Programs, Served, Way, judge_host};
 use crate::process::{self, Captured};
 use crate::test::Outcome;
 
@@ -20,11 +20,11 @@ use crate::test::Outcome;
 const HANG: Duration = Duration::from_secs(60);
 const TOOL_ERROR: i32 = 5;
 
-/// Plays every case in both eras.
-pub(crate) fn play(outcome: &mut Outcome, cases: &Cases, node: &NodeClients, binary: &std::path::Path) -> Result<()> {
-    for era in ERAS {
-        let client = format!("MCP Inspector, {era}");
-        let served = Served::new(cases, binary)?;
+/// Plays every case in both eras, both ways.
+pub(crate) fn play(outcome: &mut Outcome, cases: &Cases, node: &NodeClients, programs: &Programs) -> Result<()> {
+    for (way, era) in Way::ALL.into_iter().flat_map(|way| ERAS.map(|era| (way, era))) {
+        let client = format!("MCP Inspector, {}, {era}", way.named());
+        let served = Served::new(cases, programs, way)?;
         let ask = |request: &[&str]| process::captured(&mut command(node, &served, era, request), HANG);
         let listing = ask(&["--method", "tools/list", "--strict"]).map(|said| listing_complaints(cases, &said));
         outcome.case(&format!("{client}: exactly the expected tools, strictly"), &flat(listing));
@@ -45,7 +45,13 @@ pub(crate) fn play(outcome: &mut Outcome, cases: &Cases, node: &NodeClients, bin
 fn command(node: &NodeClients, served: &Served, era: &str, request: &[&str]) -> Command {
     let mut command = Command::new(&node.node);
     command.arg(&node.inspector).args(["--cli", "--format", "json", "--protocol-era", era]).args(request);
-    command.arg("--").args(served.command_line());
+    match served.site() {
+        Some(site) => {
+            let token = format!("Authorization: Bearer {}", site.token());
+            command.args(["--transport", "http", "--header", &token, "--", site.url()])
+        }
+        None => command.arg("--").args(served.command_line()),
+    };
     command.env("HOME", served.home()).env("MCP_INSPECTOR_SECRET_STORE", "memory").env_remove("PADDOCK_HOME");
     command
 }

@@ -14,7 +14,7 @@ use super::HOME;
 use crate::process;
 use crate::repo::Repo;
 
-/// What the Inspector needs at least.
+/// What they need at least.
 const NODE_MAJOR: u64 = 22;
 
 /// The installed Node and the packages beside it.
@@ -22,13 +22,14 @@ const NODE_MAJOR: u64 = 22;
 pub(crate) struct NodeClients {
     pub(crate) node: PathBuf,
     pub(crate) inspector: PathBuf,
+    pub(crate) conformance: PathBuf,
 }
 
-/// MCP Inspector with a Node that can run it.
+/// MCP Inspector and the conformance suite with a Node that can run them.
 pub(crate) fn node_clients(repo: &Repo) -> Result<NodeClients> {
     let place = Place::prepare(repo, "node", &["package.json", "package-lock.json"])?;
     if !place.is_current() {
-        ensure!(process::answers("npm", "--version"), "npm is not installed, and it fetches the Inspector");
+        ensure!(process::answers("npm", "--version"), "npm is not installed, and it fetches them");
         place.copy_pins(repo)?;
         let mut command = Command::new("npm");
         command.current_dir(&place.directory);
@@ -38,12 +39,23 @@ pub(crate) fn node_clients(repo: &Repo) -> Result<NodeClients> {
     let packages = place.directory.join("node_modules");
     let inspector = packages.join("@modelcontextprotocol/inspector/clients/launcher/build/index.js");
     ensure!(inspector.is_file(), "the package of the Inspector has no launcher at \"{}\"", inspector.display());
-    Ok(NodeClients { node: new_enough_node(&packages)?, inspector })
+    let conformance = packages.join("@modelcontextprotocol/conformance/dist/index.js");
+    ensure!(conformance.is_file(), "the conformance suite has no program at \"{}\"", conformance.display());
+    Ok(NodeClients { node: new_enough_node(&packages)?, inspector, conformance })
 }
 
 /// A Python interpreter that has the `mcp` package.
 pub(crate) fn python_client(repo: &Repo) -> Result<PathBuf> {
-    let place = Place::prepare(repo, "python", &["requirements.txt"])?;
+    python_with(repo, "python", "requirements.txt")
+}
+
+/// A Python interpreter that has `langchain-mcp-adapters`, apart from the other: it takes an older `mcp`.
+pub(crate) fn langchain_client(repo: &Repo) -> Result<PathBuf> {
+    python_with(repo, "langchain", "requirements-langchain.txt")
+}
+
+fn python_with(repo: &Repo, name: &str, requirements: &'static str) -> Result<PathBuf> {
+    let place = Place::prepare(repo, name, &[requirements])?;
     let python = place.directory.join("venv/bin/python");
     if !place.is_current() {
         ensure!(process::answers("python3", "--version"), "python3 is not installed");
@@ -53,7 +65,7 @@ pub(crate) fn python_client(repo: &Repo) -> Result<PathBuf> {
         process::logged(&mut venv, &place.log).context("python3 has no venv module that works")?;
         let mut pip = Command::new(&python);
         pip.args(["-m", "pip", "install", "--disable-pip-version-check", "--requirement"]);
-        place.install(pip.arg(place.directory.join("requirements.txt")))?;
+        place.install(pip.arg(place.directory.join(requirements)))?;
     }
     Ok(python)
 }

@@ -1,6 +1,6 @@
-//! The Python `mcp` client: one script, one conversation per era.
+//! The clients in Python: the package `mcp`, one conversation per era and way, and `langchain-mcp-adapters`, over HTTP.
 //!
-//! Owns starting `tests/clients/mcp_client.py` and counting its lines. A script that dies without telling of a
+//! Owns starting the scripts in `tests/clients` and counting their lines. A script that dies without telling of a
 //! failure has failed, and one that told of no case has failed too.
 
 use std::path::Path;
@@ -9,25 +9,64 @@ use std::process::Command;
 use anyhow::Result;
 
 use super::cases::Cases;
-use super::{ERAS, HOME, Served, judge_host};
+use super::site::{Site, TOKEN_VARIABLE};
+use super::{ERAS, HOME, Programs, Served, Way, judge_host};
 use crate::process;
 use crate::repo::Repo;
 use crate::test::Outcome;
 
-/// Plays every case in both eras.
-pub(crate) fn play(outcome: &mut Outcome, repo: &Repo, cases: &Cases, python: &Path, binary: &Path) -> Result<()> {
-    for era in ERAS {
-        let client = format!("Python mcp, {era}");
-        let served = Served::new(cases, binary)?;
-        let mut command = Command::new(python);
-        command.arg(repo.path(&format!("{HOME}/mcp_client.py")));
-        command.arg(era).arg(repo.path(&format!("{HOME}/cases.json"))).arg("--").args(served.command_line());
-        command.env("HOME", served.home()).env_remove("PADDOCK_HOME").env("PYTHONUNBUFFERED", "1");
-        let mut told = Told::default();
-        let status = process::stream(&mut command, |line| told.line(line))?;
-        told.add_to(outcome, &client, status.success());
+/// Plays every case in both eras, both ways.
+pub(crate) fn play(
+    outcome: &mut Outcome,
+    repo: &Repo,
+    cases: &Cases,
+    python: &Path,
+    programs: &Programs,
+) -> Result<()> {
+    for (way, era) in Way::ALL.into_iter().flat_map(|way| ERAS.map(|era| (way, era))) {
+        let client = format!("Python mcp, {}, {era}", way.named());
+        let served = Served::new(cases, programs, way)?;
+        let mut command = script(repo, python, "mcp_client.py", &served);
+        command.arg(era).arg(repo.path(&format!("{HOME}/cases.json")));
+        match served.site() {
+            Some(site) => command.arg(site.url()),
+            None => command.arg("--").args(served.command_line()),
+        };
+        run(outcome, &client, &mut command)?;
         judge_host(outcome, cases, &served, &client);
     }
+    Ok(())
+}
+
+/// Plays every case with `langchain-mcp-adapters`, which knows the older era only.
+pub(crate) fn play_langchain(
+    outcome: &mut Outcome,
+    repo: &Repo,
+    cases: &Cases,
+    python: &Path,
+    programs: &Programs,
+) -> Result<()> {
+    let client = "langchain-mcp-adapters, HTTP";
+    let served = Served::new(cases, programs, Way::Http)?;
+    let mut command = script(repo, python, "langchain_client.py", &served);
+    command.arg(repo.path(&format!("{HOME}/cases.json"))).args(served.site().map(Site::url));
+    run(outcome, client, &mut command)?;
+    judge_host(outcome, cases, &served, client);
+    Ok(())
+}
+
+fn script(repo: &Repo, python: &Path, name: &str, served: &Served) -> Command {
+    let mut command = Command::new(python);
+    command.arg(repo.path(&format!("{HOME}/{name}")));
+    command.env("HOME", served.home()).env_remove("PADDOCK_HOME").env("PYTHONUNBUFFERED", "1");
+    command.env(TOKEN_VARIABLE, served.site().map(Site::token).unwrap_or_default());
+    command
+}
+
+fn run(outcome: &mut Outcome, client: &str, command: &mut Command) -> Result<()> {
+    let mut told = Told::default();
+    let status = process::stream(command, |line| told.line(line))?;
+    told.add_to(outcome, client, status.success());
     Ok(())
 }
 
