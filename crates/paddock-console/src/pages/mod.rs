@@ -10,7 +10,7 @@ mod forks;
 mod frame;
 mod instances;
 mod overview;
-mod parts;
+pub(crate) mod parts;
 mod projects;
 mod search;
 mod settings;

@@ -7,7 +7,7 @@
 #![allow(dead_code)]
 
 use std::cell::OnceCell;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read as _, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, mpsc};
@@ -237,6 +237,36 @@ impl Request {
         // Who is refused early may not be read to the end.
         let _ = stream.write_all(&self.content);
         read_answer(&mut BufReader::new(stream), self.head.starts_with("HEAD "))
+    }
+
+    /// Sends the head and this much of a body, and hangs up.
+    pub fn try_half(&self, body: &str) -> std::io::Result<()> {
+        let mut stream = TcpStream::connect(self.address)?;
+        stream.write_all(format!("{}\r\n{body}", self.head).as_bytes())
+    }
+
+    /// Reads the beginning of the answer, has something happen, and reads on: the whole body, or what came before it broke off.
+    pub fn slowly(&self, meanwhile: impl FnOnce()) -> Result<Vec<u8>, Vec<u8>> {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.write_all(format!("{}\r\n", self.head).as_bytes()).unwrap();
+        let mut stream = BufReader::new(stream);
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            stream.read_line(&mut line).unwrap();
+            let Some((name, value)) = line.trim_end().split_once(':') else {
+                if line == "\r\n" { break } else { continue }
+            };
+            if name.eq_ignore_ascii_case("content-length") {
+                length = value.trim().parse().unwrap();
+            }
+        }
+        let mut body = vec![0; 1000];
+        stream.read_exact(&mut body).unwrap();
+        meanwhile();
+        // A connection that is reset has lost what it had not delivered.
+        let _ = stream.read_to_end(&mut body);
+        if body.len() == length { Ok(body) } else { Err(body) }
     }
 
     /// One value of a header of the answer.

@@ -5,4 +5,5 @@
 mod adversaries;
 mod doors;
 mod events;
+mod files;
 mod harness;

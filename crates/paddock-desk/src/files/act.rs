@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::look::facts;
 use super::{Receiving, Spot, refused};
 use crate::failure::{Failure, FailureKind, Result};
+use crate::project::count_first;
 
 /// The mode of a file that is new.
 const NEW: u32 = 0o644;
@@ -42,6 +43,7 @@ impl Changed {
 /// # Errors
 /// When it is denied, does not fit, or something else is there than was expected.
 pub fn put(spot: &Spot, received: Receiving, expect: Expect) -> Result<Changed> {
+    count_first()?;
     let person = spot.person();
     let there = match facts(spot, &person) {
         Ok(there) => Some(there),
@@ -95,6 +97,7 @@ pub fn delete(spot: &Spot, recursive: bool, expect: Option<Version>) -> Result<C
 /// # Errors
 /// When it is denied, or something is there already.
 pub fn make_dir(spot: &Spot) -> Result<Changed> {
+    count_first()?;
     let person = spot.person();
     if facts(spot, &person).is_ok() {
         let text = format!("{} is there already", spot.path);
@@ -110,6 +113,7 @@ pub fn make_dir(spot: &Spot) -> Result<Changed> {
 /// # Errors
 /// When it is denied at either end, not there, or something is at the other end.
 pub fn move_to(spot: &Spot, to: &Spot) -> Result<Changed> {
+    count_first()?;
     let person = spot.person();
     let operation = Operation::Move { from: spot.path.clone(), to: to.path.clone() };
     let acted = person.act("move", &person.call(), operation).map_err(|error| refused(&error))?;
