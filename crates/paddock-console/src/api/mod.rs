@@ -21,6 +21,10 @@ use crate::endpoint::{Answers, Endpoint, Nothing, raw};
 use crate::shared::Shared;
 use crate::{events, openapi};
 
+pub(crate) use files::Incoming;
+
+pub(crate) use instances::export as instances_export;
+
 /// Every endpoint.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     let mut rows = vec![
