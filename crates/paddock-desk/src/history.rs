@@ -21,7 +21,7 @@ use crate::failure::{Failure, Result};
 use crate::{moment, past};
 
 /// The most rows of one answer.
-const MOST: usize = 1000;
+const MOST: usize = 10_000;
 /// How many changes of one call are shown with their lines.
 const WITH_LINES: usize = 50;
 
@@ -30,7 +30,7 @@ const WITH_LINES: usize = 50;
 pub struct Part {
     /// Only rows behind the one with this `seq`: what is older.
     pub after: Option<i64>,
-    /// The most rows; never more than 1,000.
+    /// The most rows; never more than 10,000.
     pub limit: usize,
 }
 

@@ -1,7 +1,142 @@
-//! The audit: pages, verifying, exporting.
+//! What every call asked for and what became of it.
 
-use crate::endpoint::Endpoint;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::{Method, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use futures_core::Stream;
+use paddock_desk::activity::{self, Act, CallStory, Hour, Verified, Wanted};
+use paddock_desk::{Failure, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+use crate::endpoint::{Answers, Asked, Endpoint, Nothing, json, raw};
+use crate::shared::Shared;
+
+/// How much is sent at once.
+const PIECE: usize = 64 * 1024;
+/// How long whoever takes an export may pause: the audit is held open for it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Which call.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Id {
+    /// Its id.
+    id: String,
+}
+
+/// How far back.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Back {
+    /// How many hours, up to 744; 24 where nobody says.
+    #[serde(default)]
+    hours: Option<u64>,
+}
 
 pub(crate) fn endpoints() -> Vec<Endpoint> {
-    Vec::new()
+    vec![
+        json(Method::GET, "/api/v1/audit", "The rows of the audit that fit", query),
+        json(Method::GET, "/api/v1/audit/hours", "How many calls ended how, hour by hour", hours),
+        json(Method::POST, "/api/v1/audit/verify", "Is the audit as it was written?", verify),
+        raw::<Nothing, Nothing>(
+            Method::GET,
+            "/api/v1/audit/export",
+            "Every row, one line of JSON each",
+            Answers::Other("application/x-ndjson"),
+            get(export),
+        ),
+        json(Method::GET, "/api/v1/audit/calls/{id}", "Everything about one call", call),
+    ]
+}
+
+fn query(asked: &Asked<Nothing, Wanted>) -> Result<Vec<Act>> {
+    activity::query(&asked.shared.desk, &asked.query)
+}
+
+fn hours(asked: &Asked<Nothing, Back>) -> Result<Vec<Hour>> {
+    activity::hours(&asked.shared.desk, asked.query.hours.unwrap_or(24))
+}
+
+fn verify(asked: &Asked) -> Result<Verified> {
+    activity::verify(&asked.shared.desk)
+}
+
+fn call(asked: &Asked<Id>) -> Result<CallStory> {
+    activity::call(&asked.shared.desk, &asked.path.id)
+}
+
+/// Streams the audit; it is never in memory as a whole.
+pub(crate) async fn export(State(shared): State<Shared>, _: Request) -> Response {
+    let (sender, receiver) = mpsc::channel(2);
+    let runtime = Handle::current();
+    tokio::task::spawn_blocking(move || {
+        let mut out = Pieces { to: sender, waiting: Vec::new(), runtime };
+        if let Err(failure) = activity::export(&shared.desk, &mut out) {
+            out.breaks_off(&failure);
+        }
+    });
+    let name = "attachment; filename=\"paddock-audit.jsonl\"";
+    let headers = [(header::CONTENT_TYPE, "application/x-ndjson"), (header::CONTENT_DISPOSITION, name)];
+    (headers, Body::from_stream(Taken(receiver))).into_response()
+}
+
+/// Hands on what is written, piece by piece, as fast as it is taken.
+struct Pieces {
+    to: mpsc::Sender<io::Result<Bytes>>,
+    waiting: Vec<u8>,
+    runtime: Handle,
+}
+
+impl Pieces {
+    fn send(&self, piece: io::Result<Bytes>) -> io::Result<()> {
+        let sent = self.runtime.block_on(tokio::time::timeout(PATIENCE, self.to.send(piece)));
+        match sent {
+            Ok(Ok(())) => Ok(()),
+            _ => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    /// Whoever takes it must see that it is not whole.
+    fn breaks_off(&self, failure: &Failure) {
+        tracing::warn!(failure = failure.message(), "an export of the audit broke off");
+        let _ = self.send(Err(io::ErrorKind::Other.into()));
+    }
+}
+
+impl Write for Pieces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.waiting.extend_from_slice(bytes);
+        if self.waiting.len() >= PIECE {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match std::mem::take(&mut self.waiting) {
+            nothing if nothing.is_empty() => Ok(()),
+            piece => self.send(Ok(piece.into())),
+        }
+    }
+}
+
+/// A channel as the stream that axum sends.
+struct Taken(mpsc::Receiver<io::Result<Bytes>>);
+
+impl Stream for Taken {
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Self::Item>> {
+        self.0.poll_recv(context)
+    }
 }

@@ -24,7 +24,7 @@ struct OfPath {
     /// The `seq` of the last row that was seen: what is older follows.
     #[serde(default)]
     after: Option<i64>,
-    /// The most rows, up to 1,000.
+    /// The most rows, up to 10,000.
     #[serde(default)]
     limit: Option<usize>,
 }
@@ -39,7 +39,7 @@ struct OfCalls {
     /// The `seq` of the last row that was seen: what is older follows.
     #[serde(default)]
     after: Option<i64>,
-    /// The most rows, up to 1,000.
+    /// The most rows, up to 10,000.
     #[serde(default)]
     limit: Option<usize>,
 }

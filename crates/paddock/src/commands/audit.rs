@@ -2,49 +2,35 @@
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use paddock_config::Installation;
-use paddock_core::{CallId, LogicalPath, visible};
-use paddock_ledger::audit::{AuditError, AuditLog, Filter, Kind, Report, Row};
-use serde_json::{Value, json};
+use paddock_core::visible;
+use paddock_ledger::audit::{AuditLog, Filter};
 
 use crate::cli::{Audit, AuditQuery, Global};
 use crate::failure::{Ended, Failure};
 use crate::host;
 use crate::printer::{self, Look, Printer};
-use paddock_desk::Project;
-use paddock_desk::{moment, past};
+use paddock_desk::activity::{self, Act, Wanted};
+use paddock_desk::{Desk, Project, moment, past};
 
 /// How often --follow looks for new rows.
 const LOOK: Duration = Duration::from_millis(250);
 
 pub(crate) fn run(global: &Global, options: &Audit, printer: &Printer) -> anyhow::Result<Ended> {
-    let project = Project::with_config(&global.places())?;
-    let installation = project.installation()?;
-    let kept = project.has_ledger(&installation)?;
-    let log = installation.audit_log().filter(|_| kept).map(|log| &**log);
-    if matches!(options, Audit::Verify { .. } | Audit::Accept | Audit::Prune { .. }) {
-        can_be_verified(&installation)?;
+    let desk = Desk::look(Project::with_config(&global.places())?)?;
+    if matches!(options, Audit::Accept | Audit::Prune { .. }) {
+        activity::can_be_verified(desk.installation())?;
     }
+    let log = || Ok::<_, anyhow::Error>(activity::recorded(&desk)?.map(|log| &**log));
     match options {
-        Audit::Tail { n, follow, json } => tail(global, log, Tail { n: *n, follow: *follow, json: *json }, printer),
-        Audit::Query(options) => query(global, &installation, log, options, printer),
-        Audit::Verify { json } => verify(log, *json, printer),
-        Audit::Export { file } => export(log, file.as_deref(), printer),
-        Audit::Accept => accept(log),
-        Audit::Prune { before, yes } => prune(log, before, *yes, printer),
+        Audit::Tail { n, follow, json } => tail(global, log()?, Tail { n: *n, follow: *follow, json: *json }, printer),
+        Audit::Query(options) => query(global, &desk, options, printer),
+        Audit::Verify { json } => verify(&desk, *json, printer),
+        Audit::Export { file } => export(&desk, file.as_deref(), printer),
+        Audit::Accept => accept(log()?),
+        Audit::Prune { before, yes } => prune(log()?, before, *yes, printer),
     }
-}
-
-/// Without the key, or with everything gone that it signed, there is nothing to compare.
-fn can_be_verified(installation: &Installation) -> anyhow::Result<()> {
-    if let Some(path) = installation.key_gone() {
-        return Err(past::audit_problem(AuditError::KeyGone { path: path.clone() }).into());
-    }
-    let Some(place) = installation.taken_away() else { return Ok(()) };
-    let message = format!("\"{}\" was taken away, with all that was recorded in it", place.display());
-    Err(Failure::failed(message, "put it back, or what `paddock backup` made; the head of its audit is still there"))
 }
 
 #[derive(Clone, Copy)]
@@ -64,77 +50,50 @@ fn tail(global: &Global, log: Option<&AuditLog>, options: Tail, printer: &Printe
     };
     if !options.follow {
         let rows = log.tail(&filter, options.n).map_err(past::audit_problem)?;
-        return show(&rows, options.json, printer);
+        return show(&rows.iter().map(Act::of).collect::<Vec<_>>(), options.json, printer);
     }
     // Begun before looking back: a row that comes meanwhile is shown, if perhaps twice in this rare case, never lost.
     let mut follow = log.follow().map_err(past::audit_problem)?;
     let before = log.tail(&filter, options.n).map_err(past::audit_problem)?;
     let last: Vec<(u64, u64)> = before.iter().map(|row| (row.chain, row.seq)).collect();
-    each(&before, options.json, printer)?;
+    each(&before.iter().map(Act::of).collect::<Vec<_>>(), options.json, printer)?;
     while printer.is_read() {
         let mut rows = log.poll(&mut follow).map_err(past::audit_problem)?;
         rows.retain(|row| filter.agent.as_ref().is_none_or(|agent| *agent == row.agent));
         rows.retain(|row| !last.contains(&(row.chain, row.seq)));
-        each(&rows, options.json, printer)?;
+        each(&rows.iter().map(Act::of).collect::<Vec<_>>(), options.json, printer)?;
         std::thread::sleep(LOOK);
     }
     Ok(Ended::Done)
 }
 
-fn query(
-    global: &Global,
-    installation: &Installation,
-    log: Option<&AuditLog>,
-    options: &AuditQuery,
-    printer: &Printer,
-) -> anyhow::Result<Ended> {
-    let filter = Filter {
+fn query(global: &Global, desk: &Desk, options: &AuditQuery, printer: &Printer) -> anyhow::Result<Ended> {
+    let wanted = Wanted {
         agent: global.agent.as_ref().map(ToString::to_string),
-        workspace: options.workspace.as_deref().map(path).transpose()?,
-        path: options.path.as_deref().map(path).transpose()?,
+        workspace: options.workspace.clone(),
+        path: options.path.clone(),
         outcome: options.outcome.clone(),
         tool: options.tool.clone(),
-        call: options.call.as_deref().map(|id| call(installation, id)).transpose()?,
-        since: options.since.as_deref().map(time).transpose()?,
-        until: options.until.as_deref().map(time).transpose()?,
-        after: None,
+        call: options.call.clone(),
+        since: options.since.clone(),
+        until: options.until.clone(),
         limit: Some(options.limit),
+        ..Wanted::default()
     };
-    let Some(log) = log else { return show(&[], options.json, printer) };
-    let page = log.query(&filter).map_err(past::audit_problem)?;
-    show(&page.rows, options.json, printer)?;
-    if page.next.is_some() {
+    let rows = activity::query(desk, &wanted)?;
+    show(&rows, options.json, printer)?;
+    if !rows.is_empty() && rows.len() == options.limit {
         printer::tell(format_args!(
             "these are the first {}; there may be more: raise --limit, or begin later with --since",
-            page.rows.len()
+            rows.len()
         ));
     }
     Ok(Ended::Done)
 }
 
-/// A path as it stands in the rows.
-fn path(text: &str) -> anyhow::Result<String> {
-    let path = LogicalPath::parse(text, &LogicalPath::top());
-    path.map(|path| path.to_string()).map_err(|error| Failure::misused(&error, error.hint()))
-}
-
-fn time(text: &str) -> anyhow::Result<i64> {
-    let time = moment::parse(text, SystemTime::now());
-    time.map(moment::millis)
-        .ok_or_else(|| Failure::misused(format!("\"{}\" is no moment", visible(text)), moment::WAYS))
-}
-
-/// A call by its id; one that changed something also by the beginning of it.
-fn call(installation: &Installation, id: &str) -> anyhow::Result<CallId> {
-    if let Some(call) = CallId::parse(&id.to_ascii_lowercase()) {
-        return Ok(call);
-    }
-    Ok(past::history(installation)?.find_call(id).map_err(past::told)?.call)
-}
-
-fn show(rows: &[Row], as_json: bool, printer: &Printer) -> anyhow::Result<Ended> {
+fn show(rows: &[Act], as_json: bool, printer: &Printer) -> anyhow::Result<Ended> {
     if as_json {
-        printer.json(&Value::Array(rows.iter().map(row_json).collect::<anyhow::Result<_>>()?))?;
+        printer.json(&serde_json::to_value(rows)?)?;
     } else {
         each(rows, false, printer)?;
     }
@@ -142,80 +101,64 @@ fn show(rows: &[Row], as_json: bool, printer: &Printer) -> anyhow::Result<Ended>
 }
 
 /// One line per row.
-fn each(rows: &[Row], as_json: bool, printer: &Printer) -> anyhow::Result<()> {
+fn each(rows: &[Act], as_json: bool, printer: &Printer) -> anyhow::Result<()> {
     for row in rows {
-        if as_json { printer.line(row_json(row)?)? } else { printer.line(line(row, printer))? }
+        if as_json { printer.line(serde_json::to_value(row)?)? } else { printer.line(line(row, printer))? }
     }
     Ok(())
 }
 
-fn row_json(row: &Row) -> anyhow::Result<Value> {
-    let mut value = serde_json::to_value(row)?;
-    value["time"] = moment::exact(moment::of_millis(row.at)).into();
-    Ok(value)
-}
-
-fn line(row: &Row, printer: &Printer) -> String {
-    let (word, look) = match (row.kind, row.outcome.as_str()) {
-        (Kind::Intent, _) => ("begun", Look::Faint),
-        (Kind::Gap, _) => ("gap", Look::Warning),
-        (Kind::Outcome, "done") => ("done", Look::Good),
-        (Kind::Outcome, "parked") => ("parked", Look::Warning),
-        (Kind::Outcome, other) => (other, Look::Bad),
+fn line(row: &Act, printer: &Printer) -> String {
+    let (word, look) = match (row.kind.as_str(), row.outcome.as_str()) {
+        ("intent", _) => ("begun", Look::Faint),
+        ("gap", _) => ("gap", Look::Warning),
+        (_, "done") => ("done", Look::Good),
+        (_, "parked") => ("parked", Look::Warning),
+        (_, other) => (other, Look::Bad),
     };
     let time = printer.look(Look::Faint, moment::shown(moment::of_millis(row.at)));
     let word = printer.look(look, format_args!("{:<7}", visible(word)));
-    if row.kind == Kind::Gap {
+    if row.kind == "gap" {
         return format!("{time}  {word}  {} rows could not be kept here", row.bytes);
     }
     let reason = if row.reason.is_empty() { String::new() } else { format!("  ({})", visible(&row.reason)) };
     let (agent, tool, path) = (visible(&row.agent), visible(&row.tool), visible(&row.path));
-    let size = if row.kind == Kind::Intent { String::new() } else { past::size(row.bytes) };
+    let size = if row.kind == "intent" { String::new() } else { past::size(row.bytes) };
     format!("{time}  {word}  {}  {agent:<8}  {tool:<12}  {size:>9}  {path}{reason}", row.call)
 }
 
-fn verify(log: Option<&AuditLog>, as_json: bool, printer: &Printer) -> anyhow::Result<Ended> {
-    let report = match log {
-        Some(log) => log.verify().map_err(past::audit_problem)?,
-        None => Report::default(),
-    };
-    let ended = if report.is_ok() { Ended::Done } else { Ended::Denied };
+fn verify(desk: &Desk, as_json: bool, printer: &Printer) -> anyhow::Result<Ended> {
+    let found = activity::verify(desk)?;
     if as_json {
-        let mut value = serde_json::to_value(&report)?;
-        let texts: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
-        value["ok"] = report.is_ok().into();
-        value["said"] = json!(texts);
-        printer.json(&value)?;
-        return Ok(ended);
+        printer.json(&serde_json::to_value(&found)?)?;
+        return Ok(if found.ok { Ended::Done } else { Ended::Denied });
     }
-    for finding in &report.findings {
+    for finding in &found.said {
         printer.line(format_args!("{} {finding}", printer.look(Look::Bad, "✗")))?;
     }
-    if report.more > 0 {
-        printer.line(format_args!("{} and {} more", printer.look(Look::Bad, "✗"), report.more))?;
+    if found.more > 0 {
+        printer.line(format_args!("{} and {} more", printer.look(Look::Bad, "✗"), found.more))?;
     }
-    if report.lost > 0 {
-        let sign = printer.look(Look::Warning, "⚠");
-        printer.line(format_args!("{sign} {} could not be kept when they came", counted(report.lost, "row")))?;
+    let sign = printer.look(Look::Warning, "⚠");
+    if found.lost > 0 {
+        printer.line(format_args!("{sign} {} could not be kept when they came", counted(found.lost, "row")))?;
     }
-    if report.accepted > 0 {
-        let sign = printer.look(Look::Warning, "⚠");
-        let times = counted(report.accepted, "time");
+    if found.accepted > 0 {
+        let times = counted(found.accepted, "time");
         printer.line(format_args!("{sign} a person took the audit as it was, {times}"))?;
     }
-    if report.pruned_chains > 0 {
-        let (rows, chains) = (counted(report.pruned_rows, "row"), counted(report.pruned_chains, "chain"));
-        let sign = printer.look(Look::Warning, "⚠");
+    if found.pruned_chains > 0 {
+        let (rows, chains) = (counted(found.pruned_rows, "row"), counted(found.pruned_chains, "chain"));
         printer.line(format_args!("{sign} a person had {rows} in {chains} removed"))?;
     }
-    if !report.is_ok() {
-        let count = report.findings.len() as u64 + report.more;
+    if !found.ok {
+        let count = found.said.len() as u64 + found.more;
         let things = if count == 1 { "1 thing is".to_owned() } else { format!("{count} things are") };
         let hint = "find out who can write the System Root; after putting back an older copy yourself, \
                     run `paddock audit accept`";
         return Err(Failure::failed(format!("the audit is not as it was written: {things} wrong"), hint));
     }
-    let (rows, chains) = (counted(report.rows, "row"), counted(report.chains, "chain"));
+    let (rows, chains) = (counted(found.rows, "row"), counted(found.chains, "chain"));
     printer.line(format_args!("{} {rows} in {chains}, as they were written", printer.look(Look::Good, "✓")))?;
     Ok(Ended::Done)
 }
@@ -224,12 +167,9 @@ fn counted(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-fn export(log: Option<&AuditLog>, file: Option<&Path>, printer: &Printer) -> anyhow::Result<Ended> {
+fn export(desk: &Desk, file: Option<&Path>, printer: &Printer) -> anyhow::Result<Ended> {
     let Some(path) = file else {
-        let mut out = BufWriter::new(printer.stream());
-        if let Some(log) = log {
-            log.export(&mut out).map_err(past::audit_problem)?;
-        }
+        activity::export(desk, &mut BufWriter::new(printer.stream()))?;
         return Ok(Ended::Done);
     };
     let made = host::make_private_file(path).map_err(|error| {
@@ -237,17 +177,14 @@ fn export(log: Option<&AuditLog>, file: Option<&Path>, printer: &Printer) -> any
         Failure::failed(message, "name a file that is not there yet, in a directory that you may write")
     })?;
     let mut out = BufWriter::new(made);
-    let written = match log {
-        Some(log) => log.export(&mut out).map_err(past::audit_problem)?,
-        None => 0,
-    };
+    let written = activity::export(desk, &mut out)?;
     out.flush()?;
     printer::tell(format_args!("wrote {} to \"{}\"", counted(written, "row"), path.display()));
     Ok(Ended::Done)
 }
 
 fn prune(log: Option<&AuditLog>, before: &str, yes: bool, printer: &Printer) -> anyhow::Result<Ended> {
-    let before = time(before)?;
+    let before = activity::time(before)?;
     let Some(log) = log else {
         return Err(Failure::failed("nothing was recorded yet", "there is nothing to remove"));
     };

@@ -50,13 +50,15 @@ fn map_shows_what_the_agent_is_told() {
 #[test]
 fn why_names_the_rule_and_its_line() {
     let world = World::seed();
-    insta::assert_snapshot!(world.paddock(&["why", "write", "src/App.tsx"]), @"
+    insta::assert_snapshot!(world.paddock(&["why", "write", "src/App.tsx"]), @r#"
     write /project/src/App.tsx: denied
       workspace: /project READ_ONLY (paddock.toml:15)
       rule: read-only does not allow write
       instead: write is allowed in /project/workspace
+      would allow it, in the Workspace /project of paddock.toml:15:
+        scope = "READ_WRITE"
     [exit 1]
-    ");
+    "#);
     insta::assert_snapshot!(world.paddock(&["why", "write_file", "workspace/x"]), @"
     write /project/workspace/x: allowed
       workspace: /project/workspace READ_WRITE (paddock.toml:22)
@@ -68,15 +70,19 @@ fn why_names_the_rule_and_its_line() {
       workspace: /project READ_ONLY (paddock.toml:15)
       rule: hidden by the pattern ".env" (paddock.toml:17)
       instead: read is allowed in /project, /project/workspace
+      would allow it, in the Workspace /project of paddock.toml:15:
+        hide = [".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk"]
     [exit 1]
     "#);
-    insta::assert_snapshot!(world.paddock(&["why", "edit", "workspace/.git/hooks/pre-commit"]), @"
+    insta::assert_snapshot!(world.paddock(&["why", "edit", "workspace/.git/hooks/pre-commit"]), @r#"
     edit /project/workspace/.git/hooks/pre-commit: denied
       workspace: /project/workspace READ_WRITE (paddock.toml:22)
       rule: guarded name .git/hooks: git runs what it names; list it under unguard to lift this
       instead: edit is allowed in /project/workspace
+      would allow it, in the Workspace /project/workspace of paddock.toml:22:
+        unguard = [".git/hooks"]
     [exit 1]
-    ");
+    "#);
     insta::assert_snapshot!(world.paddock(&["why", "write", "workspace/paddock.toml"]), @"
     write /project/workspace/paddock.toml: denied
       workspace: /project/workspace READ_WRITE (paddock.toml:22)
@@ -84,13 +90,18 @@ fn why_names_the_rule_and_its_line() {
       instead: a person has to do it
     [exit 1]
     ");
-    insta::assert_snapshot!(world.paddock(&["why", "read", "/etc/passwd"]), @"
+    insta::assert_snapshot!(world.paddock(&["why", "read", "/etc/passwd"]), @r#"
     read /etc/passwd: denied
       workspace: none covers this path
       rule: deny by default: what no Workspace covers cannot be reached
       instead: read is allowed in /project, /project/workspace
+      would allow it, at the end of paddock.toml, with the directory that should be seen there:
+        [[workspace]]
+        prefix = "/etc"
+        scope = "READ_ONLY"
+        mount = { physical = "etc" }
     [exit 1]
-    ");
+    "#);
 }
 
 #[test]
@@ -98,6 +109,7 @@ fn why_for_programs() {
     let world = World::seed();
     insta::assert_snapshot!(world.paddock(&["why", "--json", "delete", "package.json"]), @r#"
     {
+      "agent": "main",
       "allowed": false,
       "allowed_in": [
         "/project/workspace"
@@ -105,10 +117,30 @@ fn why_for_programs() {
       "operation": "delete",
       "path": "/project/package.json",
       "rule": "read-only does not allow delete",
+      "steps": [
+        {
+          "about": "Workspace",
+          "found": "/project is the longest prefix of /project/package.json",
+          "origin": "paddock.toml:15",
+          "passed": true
+        },
+        {
+          "about": "Access Scope",
+          "found": "READ_ONLY does not let delete through",
+          "origin": "paddock.toml:15",
+          "passed": false
+        }
+      ],
       "workspace": {
         "origin": "paddock.toml:15",
         "prefix": "/project",
         "scope": "READ_ONLY"
+      },
+      "would_allow": {
+        "key": "workspace[0].scope",
+        "place": "in the Workspace /project of paddock.toml:15",
+        "text": "scope = \"READ_WRITE\"",
+        "value": "\"READ_WRITE\""
       }
     }
     [exit 1]
