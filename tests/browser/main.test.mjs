@@ -4,6 +4,7 @@ import "./modules.mjs";
 import "./settings.mjs";
 import "./live.mjs";
 import "./approvals.mjs";
+import "./threads.mjs";
 import "./keyboard.mjs";
 import "./attacks.mjs";
 import "./pages.mjs";

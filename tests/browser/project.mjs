@@ -114,9 +114,31 @@ export class Project {
     for (const [tool, args, agent] of calls) await this.tool(tool, args, agent);
     await this.tool("write_file", { path: "/project/workspace/migrations/2.sql", content: "alter table apples add column price integer;\n" });
     await this.tool("delete_file", { path: "/project/workspace/old", recursive: true });
+    await this.script(
+      "Write the release note",
+      { node: "planner", content: "- [ ] read what is there\n- [ ] write the note" },
+      { content: "I read what is there.", tool_calls: [{ name: "read_file", arguments: { path: "/project/README.md" } }] },
+      { content: "It is a small shop." },
+      { content: "", tool_calls: [{ name: "write_file", arguments: { path: "/project/workspace/release.md", content: "# Release\n\nOrders can be added.\n" } }] },
+      { content: "The note is written." },
+    );
+    await this.script(
+      "Keep stock",
+      { node: "planner", content: "- [ ] add the column\n- [ ] tell" },
+      { content: "", tool_calls: [{ name: "write_file", arguments: { path: "/project/workspace/migrations/3.sql", content: "alter table apples add column stock integer;\n" } }] },
+      { content: "Stock is kept now." },
+      { content: "Done." },
+    );
     await this.must("fork", "/project/workspace", "faster-greeting");
     await this.tool("edit_file", { path: "/forks/faster-greeting/app.py", old_string: 'f"hello {name}"', new_string: '"hello " + name' });
     await this.tool("write_file", { path: "/forks/faster-greeting/CHANGES.md", content: "The greeting is faster.\n" });
+  }
+
+  /** A whole run of an agent, with the answers of its model given; ends with 0 when done, 3 when a person has to decide. */
+  script(task, ...answers) {
+    const file = join(this.top, `script-${task.replaceAll(" ", "-")}.jsonl`);
+    writeFileSync(file, answers.map((answer) => `${JSON.stringify(answer)}\n`).join(""));
+    return this.run("run", task, "--model", `script:${file}`, "--no-wait");
   }
 
   /** Starts the console on a free port; resolves once it listens. */
