@@ -35,7 +35,7 @@ impl Model {
             for stream in listener.incoming().flatten() {
                 let shared = Arc::clone(&shared);
                 // A client that goes away in the middle is the cases' business.
-                thread::spawn(move || drop(serve(stream, &shared)));
+                thread::spawn(move || drop(serve(&stream, &shared)));
             }
         });
         Ok(Self { address, state })
@@ -60,7 +60,7 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn serve(stream: TcpStream, state: &Mutex<State>) -> Result<()> {
+fn serve(stream: &TcpStream, state: &Mutex<State>) -> Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     while let Some((path, body)) = request(&mut reader)? {
         let asked: Value = serde_json::from_slice(&body).unwrap_or_default();
@@ -73,7 +73,8 @@ fn serve(stream: TcpStream, state: &Mutex<State>) -> Result<()> {
         });
         let (kind, text) = answer(&path, call.flatten());
         let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n", text.len());
-        (&stream).write_all((head + &text).as_bytes())?;
+        let mut answering: &TcpStream = stream;
+        answering.write_all((head + &text).as_bytes())?;
     }
     Ok(())
 }

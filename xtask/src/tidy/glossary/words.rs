@@ -109,4 +109,19 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         context: "bindings",
         reason: "the directory `bindings/`, a proper name",
     },
+    Exception {
+        path: "crates/paddock/src/commands/connect/clients/claude_code.rs",
+        context: "permissions.",
+        reason: "a key of Claude Code's own file",
+    },
+    Exception {
+        path: "crates/paddock/src/commands/connect/clients/cursor.rs",
+        context: "permissions.",
+        reason: "a key of Cursor's own file",
+    },
+    Exception {
+        path: "xtask/src/clients/connect.rs",
+        context: "--dangerously-skip-permissions",
+        reason: "an option of Claude Code",
+    },
 ];
