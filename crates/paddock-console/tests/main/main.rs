@@ -3,7 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
 mod adversaries;
+mod approvals;
+mod browsing;
 mod doors;
 mod events;
 mod files;
 mod harness;
+mod instances;
+mod threads;

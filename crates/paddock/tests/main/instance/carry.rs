@@ -56,7 +56,15 @@ fn on_a_server_it_is_the_same() {
     assert_eq!(keys(&world), ["chat", "other"]);
     let shown = instance(&world, &["show", "chat", "--json"]);
     assert_eq!((&shown.json()["messages"], &shown.json()["agent"]), (&json!(3), &json!("main")));
-    assert!(shown.stderr.contains("states of extensions on the server"), "{shown}");
+    // The states of extensions are listed and exported from there too.
+    world.write("g/base.jsonl", LINES);
+    world.write("g/extensions/compaction.json", "{\n  \"kept\": 2\n}\n");
+    assert_eq!(instance(&world, &["import", "with", "g"]).code, 0);
+    let shown = instance(&world, &["show", "with", "--json"]).json();
+    assert_eq!(shown["extensions"], json!([{"name": "compaction", "bytes": 10}]));
+    assert_eq!(instance(&world, &["export", "with", "out"]).code, 0);
+    assert_eq!(world.read("out/extensions/compaction.json"), world.read("g/extensions/compaction.json"));
+    assert_eq!(instance(&world, &["delete", "with", "--force"]).code, 0);
     assert_eq!(instance(&world, &["restart", "chat"]).code, 0);
     assert!(instance(&world, &["repair", "chat"]).stdout.contains("nothing is damaged: 3 messages"));
     assert_eq!(instance(&world, &["delete", "chat", "--force"]).stdout, "deleted instance \"chat\"\n");
