@@ -5,6 +5,7 @@ import "./settings.mjs";
 import "./live.mjs";
 import "./approvals.mjs";
 import "./threads.mjs";
+import "./files.mjs";
 import "./keyboard.mjs";
 import "./attacks.mjs";
 import "./pages.mjs";

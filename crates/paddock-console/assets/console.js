@@ -8,7 +8,7 @@ import { start as startTheme } from "./theme.js";
 const WHEN_PRESENT = [
   ["body[data-events]", "./live.js"],
   ["[data-upload]", "./upload.js"],
-  ["table.files", "./files.js"],
+  [".crumbs", "./files.js"],
   ["[data-diff]", "./diff.js"],
 ];
 
