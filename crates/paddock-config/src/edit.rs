@@ -72,6 +72,22 @@ pub fn set(name: &str, text: &str, key: &str, value: &str) -> Result<String, Edi
     })
 }
 
+/// The text with one key taken away.
+///
+/// # Errors
+/// When it is not there, or the result would have problems; then they are about the result's text.
+pub fn unset(name: &str, text: &str, key: &str) -> Result<String, EditError> {
+    let steps = steps(key)?;
+    let Ok(mut document) = text.parse::<DocumentMut>() else {
+        ConfigFile::parse(name, text)?;
+        return Err(EditError::Nowhere(key.to_owned()));
+    };
+    take_from_table(document.as_table_mut(), &steps).ok_or_else(|| EditError::Nowhere(key.to_owned()))?;
+    let changed = document.to_string();
+    ConfigFile::parse(name, &changed)?;
+    Ok(changed)
+}
+
 /// Replaces a file's text at once: whoever reads it sees the old text or the new one, never a part.
 ///
 /// # Errors
@@ -149,6 +165,37 @@ fn put_in_table(table: &mut dyn TableLike, steps: &[Step], value: Value, inline:
         table.insert(key, empty(rest, inline));
     }
     put_in_item(table.get_mut(key)?, rest, value)
+}
+
+/// Takes away what is at the end of the steps; nothing where they lead nowhere.
+fn take_from_table(table: &mut dyn TableLike, steps: &[Step]) -> Option<()> {
+    let (Step::Key(key), rest) = steps.split_first()? else {
+        return None;
+    };
+    if rest.is_empty() {
+        return table.remove(key).map(drop);
+    }
+    take_from_item(table.get_mut(key)?, rest)
+}
+
+fn take_from_item(item: &mut Item, steps: &[Step]) -> Option<()> {
+    let (first, rest) = steps.split_first()?;
+    match (first, item) {
+        (Step::Key(_), Item::Table(table)) => take_from_table(table, steps),
+        (Step::Key(_), Item::Value(Value::InlineTable(table))) => take_from_table(table, steps),
+        (Step::Index(n), Item::ArrayOfTables(tables)) if rest.is_empty() => {
+            (*n < tables.len()).then(|| drop(tables.remove(*n)))
+        }
+        (Step::Index(n), Item::ArrayOfTables(tables)) => take_from_table(tables.get_mut(*n)?, rest),
+        (Step::Index(n), Item::Value(Value::Array(list))) if rest.is_empty() => {
+            (*n < list.len()).then(|| drop(list.remove(*n)))
+        }
+        (Step::Index(n), Item::Value(Value::Array(list))) => match list.get_mut(*n)? {
+            Value::InlineTable(table) => take_from_table(table, rest),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 fn put_in_item(item: &mut Item, steps: &[Step], value: Value) -> Option<()> {

@@ -41,7 +41,7 @@ pub use adhoc::{AdhocDir, AdhocError, adhoc};
 pub use build::{Ports, build, check, fork_store, namespace_of};
 pub use commands::EVICTED;
 pub use config_file::ConfigFile;
-pub use edit::{EditError, get, save, set};
+pub use edit::{EditError, get, save, set, unset};
 pub use fault::Fault;
 pub use feature::{Feature, NotBuilt};
 pub use host::Host;

@@ -577,6 +577,11 @@ pub(crate) enum Config {
         /// Its value, as TOML or as plain text
         value: String,
     },
+    /// Take one key away
+    Unset {
+        /// The key: name, commands.deny, workspace[0].hide
+        key: String,
+    },
     /// Print the JSON Schema of paddock.toml
     Schema,
 }

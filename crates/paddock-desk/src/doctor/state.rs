@@ -11,9 +11,7 @@ use paddock_ledger::audit::{AuditError, AuditLog};
 use paddock_ledger::history::{CallRow, History};
 
 use super::{Row, Status, told};
-use crate::host;
-use paddock_desk::Project;
-use paddock_desk::moment;
+use crate::{Project, host, moment};
 
 /// Findings of one database that are shown.
 const SHOWN: usize = 5;
