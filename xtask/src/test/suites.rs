@@ -69,8 +69,8 @@ pub(crate) const SUITES: &[Suite] = &[
     },
     Suite {
         name: "clients",
-        about: "MCP clients that others wrote, against the built binary, in both protocol eras",
-        budget_minutes: 4,
+        about: "MCP clients that others wrote and the protocol's conformance suite, over stdio and HTTP, in both eras",
+        budget_minutes: 8,
         needs: "npm, python3 with venv, the network",
         runs_tests: true,
         run: clients::suite,

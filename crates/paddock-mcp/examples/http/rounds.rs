@@ -62,7 +62,7 @@ impl Rounds {
         self.check(state)?;
         let Some(answers) = complete(&asked, request.input_responses.as_ref()) else {
             let keeps_state = request.name.ends_with("_state") || request.name.ends_with("multiple_inputs");
-            return self.require(asked, keeps_state).map(|required| Some(required.into()));
+            return self.require(&asked, keeps_state).map(|required| Some(required.into()));
         };
         let word = if state.is_some() { "state-ok" } else { "answered" };
         Ok(Some(CallToolResponse::Complete(text(&format!("{word}: {answers}"))?)))
@@ -79,7 +79,7 @@ impl Rounds {
         } else {
             json!({"step1": form("Step 1: What is your name?", "name", "string")})
         };
-        self.require(asked, true).map(Into::into)
+        self.require(&asked, true).map(Into::into)
     }
 
     /// What a prompt wants to know first.
@@ -91,10 +91,10 @@ impl Rounds {
         if complete(&asked, request.input_responses.as_ref()).is_some() {
             return Ok(None);
         }
-        self.require(asked, false).map(Some)
+        self.require(&asked, false).map(Some)
     }
 
-    fn require(&self, asked: Value, with_state: bool) -> Result<InputRequiredResult, ErrorData> {
+    fn require(&self, asked: &Value, with_state: bool) -> Result<InputRequiredResult, ErrorData> {
         let mut required = json!({"resultType": "input_required", "inputRequests": asked});
         if with_state {
             let mut given = self.0.lock().unwrap_or_else(PoisonError::into_inner);

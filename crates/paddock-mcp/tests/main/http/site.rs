@@ -104,6 +104,7 @@ async fn identify(State(agents): State<Agents>, mut request: Request, next: Next
 }
 
 /// A call of a tool, as the parameters of a request.
+#[expect(clippy::needless_pass_by_value, reason = "written where it is used")]
 pub(crate) fn tool(name: &str, arguments: Value) -> Value {
     json!({"name": name, "arguments": arguments})
 }
