@@ -349,7 +349,7 @@ impl Task<'_> {
             .collect();
         json!({
             "client": self.client.word,
-            "scope": if self.options.user { "user" } else { "project" },
+            "for_every_project": self.options.user,
             "undo": self.options.undo,
             "written": written,
             "files": files,

@@ -276,3 +276,26 @@ fn for_every_project_it_is_written_where_the_person_lives() {
         super::files(&world.home()).into_iter().filter(|(path, _)| !path.ends_with("/.paddock")).collect();
     assert!(left.is_empty(), "{left:?}");
 }
+
+#[test]
+fn the_page_names_every_file_and_every_tool_that_is_switched_off() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/connect.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let world = project();
+    for client in super::CLIENTS {
+        for user in [&[][..], &["--user"]] {
+            let told = connect(&world, client, &[&["--json", "--dry-run"], user].concat()).json();
+            assert_eq!(told["for_every_project"], !user.is_empty());
+            for file in told["files"].as_array().unwrap() {
+                let path = file["path"].as_str().unwrap();
+                let home = path.strip_prefix("[world]/home").map(|path| format!("~{path}"));
+                let named = home.unwrap_or_else(|| path.strip_prefix("[world]/project/").unwrap().to_owned());
+                assert!(page.contains(&format!("`{named}`")), "{named}");
+            }
+            let off = told["switched_off"].as_array().unwrap().iter().map(|row| row.as_str().unwrap());
+            for tool in off.filter(|row| client == "claude-code" && !row.contains(' ')) {
+                assert!(page.contains(&format!("`{tool}`")), "{tool}");
+            }
+        }
+    }
+}

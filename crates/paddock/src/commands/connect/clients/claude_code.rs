@@ -31,7 +31,7 @@ const DENIED: &[&str] = &[
 
 const OPEN: &[&str] = &[
     "WebFetch and WebSearch reach the network; deny them too if the agent is not to have it",
-    "what you do yourself: `!command`, files that you name with @, CLAUDE.md, hooks, plugins, other MCP servers",
+    "what you do yourself: `!command`, files that you name with @, CLAUDE.md, hooks, skills, plugins, other MCP servers",
     "a start with --setting-sources that leaves this file out, or in another directory",
 ];
 
