@@ -24,6 +24,7 @@ mod host;
 pub mod instances;
 pub mod layered;
 pub mod moment;
+pub mod overview;
 pub mod past;
 pub mod project;
 pub mod projects;

@@ -5,6 +5,7 @@
 
 mod activity;
 mod approvals;
+mod difference;
 mod files;
 mod forks;
 mod frame;

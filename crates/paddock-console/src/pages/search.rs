@@ -1,9 +1,147 @@
-//! Searching in files.
+//! Searching the contents of an agent's files.
 
 use axum::Router;
+use axum::routing::get;
+use maud::{Markup, html};
+use paddock_desk::files::{self, FileHits, Found, Sought, Spot};
+use paddock_desk::{FailureKind, Result};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
+use super::parts::{icon, in_url, path_in_url, shown};
+use super::{Page, Visit, show};
+use crate::endpoint::Nothing;
+use crate::problem;
 use crate::shared::Shared;
 
 pub(super) fn router() -> Router<Shared> {
-    Router::new()
+    Router::new().route("/search", get(|shared, request| show(shared, request, page)))
+}
+
+/// What is looked for.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+struct Search {
+    #[serde(default)]
+    q: String,
+    #[serde(default)]
+    path: String,
+    #[serde(default)]
+    glob: String,
+    #[serde(default)]
+    regex: bool,
+    #[serde(default)]
+    ignore_case: bool,
+    #[serde(default)]
+    include_ignored: bool,
+    #[serde(default)]
+    after: Option<String>,
+}
+
+fn page(visit: &Visit<Nothing, Search>) -> Result<Page> {
+    let asked = &visit.query;
+    let below = if asked.path.is_empty() { "/" } else { &asked.path };
+    let (mut status, mut told) = (axum::http::StatusCode::OK, html! {});
+    if !asked.q.is_empty() {
+        match Spot::of(&visit.shared.desk, visit.agent.as_deref(), below).and_then(|spot| found(&spot, asked)) {
+            Ok(found) => told = results(visit, &found),
+            Err(failure) => {
+                let denied = failure.kind() == FailureKind::Denied;
+                status = problem::status(failure.kind());
+                told = html! {
+                    div.note.bad role="alert" {
+                        p { (shown(failure.message())) }
+                        @if denied { a.button.small href={ "/why?operation=search&path=" (in_url(below)) } { "Why?" } }
+                    }
+                };
+            }
+        }
+    }
+    let mut page = Page::new(
+        "Search",
+        html! {
+            header.page-head { div { h1 { "Search" } p.lede { "Lines in the files that the agent perceives." } } }
+            (form(visit))
+            (told)
+        },
+    );
+    page.status = status;
+    Ok(page)
+}
+
+fn found(spot: &Spot, asked: &Search) -> Result<Found> {
+    let sought = Sought {
+        q: asked.q.clone(),
+        regex: asked.regex,
+        ignore_case: asked.ignore_case,
+        glob: Some(asked.glob.clone()),
+        include_ignored: asked.include_ignored,
+        after: asked.after.clone(),
+        limit: None,
+    };
+    files::search(spot, &sought)
+}
+
+fn form(visit: &Visit<Nothing, Search>) -> Markup {
+    let asked = &visit.query;
+    html! {
+        form.filters action="/search" {
+            @if let Some(agent) = &visit.agent { input type="hidden" name="agent" value=(agent); }
+            div.field { label for="s-q" { "Text" } input #s-q name="q" value=(asked.q) required; }
+            div.field { label for="s-path" { "Below" } input #s-path name="path" value=(asked.path) placeholder="/"; }
+            div.field { label for="s-glob" { "Files like" } input #s-glob name="glob" value=(asked.glob) placeholder="**/*.rs"; }
+            label.check { input type="checkbox" name="regex" value="true" checked[asked.regex]; " Regular expression" }
+            label.check { input type="checkbox" name="ignore_case" value="true" checked[asked.ignore_case]; " Any case" }
+            label.check { input type="checkbox" name="include_ignored" value="true" checked[asked.include_ignored]; " Ignored files too" }
+            button.button { (icon("search")) "Search" }
+        }
+    }
+}
+
+fn results(visit: &Visit<Nothing, Search>, found: &Found) -> Markup {
+    if found.files.is_empty() {
+        return html! { div.empty { (icon("search")) h2 { "Nothing matches" } p { "Try less of it, any case, or ignored files too." } } };
+    }
+    let agent = visit.agent.as_deref().unwrap_or("main");
+    html! {
+        p.muted role="status" { (found.matches) " lines in " (found.files.len()) " files" }
+        div.stack data-key-list { @for file in &found.files { (card(agent, file)) } }
+        @for prefix in &found.unreachable { p.note.warn { "The Workspace " span.path { (prefix) } " cannot be searched." } }
+        @if let Some(next) = &found.next {
+            nav.pager aria-label="Pages" { span {} a.button.small rel="next" href=(onwards(visit, next)) { "More" } }
+        }
+    }
+}
+
+fn card(agent: &str, file: &FileHits) -> Markup {
+    let address = format!("/files{}?agent={}", path_in_url(&file.path), in_url(agent));
+    html! {
+        section.card data-key-item tabindex="-1" {
+            header { h2.path { a href=(address) data-key="Enter" { (shown(&file.path)) } } span.label { (file.lines.len()) @if file.cut { "+" } } }
+            table.table {
+                caption.sr { "Lines of " (shown(&file.path)) }
+                tbody { @for line in &file.lines {
+                    tr { th scope="row" { a href={ (address) "#L" (line.line) } { (line.line) } } td.mono { (shown(&line.text)) } }
+                } }
+            }
+        }
+    }
+}
+
+fn onwards(visit: &Visit<Nothing, Search>, next: &str) -> String {
+    let asked = &visit.query;
+    let mut address = format!("/search?q={}&after={}", in_url(&asked.q), in_url(next));
+    for (name, value) in [("path", &asked.path), ("glob", &asked.glob)] {
+        if !value.is_empty() {
+            address.push_str(&format!("&{name}={}", in_url(value)));
+        }
+    }
+    let marks =
+        [("regex", asked.regex), ("ignore_case", asked.ignore_case), ("include_ignored", asked.include_ignored)];
+    for (name, _) in marks.into_iter().filter(|(_, on)| *on) {
+        address.push_str(&format!("&{name}=true"));
+    }
+    match &visit.agent {
+        Some(agent) => format!("{address}&agent={}", in_url(agent)),
+        None => address,
+    }
 }

@@ -1,0 +1,54 @@
+//! What is different between two contents, as the pages show it.
+
+use maud::{Markup, html};
+use paddock_desk::diff::{Diff, Line, LineKind};
+
+use super::parts::shown;
+
+/// The changes of one file, under a heading of the third level.
+pub(crate) fn of_file(name: &str, diff: &Diff) -> Markup {
+    let (added, removed) = (diff.added, diff.removed);
+    html! {
+        div.diff-file data-diff {
+            header { h3.path { (shown(name)) } span.delta { span.plus { "+" (added) } " " span.less { "−" (removed) } } }
+            @if let Some(why) = &diff.not_shown { p.muted { "No lines are shown: " (shown(why)) } }
+            @if !diff.hunks.is_empty() {
+                div.scroll tabindex="0" role="region" aria-label={ "Changes of " (name) } {
+                    table.diff {
+                        caption.sr { "Changes of " (shown(name)) ": " (added) " lines added, " (removed) " removed" }
+                        thead.sr { tr { th scope="col" { "Old line" } th scope="col" { "New line" } th scope="col" { "Text" } } }
+                        tbody { @for hunk in &diff.hunks {
+                            tr.hunk { td colspan="3" { (hunk.header) } }
+                            @for line in &hunk.lines { (row(line)) }
+                        } }
+                    }
+                }
+            }
+            @if diff.more > 0 { p.muted { (diff.more) " more lines are not shown." } }
+        }
+    }
+}
+
+fn row(line: &Line) -> Markup {
+    let Line { kind, old, new, text } = line;
+    let text = shown(text.trim_end_matches(['\n', '\r']));
+    let number = |line: &Option<u64>| html! { td { @if let Some(line) = line { (line) } } };
+    match kind {
+        LineKind::Same => html! { tr { (number(old)) (number(new)) td { (text) } } },
+        LineKind::Added => html! { tr.add { (number(old)) (number(new)) td { ins { (text) } } } },
+        LineKind::Removed => html! { tr.del { (number(old)) (number(new)) td { del { (text) } } } },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_text_with_what_deceives_shown() {
+        let diff = Diff::of(Some(b"one\n<b>\n"), Some("one\n\u{202e}two\n".as_bytes()));
+        let made = of_file("/w/<a>", &diff).into_string();
+        assert!(made.contains("<del>&lt;b&gt;</del>") && made.contains("U+202E") && !made.contains("<a>"), "{made}");
+        assert!(made.contains("1 lines added, 1 removed"), "{made}");
+    }
+}
