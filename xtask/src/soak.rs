@@ -56,6 +56,11 @@ const COUNTED: &[Counted] = &[
         env: &[("PADDOCK_RUN_KILLS", "3000")],
     },
     Counted {
+        name: "serve-kills",
+        cargo: &["--package", "paddock", "--test", "main", "what_was_answered_is_there_after_kill_9"],
+        env: &[("PADDOCK_SERVE_KILLS", "300")],
+    },
+    Counted {
         name: "properties-core",
         cargo: &["--package", "paddock-core", "--test", "main"],
         env: &[("PROPTEST_CASES", "200000")],

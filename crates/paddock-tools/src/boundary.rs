@@ -227,7 +227,11 @@ impl Context<'_> {
                 }
                 Ok(outcome)
             }
-            Passed::Parked(id) => Err(Failure::Parked(id)),
+            Passed::Parked(id) => {
+                // A person is going to be told of it: the record has to last as long as what waits does.
+                self.effect.set(true);
+                Err(Failure::Parked(id))
+            }
             Passed::Edited { arguments, token } => Err(Failure::Edited { arguments, token }),
         }
     }

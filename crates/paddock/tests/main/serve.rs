@@ -1,0 +1,268 @@
+//! `paddock serve` as people start it; killed under load, with nothing lost that was answered.
+//!
+//! Agents write and are asked about deletes over HTTP while somebody listens to the events. The process is killed with -9 at a moment of
+//! chance. What was answered has to be there afterwards: the file, its row in the history, the approval that waits; and whoever
+//! listened goes on with the new server exactly where the old one was killed.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::harness::World;
+
+/// How often the server is killed; `cargo xtask soak` asks for more.
+fn kills() -> usize {
+    std::env::var("PADDOCK_SERVE_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4)
+}
+
+/// A server that runs.
+struct Serving {
+    child: Child,
+    address: SocketAddr,
+    told: Value,
+}
+
+impl Serving {
+    fn start(world: &World) -> Self {
+        let mut command = world.command(&["serve", "--port", "0", "--json"]);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let told: Value = serde_json::from_str(&line).unwrap();
+        let address = told["address"].as_str().unwrap().parse().unwrap();
+        Self { child, address, told }
+    }
+
+    /// One request on a connection of its own; nothing where the server went away meanwhile.
+    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> Option<(u16, String)> {
+        ask(self.address, method, path, headers, body)
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn ask(address: SocketAddr, method: &str, path: &str, headers: &str, body: &str) -> Option<(u16, String)> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let length = body.len();
+    let head =
+        format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {length}\r\n");
+    stream.write_all(format!("{head}{headers}\r\n{body}").as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let status = answer.split(' ').nth(1)?.parse().ok()?;
+    // An answer in chunks that broke off has no end.
+    let whole = !answer.to_ascii_lowercase().contains("transfer-encoding: chunked") || answer.ends_with("0\r\n\r\n");
+    whole.then_some((status, answer))
+}
+
+/// What a tool answers an agent over HTTP.
+fn call(address: SocketAddr, token: &str, tool: &str, arguments: &Value) -> Option<String> {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "a test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string();
+    let headers = format!(
+        "authorization: Bearer {token}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n\
+         mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: {tool}\r\n"
+    );
+    let (status, answer) = ask(address, "POST", "/mcp", &headers, &body)?;
+    assert_eq!(status, 200, "{answer}");
+    Some(answer)
+}
+
+#[test]
+fn it_says_where_it_listens_and_ends_when_it_is_asked_to() {
+    let world = World::seed();
+    let mut serving = Serving::start(&world);
+    let url = serving.told["url"].as_str().unwrap();
+    assert_eq!(serving.told["mcp"], format!("{url}/mcp"));
+    let link = serving.told["sign_in"].as_str().unwrap().strip_prefix(url).unwrap();
+    assert_eq!(serving.ask("GET", link, "", "").unwrap().0, 303);
+    assert_eq!(serving.ask("GET", link, "", "").unwrap().0, 403);
+    let another = world.paddock(&["login", "--url", url, "--json"]).json();
+    let another = another["sign_in"].as_str().unwrap().strip_prefix(url).unwrap().to_owned();
+    assert_eq!(serving.ask("GET", &another, "", "").unwrap().0, 303);
+    let pid = rustix::process::Pid::from_child(&serving.child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert!(serving.child.wait().unwrap().success());
+}
+
+#[test]
+fn it_sets_a_directory_up_where_it_is_asked_to() {
+    let world = World::empty();
+    let refused = world.paddock(&["serve", "--port", "0"]);
+    assert_eq!(refused.code, 2, "{refused}");
+    assert!(refused.stderr.contains("hint:"), "{refused}");
+    let mut command = world.command(&["serve", "--init", "--port", "0", "--json"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(serde_json::from_str::<Value>(&line).is_ok_and(|told| told["url"].is_string()), "{line}");
+    assert!(world.has("paddock.toml"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let open = world.paddock(&["serve", "--bind", "0.0.0.0", "--port", "0"]);
+    assert_eq!(open.code, 2, "{open}");
+    assert!(open.stderr.contains("--host"), "{open}");
+}
+
+/// What was answered before the kill.
+#[derive(Default)]
+struct Answered {
+    written: BTreeSet<String>,
+    parked: BTreeSet<String>,
+    told: BTreeSet<String>,
+    last: Option<String>,
+}
+
+#[test]
+fn what_was_answered_is_there_after_kill_9() {
+    let world = World::seed();
+    let token = world.paddock(&["token", "new", "agent"]).stdout.trim().to_owned();
+    let api = world.paddock(&["token", "new", "program", "--api"]).stdout.trim().to_owned();
+    let mut all = Answered::default();
+    for round in 0..kills() {
+        for n in 0..20 {
+            world.write(&format!("workspace/old-{round}-{n}"), "old");
+        }
+        let mut serving = Serving::start(&world);
+        let listening = AtomicBool::new(false);
+        let answered = std::thread::scope(|scope| {
+            let (address, token, api, listening) = (serving.address, &token, &api, &listening);
+            let last = all.last.clone();
+            let ears = scope.spawn(move || listen(address, api, last, listening));
+            while !listening.load(Ordering::Acquire) && !ears.is_finished() {
+                std::thread::yield_now();
+            }
+            let agents: Vec<_> = (0..4).map(|agent| scope.spawn(move || work(address, token, round, agent))).collect();
+            // Long enough that some calls are answered, and never the same.
+            std::thread::sleep(Duration::from_millis(120 + 70 * u64::try_from(round % 5).unwrap()));
+            serving.child.kill().unwrap();
+            serving.child.wait().unwrap();
+            let mut answered = ears.join().unwrap();
+            for agent in agents {
+                let (written, parked) = agent.join().unwrap();
+                answered.written.extend(written);
+                answered.parked.extend(parked);
+            }
+            answered
+        });
+        assert!(!answered.written.is_empty(), "nothing was answered before the kill");
+        all.written.extend(answered.written);
+        all.parked.extend(answered.parked);
+        all.told.extend(answered.told);
+        all.last = answered.last.or(all.last);
+    }
+    let recorded = world.paddock(&["audit", "query", "--limit", "10000", "--json"]).stdout;
+    let waiting = world.paddock(&["approvals", "list", "--json"]).stdout;
+    for path in &all.written {
+        assert!(world.has(path.trim_start_matches("/project/")), "{path} was answered and is gone");
+        assert!(recorded.contains(path.as_str()), "{path} was answered and is not in the audit");
+    }
+    for path in &all.parked {
+        assert!(waiting.contains(path.as_str()), "{path} waits and is not listed");
+    }
+    assert_eq!(world.paddock(&["audit", "verify"]).code, 0);
+    // Whoever listened hears of all the rest from the next server, and of nothing twice.
+    let serving = Serving::start(&world);
+    let rest = caught_up(serving.address, &api, all.last.as_deref(), &all);
+    for path in all.written.iter().chain(&all.parked) {
+        assert!(all.told.contains(path) || rest.contains(path), "{path} was never told");
+    }
+    assert!(rest.is_disjoint(&all.told), "told twice: {:?}", rest.intersection(&all.told).collect::<Vec<_>>());
+}
+
+/// Writes and asks for deletes until the server is gone; answers what was answered.
+fn work(address: SocketAddr, token: &str, round: usize, agent: usize) -> (Vec<String>, Vec<String>) {
+    let (mut written, mut parked) = (Vec::new(), Vec::new());
+    for n in 0.. {
+        let path = format!("/project/workspace/new-{round}-{agent}-{n}");
+        match call(address, token, "write_file", &json!({ "path": path, "content": "new" })) {
+            Some(_) => written.push(path),
+            None => break,
+        }
+        if n < 5 {
+            let path = format!("/project/workspace/old-{round}-{}", agent * 5 + n);
+            match call(address, token, "delete_file", &json!({ "path": path })) {
+                Some(answer) => {
+                    assert!(answer.contains("has to approve"), "{answer}");
+                    parked.push(path);
+                }
+                None => break,
+            }
+        }
+    }
+    (written, parked)
+}
+
+/// Listens until the server is gone.
+fn listen(address: SocketAddr, token: &str, last: Option<String>, listening: &AtomicBool) -> Answered {
+    let mut answered = Answered { last: last.clone(), ..Answered::default() };
+    let mut from = stream(address, token, last.as_deref());
+    let mut id = None;
+    let mut line = String::new();
+    loop {
+        line.clear();
+        if !from.read_line(&mut line).is_ok_and(|read| read > 0 && line.ends_with('\n')) {
+            return answered;
+        }
+        if line.starts_with(": here") {
+            listening.store(true, Ordering::Release);
+        }
+        if let Some(mark) = line.trim_end().strip_prefix("id: ") {
+            id = Some(mark.to_owned());
+        } else if let Some(path) = path_of(&line) {
+            assert!(answered.told.insert(path.clone()), "{path} was told twice");
+        } else if line.trim_end().is_empty() && id.is_some() {
+            // An event counts when it came whole.
+            answered.last = id.take();
+        }
+    }
+}
+
+fn caught_up(address: SocketAddr, token: &str, last: Option<&str>, all: &Answered) -> BTreeSet<String> {
+    let mut from = stream(address, token, last);
+    let mut rest = BTreeSet::new();
+    // Something that comes last, so that it is known when everything was told.
+    let wanted = all.written.iter().chain(&all.parked).filter(|path| !all.told.contains(*path)).count();
+    let mut line = String::new();
+    let until = std::time::Instant::now() + Duration::from_secs(30);
+    while rest.iter().filter(|path| all.written.contains(*path) || all.parked.contains(*path)).count() < wanted {
+        line.clear();
+        assert!(from.read_line(&mut line).unwrap() > 0, "the stream ended");
+        if std::time::Instant::now() > until {
+            // What is missing is told by whoever asked.
+            return rest;
+        }
+        rest.extend(path_of(&line));
+    }
+    rest
+}
+
+fn path_of(line: &str) -> Option<String> {
+    let event: Value = serde_json::from_str(line.trim_end().strip_prefix("data: ")?).ok()?;
+    event["path"].as_str().filter(|path| !path.is_empty()).map(str::to_owned)
+}
+
+fn stream(address: SocketAddr, token: &str, last: Option<&str>) -> BufReader<TcpStream> {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let last = last.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
+    let head = format!("GET /api/v1/events HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n{last}\r\n");
+    stream.write_all(head.as_bytes()).unwrap();
+    BufReader::new(stream)
+}
