@@ -11,6 +11,7 @@ use rmcp::transport::streamable_http_server::StreamableHttpService;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
+use super::Agent;
 use super::answers::Answer;
 use super::load::Room;
 use super::options::HttpOptions;
@@ -21,6 +22,7 @@ pub(super) const SESSION: &str = "mcp-session-id";
 /// One token's way in.
 pub(super) struct Door<H> {
     name: Arc<str>,
+    agent: Agent,
     handler: H,
     service: StreamableHttpService<H, Sessions>,
     sessions: Arc<Sessions>,
@@ -32,12 +34,13 @@ pub(super) struct Door<H> {
 }
 
 impl<H: ServerHandler + Clone> Door<H> {
-    pub(super) fn new(handler: H, options: &HttpOptions, closed: CancellationToken) -> Self {
+    pub(super) fn new(agent: Agent, handler: H, options: &HttpOptions, closed: CancellationToken) -> Self {
         let sessions = Arc::new(Sessions::new(options.sessions_at_once, options.session_idle));
         let made = handler.clone();
         let config = options.config(closed.clone());
         Self {
             name: new_name(),
+            agent,
             handler,
             service: StreamableHttpService::new(move || Ok(made.clone()), Arc::clone(&sessions), config),
             sessions,
@@ -98,6 +101,10 @@ impl<H: ServerHandler + Clone> Door<H> {
 }
 
 impl<H> Door<H> {
+    pub(super) fn agent(&self) -> &Agent {
+        &self.agent
+    }
+
     pub(super) fn handler(&self) -> &H {
         &self.handler
     }

@@ -56,9 +56,13 @@ pub struct Agent {
 
 impl Agent {
     /// `token` names the token (its id, never the secret itself); `policy` is what its agent may do, the same one for as long as
-    /// the token is good.
+    /// the token is good: with another one, what was open with the token ends.
     pub fn new(token: impl Into<Arc<str>>, policy: Arc<dyn PolicySource>) -> Self {
         Self { token: token.into(), policy }
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.token == other.token && std::ptr::addr_eq(Arc::as_ptr(&self.policy), Arc::as_ptr(&other.policy))
     }
 
     /// What this agent may do.
@@ -198,14 +202,18 @@ impl<H: ServerHandler + Clone> HttpService<H> {
     /// The door of this token. Tokens that nobody used for long leave nothing behind.
     fn door(&self, agent: &Agent) -> Arc<Door<H>> {
         let mut doors = self.doors();
-        if let Some(door) = doors.get(&agent.token) {
-            door.used_now();
-            return Arc::clone(door);
+        match doors.get(&agent.token) {
+            Some(door) if door.agent().is_same(agent) => {
+                door.used_now();
+                return Arc::clone(door);
+            }
+            Some(door) => door.close(),
+            None => {}
         }
         let unused = self.0.options.session_idle;
         doors.retain(|_, door| Arc::strong_count(door) > 1 || !door.is_unused_for(unused));
         let handler = (self.0.make)(agent, self.0.draining.subscribe());
-        let door = Arc::new(Door::new(handler, &self.0.options, self.0.closed.child_token()));
+        let door = Arc::new(Door::new(agent.clone(), handler, &self.0.options, self.0.closed.child_token()));
         doors.insert(Arc::clone(&agent.token), Arc::clone(&door));
         door
     }

@@ -63,10 +63,9 @@ async fn clients_that_read_nothing_hold_up_nobody() {
     assert_eq!(site.modern("ann", "tools/call", write).send().await.status, 200);
     let large = tool("read_file", json!({"path": "large.txt", "limit": 500_000}));
     let mut silent = Vec::new();
-    for _ in 0..3 {
+    for _ in 0..20 {
         silent.push(site.modern("ann", "tools/call", large.clone()).begin_sent().await);
     }
-    site.until("their answers are made and wait", |usage| usage.calls == 3).await;
     let read = tool("read_file", json!({"path": "a.txt"}));
     assert_eq!(site.modern("ann", "tools/call", read).send().await.status, 200);
     silent.clear();
@@ -154,6 +153,21 @@ async fn a_session_that_nobody_uses_ends_by_itself() {
     site.until("it is over", |usage| (usage.sessions, usage.listeners) == (0, 0)).await;
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
     assert_eq!(site.legacy("ann", &session, &ping).send().await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_that_nobody_uses_is_forgotten() {
+    let options = HttpOptions { session_idle: Duration::from_millis(100), ..HttpOptions::default() };
+    let (site, _) = endless(options).await;
+    assert_eq!(site.modern("ann", "tools/list", json!({})).send().await.status, 200);
+    let listens = json!({"notifications": {"toolsListChanged": true}});
+    let mut open = site.modern("bob", "subscriptions/listen", listens).send().await;
+    open.message().await;
+    tokio::time::sleep(Duration::from_millis(150)).await;
+    site.give("cleo", Changing::of(policy(AccessScope::ReadOnly, store())));
+    assert_eq!(site.modern("cleo", "tools/list", json!({})).send().await.status, 200);
+    assert_eq!(site.service.usage().tokens, 2, "of three tokens one is not in use");
+    assert_eq!(site.service.usage().streams, 1, "who listens is in use");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
@@ -20,25 +20,33 @@ use crate::harness::{context, soon};
 pub(crate) const MODERN: &str = "2026-07-28";
 pub(crate) const LEGACY: &str = "2025-11-25";
 
-type Agents = Arc<HashMap<String, Agent>>;
+type Agents = Arc<Mutex<HashMap<String, Agent>>>;
 
 /// The service behind a layer that knows tokens, as the console has one.
 pub(crate) struct Site {
     pub(crate) address: SocketAddr,
     pub(crate) service: HttpService,
+    agents: Agents,
 }
 
 impl Site {
     /// Serves these agents, each with its name as token.
     pub(crate) async fn open(options: HttpOptions, agents: &[(&str, Arc<dyn PolicySource>)]) -> Self {
         let agents = agents.iter().map(|(name, policy)| ((*name).to_owned(), Agent::new(*name, Arc::clone(policy))));
-        let agents: Agents = Arc::new(agents.collect());
+        let agents: Agents = Arc::new(Mutex::new(agents.collect()));
         let service = HttpService::new(options);
-        let router = Router::new().route_service("/mcp", service.clone()).layer(from_fn_with_state(agents, identify));
+        let router = Router::new()
+            .route_service("/mcp", service.clone())
+            .layer(from_fn_with_state(Arc::clone(&agents), identify));
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Self { address, service }
+        Self { address, service, agents }
+    }
+
+    /// From now on this token is of another agent.
+    pub(crate) fn give(&self, token: &str, policy: Arc<dyn PolicySource>) {
+        self.agents.lock().unwrap().insert(token.to_owned(), Agent::new(token, policy));
     }
 
     pub(crate) fn request(&self, method: &'static str, token: &str) -> Asking {
@@ -96,7 +104,8 @@ impl Site {
 
 async fn identify(State(agents): State<Agents>, mut request: Request, next: Next) -> Response {
     let header = request.headers().get("authorization").and_then(|value| value.to_str().ok());
-    let agent = header.and_then(|value| value.strip_prefix("Bearer ")).and_then(|token| agents.get(token)).cloned();
+    let token = header.and_then(|value| value.strip_prefix("Bearer "));
+    let agent = token.and_then(|token| agents.lock().unwrap().get(token).cloned());
     if let Some(agent) = agent {
         request.extensions_mut().insert(agent);
     }

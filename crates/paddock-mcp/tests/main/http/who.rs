@@ -147,6 +147,17 @@ async fn a_token_that_is_revoked_loses_its_sessions() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_that_is_of_another_agent_now_keeps_nothing_of_the_first() {
+    let site = site().await;
+    let session = site.greet("ann").await;
+    site.give("ann", agent(AccessScope::ReadOnly));
+    let answer = site.modern("ann", "tools/list", json!({})).send().await.message().await;
+    assert_eq!(answer["result"]["tools"].as_array().unwrap().len(), 4);
+    let write = call(2, "write_file", json!({"path": "b.txt", "content": "x"}));
+    assert_eq!(site.legacy("ann", &session, &write).send().await.status, 404);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_foreign_host_is_refused() {
     let site = site().await;
     for host in ["evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil.example:4747"] {
