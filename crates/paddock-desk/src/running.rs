@@ -88,17 +88,10 @@ fn assembled(
         history: installation.history().cloned(),
         redactor: project.secrets.redactor(),
         settings,
-        key: session_key(installation)?,
+        key: installation.session_key(),
         cancel: Arc::clone(&chosen.cancel),
         watcher,
     })
-}
-
-/// What binds a resume to who may resume: of this System Root, or of all machines that share the state.
-fn session_key(installation: &Installation) -> Result<[u8; 32]> {
-    let shared = installation.approvals().map(|approvals| approvals.shared_key("Paddock 2026 sessions of runs"));
-    let shared = shared.transpose().map_err(crate::approvals::told)?.flatten();
-    Ok(shared.unwrap_or_else(|| installation.session_key()))
 }
 
 /// A model, and how a person named it.

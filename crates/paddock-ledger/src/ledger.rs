@@ -9,7 +9,7 @@ use std::sync::Arc;
 use paddock_db::{Durability, Postgres, Sqlite};
 use paddock_state::Redactor;
 
-use crate::approvals::{Approvals, KeySource};
+use crate::approvals::Approvals;
 use crate::audit::{AuditKey, AuditLog};
 use crate::history::History;
 
@@ -28,15 +28,14 @@ impl Ledger {
     /// In a SQLite database that was given the schemas of both; see [`AuditLog::sqlite`].
     pub fn sqlite(db: &Sqlite, durability: Durability, key: AuditKey, outside: PathBuf, redactor: Redactor) -> Self {
         let history = History::on_sqlite(db.clone());
-        let approvals = Approvals::new(Arc::new(db.clone()), "", KeySource::Own(*key.bytes()), history.using.clone());
+        let approvals = Approvals::new(Arc::new(db.clone()), "", key.bytes(), history.using.clone());
         Self::of(AuditLog::sqlite(db.clone(), durability, key, outside, redactor), history, approvals)
     }
 
     /// In a PostgreSQL database that was given the schemas of both; see [`AuditLog::postgres`] and [`History::on_postgres`].
     pub fn postgres(db: &Postgres, home: &str, key: AuditKey, outside: PathBuf, redactor: Redactor) -> Self {
         let history = History::on_postgres(db.clone(), home);
-        let approvals =
-            Approvals::new(Arc::new(db.clone()), home, KeySource::Shared(Arc::default()), history.using.clone());
+        let approvals = Approvals::new(Arc::new(db.clone()), home, key.bytes(), history.using.clone());
         Self::of(AuditLog::postgres(db.clone(), key, outside, redactor), history, approvals)
     }
 

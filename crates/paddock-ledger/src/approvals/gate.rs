@@ -169,11 +169,10 @@ fn rejected(approval: &Approval) -> Refused {
 impl Approvals {
     /// The decision that a token proves, for exactly this call.
     fn by_token(&self, token: &str, by: &Presented<'_>) -> Result<Approval, Refused> {
-        let key = self.signing_key().map_err(|error| unasked(&error))?;
         let found = token::approval_of(token).map(|id| self.find(id));
         let checked = match found {
             Ok(Ok(Some(approval))) if matches!(approval.status, Status::Approved | Status::Edited) => {
-                token::check(&key, token, &approval, by).map(|()| approval)
+                token::check(&self.key, token, &approval, by).map(|()| approval)
             }
             Ok(Ok(_)) => Err(TokenFault::Unknown),
             Ok(Err(error)) => return Err(unasked(&error)),

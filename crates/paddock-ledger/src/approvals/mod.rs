@@ -8,7 +8,6 @@ mod error;
 mod gate;
 mod grants;
 mod held;
-mod key;
 mod row;
 pub mod schema;
 mod token;
@@ -25,7 +24,6 @@ pub(crate) use self::gate::mark_used;
 pub use self::grants::Grant;
 pub use self::row::{Approval, Reach, Status};
 
-pub(crate) use self::key::KeySource;
 use self::token::TokenKey;
 use paddock_db::statements::{Row, Session, Storage, Value};
 
@@ -89,7 +87,7 @@ pub type Messenger = dyn Fn(&Waiting<'_>, Option<&Notify>) + Send + Sync;
 pub struct Approvals {
     storage: Arc<dyn Storage>,
     home: String,
-    key: KeySource,
+    key: TokenKey,
     clock: Arc<dyn Fn() -> SystemTime + Send + Sync>,
     using: Using,
     messenger: Arc<OnceLock<Arc<Messenger>>>,
@@ -102,8 +100,8 @@ impl std::fmt::Debug for Approvals {
 }
 
 impl Approvals {
-    pub(crate) fn new(storage: Arc<dyn Storage>, home: &str, key: KeySource, using: Using) -> Self {
-        let home = home.to_owned();
+    pub(crate) fn new(storage: Arc<dyn Storage>, home: &str, key: &[u8; 32], using: Using) -> Self {
+        let (home, key) = (home.to_owned(), TokenKey::from(key));
         Self { storage, home, key, clock: Arc::new(SystemTime::now), using, messenger: Arc::default() }
     }
 
@@ -261,11 +259,11 @@ impl Approvals {
     /// # Errors
     /// When there is none, it was decided or is over, or it is not what was shown.
     pub fn decide(&self, id: &str, shown: Option<&str>, by: &str, decision: &Decision) -> Result<Approval> {
-        let (grant_id, key) = (new_id("gr"), self.signing_key()?);
+        let grant_id = new_id("gr");
         self.write(|session| {
             Ok(self.find_in(session, id)?.map_or_else(
                 || Err(ApprovalError::NoApproval(id.to_owned())),
-                |found| self.decide_in(session, self.as_of_now(found), shown, by, decision, (&grant_id, &key)),
+                |found| self.decide_in(session, self.as_of_now(found), shown, by, decision, &grant_id),
             ))
         })?
     }
@@ -277,7 +275,7 @@ impl Approvals {
         shown: Option<&str>,
         by: &str,
         decision: &Decision,
-        (grant_id, key): (&str, &TokenKey),
+        grant_id: &str,
     ) -> Result<Approval> {
         let id = approval.id.clone();
         if approval.status != Status::Pending {
@@ -303,7 +301,7 @@ impl Approvals {
         }
         (approval.decided_at, approval.decided_by) = (Some(self.now()), Some(by.to_owned()));
         if approval.status != Status::Rejected {
-            approval.token = Some(token::token(key, &approval));
+            approval.token = Some(token::token(&self.key, &approval));
         }
         if !self.keep_decision(session, &approval)? {
             // Somebody else decided between the look and now.

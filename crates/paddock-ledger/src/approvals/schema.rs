@@ -129,12 +129,5 @@ pub const SQLITE: Schema =
 /// The tables on PostgreSQL.
 pub const POSTGRES: Schema = Schema {
     owner: "approvals",
-    migrations: &[
-        Migration { version: 1, sql: tables!("TEXT COLLATE \"C\"", "BIGINT") },
-        // What signs decisions, for all machines that share this state.
-        Migration {
-            version: 2,
-            sql: "CREATE TABLE approval_key (home TEXT COLLATE \"C\" PRIMARY KEY, key TEXT COLLATE \"C\" NOT NULL);",
-        },
-    ],
+    migrations: &[Migration { version: 1, sql: tables!("TEXT COLLATE \"C\"", "BIGINT") }],
 };

@@ -11,7 +11,8 @@ use super::row::Approval;
 /// Marks the format.
 const KIND: &str = "pat1";
 
-/// The key that signs tokens, made of another one for this purpose.
+/// The key that signs tokens: the audit's, for another purpose. It is not in the database, so whoever writes there can decide nothing for a
+/// run; machines that share a state share this key, without which they could record nothing either.
 #[derive(Clone)]
 pub(crate) struct TokenKey([u8; 32]);
 

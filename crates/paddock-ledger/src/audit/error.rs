@@ -66,7 +66,9 @@ impl AuditError {
                 "put it back from a copy: until then nothing is done that has to be recorded, and the rows can be read \
                  and not verified"
             }
-            Self::OtherKey => "put back the key that was used before",
+            Self::OtherKey => {
+                "put back the key that was used before; machines that share a state share secrets/audit.key"
+            }
             Self::Tampered => "run `paddock audit verify`; put back a copy that `paddock backup` made",
             Self::NotWhole => "`paddock audit verify` says what is wrong; it would be gone with the rows",
             Self::Output(_) => "look at where the output goes",
