@@ -15,7 +15,7 @@ use paddock_stores::virtual_store::PostgresBase;
 use paddock_tools::{RecordingGate, Toolbox};
 
 use crate::failure::{Failure, FailureKind, Result};
-use crate::{access, host, running};
+use crate::{access, host, running, shares};
 
 /// The keys that may name a server.
 const VIRTUAL_URL: &str = "virtual.url";
@@ -150,7 +150,7 @@ impl Project {
                 VIRTUAL_URL => vec![PostgresBase::SCHEMA],
                 _ => paddock_config::state_schemas()
                     .into_iter()
-                    .chain([running::TABLES.postgres, access::TABLES.postgres])
+                    .chain([running::TABLES.postgres, access::TABLES.postgres, shares::TABLES.postgres])
                     .collect(),
             };
             let opened = Postgres::new(&url, schemas).map_err(|error| installation_problem(error.into()))?;
@@ -211,7 +211,7 @@ impl From<ConfigError> for Stopped {
 /// Where the state of a project is, with the tables of everybody.
 pub fn settings(project_root: PathBuf, file: Option<&ConfigFile>, secrets: &Secrets) -> Result<Settings> {
     let settings = Settings::of(project_root, file, secrets).map_err(config_problem)?;
-    Ok(settings.with_tables(running::TABLES).with_tables(access::TABLES))
+    Ok(settings.with_tables(running::TABLES).with_tables(access::TABLES).with_tables(shares::TABLES))
 }
 
 /// The urls of servers, by the key that says each.
