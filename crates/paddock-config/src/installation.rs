@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use paddock_core::{AgentName, Audit, Call, CallId, Cancel, Gate, Journal, NoAudit, NoJournal, Versioned as _};
 use paddock_db::{Durability, Postgres, Schema, Sqlite};
@@ -156,6 +156,9 @@ pub enum TidyError {
     /// The history could not be asked.
     #[error("{0}")]
     History(#[from] HistoryError),
+    /// The approvals could not be asked.
+    #[error("{0}")]
+    Approvals(#[from] paddock_ledger::approvals::ApprovalError),
     /// A Store could not let go.
     #[error("{0}")]
     Store(#[from] paddock_core::StoreError),
@@ -481,6 +484,10 @@ impl Installation {
         let lock = self.home.as_ref().map(|home| upkeep::may_tidy(home.path())).transpose()?;
         if let Some(None) = lock {
             return Ok(());
+        }
+        if let (Some(approvals), Some(age)) = (self.approvals(), self.retention.age) {
+            let before = SystemTime::now().checked_sub(age).and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+            approvals.collect(i64::try_from(before.unwrap_or_default().as_millis()).unwrap_or(0))?;
         }
         let sizes: HashMap<String, u64> = match &self.kept {
             Some(kept) => kept.entries()?.into_iter().map(|entry| (entry.kept.0, entry.len)).collect(),

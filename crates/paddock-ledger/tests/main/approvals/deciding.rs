@@ -205,5 +205,33 @@ fn lists_are_narrowed() {
         let of = |agent: &str| ApprovalQuery { all: true, agent: Some(agent.to_owned()), ..ApprovalQuery::default() };
         assert_eq!(listed(of("main")).len(), 2);
         assert!(listed(of("reviewer")).is_empty());
+        assert_eq!(listed(ApprovalQuery { decided: true, ..ApprovalQuery::default() }), [id.as_str()]);
+        let some = |after: Option<&str>| {
+            let after = after.map(str::to_owned);
+            listed(ApprovalQuery { all: true, after, limit: Some(1), ..ApprovalQuery::default() })
+        };
+        assert_eq!((some(None), some(Some(&waits))), (vec![waits.clone()], vec![id.clone()]));
+        assert!(some(Some(&id)).is_empty() && some(Some("ap-none")).is_empty());
+        assert_eq!(desk.approvals.waiting().unwrap(), 1);
+        assert_eq!(desk.approvals.begins(&waits[..6]).unwrap(), [(waits, true)]);
+    });
+}
+
+#[test]
+fn what_is_over_is_forgotten_once_it_is_old() {
+    on_both(|ground| {
+        let desk = ground.desk();
+        let id = desk.parked(&writing(), to_new());
+        desk.decide(&id, &Decision::Reject("no".to_owned()));
+        let waits = desk.parked(&writing_of_b(), write_of("/w/b", "new\n"));
+        let over = desk.approvals.show(&id).unwrap().expires_at;
+        let all = || desk.approvals.list(&ApprovalQuery { all: true, ..ApprovalQuery::default() }).unwrap().len();
+        // What can still be used is never old, whatever is asked for.
+        assert_eq!((desk.approvals.collect(i64::MAX).unwrap(), all()), (0, 2));
+        ground.wait(30 * 24 * 3600);
+        assert_eq!((desk.approvals.collect(over).unwrap(), all()), (0, 2));
+        assert_eq!(desk.approvals.collect(over + 60_000).unwrap(), 2);
+        assert_eq!(all(), 0);
+        assert!(desk.approvals.show(&waits).is_err());
     });
 }
