@@ -20,6 +20,7 @@ mod mcp;
 mod openapi;
 mod pages;
 mod problem;
+mod published;
 mod server;
 mod shared;
 mod sign_in;

@@ -13,14 +13,16 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use paddock_desk::access::Access;
+use paddock_desk::shares::{Base, Shares};
 use paddock_desk::{Desk, Failure};
 use paddock_mcp::http::{HttpOptions, HttpService};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::events::Hub;
+use crate::published::Passwords;
 use crate::shared::{Inner, Shared};
-use crate::{api, assets, guard, pages, sign_in};
+use crate::{api, assets, guard, pages, published, sign_in};
 
 /// Connections at once.
 const CONNECTIONS: usize = 8192;
@@ -122,7 +124,12 @@ fn shared(desk: Arc<Desk>, options: &ServeOptions, address: SocketAddr) -> Resul
         allowed_origins: origins,
         ..HttpOptions::default()
     };
-    Ok(Shared::new(Inner { desk, access, hub, mcp: HttpService::new(mcp), hosts }))
+    let url =
+        options.hosts.first().map_or_else(|| format!("http://{}", name(address)), |host| format!("https://{host}"));
+    let (shares, base) = (Shares::of(desk.installation())?, Base::of_url(&url));
+    let passwords = Passwords::default();
+    let mcp = HttpService::new(mcp);
+    Ok(Shared::new(Inner { desk, access, hub, mcp, hosts, shares, base, passwords }))
 }
 
 /// The address as people type it.
@@ -153,7 +160,10 @@ fn router(shared: &Shared) -> Router {
         .route_service("/mcp", crate::mcp::service(shared))
         .route("/healthz", get(|| async { "ok\n" }));
     let ours = outside.merge(inside).layer(from_fn_with_state(shared.clone(), guard::host));
-    ours.layer(from_fn(guard::headers)).with_state(shared.clone())
+    ours.layer(from_fn(guard::headers))
+        // Before everything of the console: what is published has nothing of it.
+        .layer(from_fn_with_state(shared.clone(), published::by_host))
+        .with_state(shared.clone())
 }
 
 /// Takes connections until somebody asks the process to end, then lets what is under way finish.

@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use paddock_desk::access::{Access, Token};
+use paddock_desk::shares::{Base, Shares};
 use paddock_desk::{Desk, Failure, FailureKind, Result};
 
 use paddock_mcp::http::HttpService;
 
 use crate::events::Hub;
+use crate::published::Passwords;
 
 /// One for all requests.
 #[derive(Clone)]
@@ -22,6 +24,11 @@ pub(crate) struct Inner {
     pub(crate) mcp: HttpService,
     /// The hosts that this server answers as, with their ports.
     pub(crate) hosts: BTreeSet<String>,
+    /// The links to published projects.
+    pub(crate) shares: Shares,
+    /// Under which address they are reached.
+    pub(crate) base: Base,
+    pub(crate) passwords: Passwords,
 }
 
 impl Shared {

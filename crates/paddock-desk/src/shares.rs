@@ -348,6 +348,19 @@ impl Shares {
         }
     }
 
+    /// Does a share ask for a password? Counts nothing.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub fn asks(&self, id: &str) -> Result<Door> {
+        let Some(row) = self.row(id)? else { return Ok(Door::Unknown) };
+        match () {
+            () if state(&row, now()) != "open" => Ok(Door::Gone),
+            () if row[PASSWORD].maybe_text().is_some() => Ok(Door::Asks),
+            () => Ok(Door::Open(Box::new(opened(&row)), None)),
+        }
+    }
+
     /// Somebody says the password of a share.
     ///
     /// # Errors

@@ -24,6 +24,7 @@ use crate::{events, openapi};
 pub(crate) use files::Incoming;
 
 pub(crate) use instances::export as instances_export;
+pub(crate) use projects::{Archive, take_from_git};
 
 /// Every endpoint.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
