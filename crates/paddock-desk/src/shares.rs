@@ -40,7 +40,7 @@ const LISTED: usize = 1000;
 macro_rules! tables {
     ($text:literal, $int:literal) => {
         concat!(
-            "CREATE TABLE share (home ",
+            "CREATE TABLE published_share (home ",
             $text,
             " NOT NULL, id ",
             $text,
@@ -278,7 +278,7 @@ impl Shares {
         ];
         self.write(|session| {
             session.execute(
-                "INSERT INTO share (home, id, name, agent, workspace, path, mark, password, made_at, expires_at, max_uses, uses) \
+                "INSERT INTO published_share (home, id, name, agent, workspace, path, mark, password, made_at, expires_at, max_uses, uses) \
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0)",
                 &values,
             )
@@ -293,7 +293,7 @@ impl Shares {
     /// When the database cannot be asked.
     pub fn list(&self, base: &Base) -> Result<Vec<Share>> {
         let rows = self.read(|session| {
-            let sql = format!("SELECT {COLUMNS} FROM share WHERE home = ?1 ORDER BY made_at DESC, id LIMIT {LISTED}");
+            let sql = format!("SELECT {COLUMNS} FROM published_share WHERE home = ?1 ORDER BY made_at DESC, id LIMIT {LISTED}");
             session.query(&sql, &[self.home()])
         })?;
         Ok(rows.iter().map(|row| share(row, base)).collect())
@@ -316,12 +316,12 @@ impl Shares {
         }
         let revoked = self.write(|session| {
             let among = session.query(
-                "SELECT id FROM share WHERE home = ?1 AND revoked_at IS NULL AND id LIKE ?2",
+                "SELECT id FROM published_share WHERE home = ?1 AND revoked_at IS NULL AND id LIKE ?2",
                 &[self.home(), format!("{wanted}%").into()],
             )?;
             let [only] = among.as_slice() else { return Ok(0) };
             session.execute(
-                "UPDATE share SET revoked_at = ?3 WHERE home = ?1 AND id = ?2 AND revoked_at IS NULL",
+                "UPDATE published_share SET revoked_at = ?3 WHERE home = ?1 AND id = ?2 AND revoked_at IS NULL",
                 &[self.home(), only[0].text().into(), now().into()],
             )
         })?;
@@ -381,7 +381,7 @@ impl Shares {
         let id = row[0].text();
         let counted = self.write(|session| {
             session.execute(
-                "UPDATE share SET uses = uses + 1, seen_at = ?3 WHERE home = ?1 AND id = ?2 AND revoked_at IS NULL \
+                "UPDATE published_share SET uses = uses + 1, seen_at = ?3 WHERE home = ?1 AND id = ?2 AND revoked_at IS NULL \
                  AND expires_at > ?3 AND (max_uses IS NULL OR uses < max_uses)",
                 &[self.home(), id.into(), now().into()],
             )
@@ -401,7 +401,7 @@ impl Shares {
         let id = row[0].text();
         self.write(|session| {
             session.execute(
-                "UPDATE share SET seen_at = ?3 WHERE home = ?1 AND id = ?2",
+                "UPDATE published_share SET seen_at = ?3 WHERE home = ?1 AND id = ?2",
                 &[self.home(), id.into(), now().into()],
             )
         })?;
@@ -413,7 +413,7 @@ impl Shares {
             return Ok(None);
         }
         let rows = self.read(|session| {
-            let sql = format!("SELECT {COLUMNS} FROM share WHERE home = ?1 AND id = ?2");
+            let sql = format!("SELECT {COLUMNS} FROM published_share WHERE home = ?1 AND id = ?2");
             session.query(&sql, &[self.home(), id.into()])
         })?;
         Ok(rows.into_iter().next())
@@ -508,7 +508,7 @@ mod tests {
     fn planted(shares: &Shares, id: &str, password: Option<&str>, expires: i64, most: Option<i64>) {
         let kept = password.map(|password| password::kept(password).unwrap());
         let values = [id.into(), kept.into(), expires.into(), most.into(), id.into()];
-        let sql = "INSERT INTO share (home, id, name, agent, workspace, path, mark, password, made_at, expires_at, max_uses, uses) \
+        let sql = "INSERT INTO published_share (home, id, name, agent, workspace, path, mark, password, made_at, expires_at, max_uses, uses) \
                    VALUES ('', ?1, 'n', 'main', '/w', '/w/p', ?5, ?2, 0, ?3, ?4, 0)";
         shares.write(|session| session.execute(sql, &values)).unwrap();
     }
