@@ -92,7 +92,11 @@ fn rows(found: &[InstanceShown]) -> Markup {
 }
 
 fn status(word: &str) -> Markup {
-    if word == "processing" { outcome("running") } else { html! { span.label { (word) } } }
+    if word == "processing" {
+        outcome("running")
+    } else {
+        html! { span.label { (word) } }
+    }
 }
 
 fn one(visit: &Visit<Key, Part>) -> Result<Page> {
@@ -139,7 +143,7 @@ fn facts(detail: &InstanceDetail, at: &str) -> Markup {
                 }
             }
             footer { div.actions {
-                form method="post" action={ "/instances/" (at) "/restart" } { button.button { "End the open turn" } }
+                @if detail.open_turn.is_some() { form method="post" action={ "/instances/" (at) "/restart" } { button.button { "End the open turn" } } }
                 form method="post" action={ "/instances/" (at) "/clear" } data-confirm={ "Let “" (instance.key) "” begin anew? Its messages and the state of its extensions are lost." } data-confirm-label="Begin anew" { button.button.danger { "Begin anew" } }
                 form method="post" action={ "/instances/" (at) "/delete" } data-confirm={ "Delete “" (instance.key) "” with all messages?" } data-confirm-label="Delete" { button.button.danger { "Delete" } }
             } }

@@ -35,7 +35,8 @@ fn one(message: &MessageShown) -> Markup {
     html! {
         li class=(class) {
             header { @if class == "tool" { code { (shown(&who)) } } @else { strong { (shown(&who)) } } " " (time(&at)) }
-            @for part in parts(&content) { (said(&part)) }
+            @for part in parts(&content) { (said(&part, class == "tool")) }
+            @for call in calls(&kept) { (said(&call, true)) }
         }
     }
 }
@@ -55,6 +56,15 @@ fn parts(content: &Value) -> Vec<Said> {
     }
 }
 
+/// The tools that a message asked for, as runs keep them.
+fn calls(kept: &Value) -> Vec<Said> {
+    let call = |call: &Value| {
+        let name = call["name"].as_str().unwrap_or("a tool").to_owned();
+        Said::Other(name, format!("{:#}", call["arguments"]))
+    };
+    kept["data"]["toolCalls"].as_array().into_iter().flatten().map(call).collect()
+}
+
 fn part(part: &Value) -> Said {
     match (part, part["text"].as_str()) {
         (Value::String(text), _) => Said::Text(text.clone()),
@@ -66,8 +76,13 @@ fn part(part: &Value) -> Said {
     }
 }
 
-fn said(said: &Said) -> Markup {
+fn said(said: &Said, verbatim: bool) -> Markup {
     match said {
+        Said::Text(text) if text.is_empty() => html! {},
+        Said::Text(text) if verbatim => {
+            let few = text.len() <= LONG;
+            html! { details open[few] { summary { "Answer" } pre.terminal { (shown(text)) } } }
+        }
         Said::Text(text) if text.len() <= LONG => text_of(text),
         Said::Text(text) => html! { details { summary { (text.len()) " bytes" } (text_of(text)) } },
         Said::Other(name, json) => html! { details { summary { (shown(name)) } pre.terminal { (shown(json)) } } },
