@@ -6,6 +6,7 @@
 mod approvals;
 mod connect;
 mod instance;
+mod projects;
 mod run;
 mod serve;
 
@@ -22,6 +23,7 @@ use crate::secrets;
 pub(crate) use approvals::{ApprovalEdit, Approvals};
 pub(crate) use connect::{ClientName, Connect};
 pub(crate) use instance::{Instance, InstanceExport, InstanceImport, InstanceList, InstanceMessages};
+pub(crate) use projects::{ExportFormat, ExportProject, ImportProject, New, Publish, Share};
 pub(crate) use run::{How, Resume, Run, Threads};
 pub(crate) use serve::{Login, Serve, Token};
 
@@ -151,6 +153,17 @@ pub(crate) enum Command {
     Mount(Mount),
     /// Show what each Workspace holds and how much it may
     Quota(Quota),
+    /// Start a project from a template
+    New(New),
+    /// Take a project in: a Zip, a Git bundle or a Git repository
+    Import(ImportProject),
+    /// Take a project home: as a Zip, a Git bundle or a repository, or by a push to one
+    Export(ExportProject),
+    /// Publish a project under a link of its own, until it ends
+    Publish(Publish),
+    /// List the links to published projects, and end them
+    #[command(subcommand)]
+    Share(Share),
     /// Look at the conversations of agents and care for them: list, show, messages, restart, delete, repair, export, import
     #[command(subcommand)]
     Instance(Instance),

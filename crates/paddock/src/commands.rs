@@ -13,7 +13,9 @@ mod diff;
 mod discard;
 mod doctor;
 mod exec;
+mod export;
 mod fork;
+mod import;
 mod init;
 mod instance;
 mod log;
@@ -22,11 +24,14 @@ mod man;
 mod map;
 mod mcp;
 mod mount;
+mod new;
+mod publish;
 mod quota;
 mod restore;
 mod run;
 mod secret;
 mod serve;
+mod share;
 mod threads;
 mod token;
 mod tool;
@@ -66,6 +71,11 @@ pub(crate) fn run(cli: &Cli, printer: &Printer) -> anyhow::Result<Ended> {
         Command::Discard(options) => discard::run(global, options, printer),
         Command::Mount(options) => mount::run(global, options, printer),
         Command::Quota(options) => quota::run(global, options, printer),
+        Command::New(options) => new::run(global, options, printer),
+        Command::Import(options) => import::run(global, options, printer),
+        Command::Export(options) => export::run(global, options, printer),
+        Command::Publish(options) => publish::run(global, options, printer),
+        Command::Share(options) => share::run(global, options, printer),
         Command::Instance(options) => instance::run(global, options, printer),
         Command::Check(options) => check::run(global, options, printer),
         Command::Doctor(options) => doctor::run(global, options, printer),

@@ -11,6 +11,7 @@ mod failure;
 mod host;
 mod log;
 mod printer;
+mod progress;
 mod secrets;
 mod serving;
 
