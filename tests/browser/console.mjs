@@ -14,10 +14,15 @@ export const PHONE = { width: 390, height: 844 };
 export class Console {
   static async start() {
     const project = new Project();
-    await project.work();
-    const server = await project.serve();
-    const browser = await chromium.launch({ executablePath: process.env.PADDOCK_CHROMIUM, args: FLAGS });
-    return new Console(project, server, browser);
+    try {
+      await project.work();
+      const server = await project.serve();
+      const browser = await chromium.launch({ executablePath: process.env.PADDOCK_CHROMIUM, args: FLAGS });
+      return new Console(project, server, browser);
+    } catch (problem) {
+      project.remove();
+      throw problem;
+    }
   }
 
   constructor(project, server, browser) {

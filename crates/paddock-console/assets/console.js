@@ -1,5 +1,6 @@
 // The entry: says that scripts run, and loads each module where the page has what it serves.
 // Every page works without any of this by links and forms.
+import { changes } from "./page.js";
 import { start as startForms } from "./forms.js";
 import { start as startKeys } from "./keys.js";
 import { start as startTimes } from "./time.js";
@@ -12,14 +13,24 @@ const WHEN_PRESENT = [
   ["[data-diff]", "./diff.js"],
 ];
 
+const loaded = new Set();
+
 document.documentElement.classList.add("js");
 forgetTold();
 startTheme();
 startTimes();
 startForms();
 startKeys();
-for (const [selector, module] of WHEN_PRESENT) {
-  if (document.querySelector(selector)) import(module).then(({ start }) => start());
+load();
+// A part that was exchanged may bring what the page did not have before.
+changes.addEventListener("part", load);
+
+function load() {
+  for (const [selector, module] of WHEN_PRESENT) {
+    if (loaded.has(module) || !document.querySelector(selector)) continue;
+    loaded.add(module);
+    import(module).then(({ start }) => start());
+  }
 }
 
 /** What was just done is told once: not again when the page is loaded anew. */

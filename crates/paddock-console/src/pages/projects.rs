@@ -122,7 +122,7 @@ fn row(agent: &str, at: usize, project: &Project) -> Markup {
     let dialog = format!("publish-{at}");
     html! {
         tr data-key-item tabindex="-1" {
-            th scope="row" data-label="Project" { a.path href={ "/files/" (in_url(agent)) (path_in_url(&project.path)) } data-key="Enter" { (shown(&project.path)) } }
+            th scope="row" data-label="Project" { a.path href={ "/files" (path_in_url(&project.path)) "?agent=" (in_url(agent)) } data-key="Enter" { (shown(&project.path)) } }
             td data-label="Kind" { span.label { (project.kind) } }
             td.number data-label="Files" { (project.size.map_or(0, |size| size.files)) }
             td.number data-label="Size" { (past::size(project.size.map_or(0, |size| size.bytes))) }
