@@ -11,14 +11,12 @@ use crate::problem::Problem;
 /// The document.
 #[must_use]
 pub fn document() -> Value {
-    let mut settings = SchemaSettings::draft2020_12();
-    settings.definitions_path = "/components/schemas".into();
-    let mut generator = settings.into_generator();
-    let problem = generator.subschema_for::<Problem>();
+    let mut schemas = Schemas::new();
+    let problem = schemas.answered.subschema_for::<Problem>();
     let mut paths: Map<String, Value> = Map::new();
     for row in api::endpoints() {
         let path = row.path.replace("{*", "{");
-        let operation = operation(&row, &mut generator, &json!(problem));
+        let operation = operation(&row, &mut schemas, &json!(problem));
         let at = paths.entry(path).or_insert_with(|| json!({}));
         at[row.method.as_str().to_lowercase()] = operation;
     }
@@ -32,7 +30,7 @@ pub fn document() -> Value {
         "security": [{ "token": [] }, { "session": [] }],
         "paths": paths,
         "components": {
-            "schemas": generator.take_definitions(true),
+            "schemas": schemas.answered.take_definitions(true),
             "securitySchemes": {
                 "token": { "type": "http", "scheme": "bearer" },
                 "session": { "type": "apiKey", "in": "cookie", "name": "paddock_session" },
@@ -41,13 +39,31 @@ pub fn document() -> Value {
     })
 }
 
-fn operation(row: &Endpoint, generator: &mut SchemaGenerator, problem: &Value) -> Value {
-    let mut parameters = parameters(row.path_schema, "path", generator);
-    parameters.extend(self::parameters(row.query_schema, "query", generator));
+/// A type is described as it is read, or as it is written: a field that may be left out is another one here than there. What is read
+/// stands where it is used, so that the two never share a name.
+struct Schemas {
+    asked: SchemaGenerator,
+    answered: SchemaGenerator,
+}
+
+impl Schemas {
+    fn new() -> Self {
+        let mut asked = SchemaSettings::draft2020_12().for_deserialize();
+        asked.inline_subschemas = true;
+        let mut answered = SchemaSettings::draft2020_12().for_serialize();
+        answered.definitions_path = "/components/schemas".into();
+        Self { asked: asked.into_generator(), answered: answered.into_generator() }
+    }
+}
+
+fn operation(row: &Endpoint, schemas: &mut Schemas, problem: &Value) -> Value {
+    let Schemas { asked, answered } = schemas;
+    let mut parameters = parameters(row.path_schema, "path", asked);
+    parameters.extend(self::parameters(row.query_schema, "query", asked));
     let mut responses = Map::new();
     let (status, answer) = match &row.answers {
         Answers::Json(schema) => {
-            let content = json!({ "application/json": { "schema": schema(generator) } });
+            let content = json!({ "application/json": { "schema": schema(answered) } });
             ("200", json!({ "description": "the answer", "content": content }))
         }
         Answers::Done => ("204", json!({ "description": "it is done" })),
@@ -70,7 +86,7 @@ fn operation(row: &Endpoint, generator: &mut SchemaGenerator, problem: &Value) -
         "responses": responses,
     });
     if let Some(schema) = row.body_schema {
-        let content = json!({ "application/json": { "schema": schema(generator) } });
+        let content = json!({ "application/json": { "schema": schema(asked) } });
         operation["requestBody"] = json!({ "required": true, "content": content });
     } else if row.takes_file {
         operation["requestBody"] = json!({ "required": true, "content": { "application/octet-stream": {} } });

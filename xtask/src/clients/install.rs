@@ -54,6 +54,11 @@ pub(crate) fn langchain_client(repo: &Repo) -> Result<PathBuf> {
     python_with(repo, "langchain", "requirements-langchain.txt")
 }
 
+/// A Python interpreter with schemathesis beside it.
+pub(crate) fn schemathesis(repo: &Repo) -> Result<PathBuf> {
+    python_with(repo, "schemathesis", "requirements-schemathesis.txt")
+}
+
 fn python_with(repo: &Repo, name: &str, requirements: &'static str) -> Result<PathBuf> {
     let place = Place::prepare(repo, name, &[requirements])?;
     let python = place.directory.join("venv/bin/python");

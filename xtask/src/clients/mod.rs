@@ -11,6 +11,7 @@ mod inspector;
 mod install;
 mod not_applying;
 mod python;
+mod schemathesis;
 mod site;
 
 use std::path::{Path, PathBuf};
@@ -120,6 +121,10 @@ pub(crate) fn suite(repo: &Repo) -> Result<Outcome> {
     match install::langchain_client(repo) {
         Ok(python) => python::play_langchain(&mut outcome, repo, &cases, &python, &programs)?,
         Err(reason) => outcome.could_not.push(format!("langchain-mcp-adapters: {reason:#}")),
+    }
+    match install::schemathesis(repo) {
+        Ok(python) => schemathesis::play(&mut outcome, &cases, &python, &programs)?,
+        Err(reason) => outcome.could_not.push(format!("schemathesis: {reason:#}")),
     }
     Ok(outcome)
 }

@@ -29,19 +29,24 @@ pub(crate) struct Site {
 impl Site {
     /// `paddock serve` on a project, with a token of its agent `main`.
     pub(crate) fn of_project(paddock: &Path, project: &Path, system: &Path) -> Result<Self> {
-        let command = || {
-            let mut command = Command::new(paddock);
-            command.arg("--home").arg(system).current_dir(project).env_remove("PADDOCK_HOME");
-            command
-        };
-        let made = process::captured(command().args(["token", "new", "clients"]), HANG)?;
-        ensure!(made.status.success(), "no token could be made: {}", made.stderr.trim());
-        let mut site = Self::start(command().args(["serve", "--port", "0", "--json"]), |line| {
-            let told: Value = serde_json::from_str(line).ok()?;
-            Some(told["mcp"].as_str()?.to_owned())
-        })?;
-        made.stdout.trim().clone_into(&mut site.token);
+        let token = make_token(paddock, project, system, &[])?;
+        let mut site =
+            Self::start(of_project(paddock, project, system).args(["serve", "--port", "0", "--json"]), |line| {
+                let told: Value = serde_json::from_str(line).ok()?;
+                Some(told["mcp"].as_str()?.to_owned())
+            })?;
+        site.token = token;
         Ok(site)
+    }
+
+    /// A token that opens the API of a project.
+    pub(crate) fn token_of_api(paddock: &Path, project: &Path, system: &Path) -> Result<String> {
+        make_token(paddock, project, system, &["--api"])
+    }
+
+    /// Where the server is, without the place of MCP.
+    pub(crate) fn address(&self) -> &str {
+        self.url.strip_suffix("/mcp").unwrap_or(&self.url)
     }
 
     /// Paddock's tools for anybody: the agent `main` of a configuration.
@@ -75,6 +80,19 @@ impl Site {
     pub(crate) fn token(&self) -> &str {
         &self.token
     }
+}
+
+fn of_project(paddock: &Path, project: &Path, system: &Path) -> Command {
+    let mut command = Command::new(paddock);
+    command.arg("--home").arg(system).current_dir(project).env_remove("PADDOCK_HOME");
+    command
+}
+
+fn make_token(paddock: &Path, project: &Path, system: &Path, more: &[&str]) -> Result<String> {
+    let made =
+        process::captured(of_project(paddock, project, system).args(["token", "new", "clients"]).args(more), HANG)?;
+    ensure!(made.status.success(), "no token could be made: {}", made.stderr.trim());
+    Ok(made.stdout.trim().to_owned())
 }
 
 fn as_it_is(line: &str) -> Option<String> {
