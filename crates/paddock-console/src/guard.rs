@@ -16,6 +16,8 @@ use crate::shared::{Shared, Who, on_a_thread};
 
 /// The cookie that holds a session.
 pub(crate) const COOKIE: &str = "paddock_session";
+/// The most cookies of this name that are looked at.
+const MOST_SESSIONS: usize = 4;
 
 /// What no page of ours needs is not allowed.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
@@ -65,8 +67,11 @@ pub(crate) async fn identity(State(shared): State<Shared>, mut request: Request,
     let (method, headers) = (request.method().clone(), request.headers().clone());
     match let_in(&shared, &method, &headers).await {
         Ok(who) => {
-            request.extensions_mut().insert(who);
-            next.run(request).await
+            request.extensions_mut().insert(who.clone());
+            let mut response = next.run(request).await;
+            // For the log.
+            response.extensions_mut().insert(who);
+            response
         }
         Err(refusal) if is_api => refusal.problem().into_response(),
         Err(refusal) => refusal.page(),
@@ -132,9 +137,11 @@ async fn let_in(shared: &Shared, method: &Method, headers: &HeaderMap) -> Result
             () => Ok(Who::Program(token)),
         };
     }
-    let secret = cookie(headers, COOKIE).ok_or(Refusal::SignedOut)?.to_owned();
+    // A published page below our own name may have put another one before ours.
+    let secrets: Vec<String> = cookies(headers, COOKIE).take(MOST_SESSIONS).map(str::to_owned).collect();
     let access = shared.access.clone();
-    if !on_a_thread(move || access.has_session(&secret)).await.map_err(Refusal::Broken)? {
+    let known = move || secrets.iter().try_fold(false, |known, secret| Ok(known || access.has_session(secret)?));
+    if !on_a_thread(known).await.map_err(Refusal::Broken)? {
         return Err(Refusal::SignedOut);
     }
     if !is_safe && !is_from_us(shared, headers) {
@@ -169,6 +176,11 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
 
 /// A cookie by its name.
 pub(crate) fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    cookies(headers, name).next()
+}
+
+/// Every cookie of a name.
+fn cookies<'h>(headers: &'h HeaderMap, name: &str) -> impl Iterator<Item = &'h str> {
     let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    all.flat_map(|value| value.split(';')).find_map(|pair| pair.trim().strip_prefix(name)?.strip_prefix('='))
+    all.flat_map(|value| value.split(';')).filter_map(move |pair| pair.trim().strip_prefix(name)?.strip_prefix('='))
 }

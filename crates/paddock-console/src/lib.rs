@@ -17,6 +17,7 @@ mod endpoint;
 mod events;
 mod guard;
 mod mcp;
+mod metrics;
 mod openapi;
 mod pages;
 mod problem;

@@ -20,6 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::events::Hub;
+use crate::metrics::{self, Metrics};
 use crate::published::Passwords;
 use crate::shared::{Inner, Shared};
 use crate::{api, assets, guard, pages, published, sign_in};
@@ -124,12 +125,14 @@ fn shared(desk: Arc<Desk>, options: &ServeOptions, address: SocketAddr) -> Resul
         allowed_origins: origins,
         ..HttpOptions::default()
     };
+    // A name that was given is that of a proxy with TLS before it.
     let url =
         options.hosts.first().map_or_else(|| format!("http://{}", name(address)), |host| format!("https://{host}"));
+    let metrics = Metrics::default();
     let (shares, base) = (Shares::of(desk.installation())?, Base::of_url(&url));
     let passwords = Passwords::default();
     let mcp = HttpService::new(mcp);
-    Ok(Shared::new(Inner { desk, access, hub, mcp, hosts, shares, base, passwords }))
+    Ok(Shared::new(Inner { desk, access, hub, mcp, hosts, shares, base, passwords, url, metrics }))
 }
 
 /// The address as people type it.
@@ -153,6 +156,7 @@ fn router(shared: &Shared) -> Router {
         .merge(api::router())
         .merge(pages::router())
         .route("/logout", post(sign_in::logout))
+        .route("/metrics", get(metrics::show))
         .layer(from_fn_with_state(shared.clone(), guard::identity));
     let outside = Router::new()
         .route("/login/{link}", get(sign_in::login))
@@ -161,6 +165,7 @@ fn router(shared: &Shared) -> Router {
         .route("/healthz", get(|| async { "ok\n" }));
     let ours = outside.merge(inside).layer(from_fn_with_state(shared.clone(), guard::host));
     ours.layer(from_fn(guard::headers))
+        .layer(from_fn_with_state(shared.clone(), metrics::observe))
         // Before everything of the console: what is published has nothing of it.
         .layer(from_fn_with_state(shared.clone(), published::by_host))
         .with_state(shared.clone())

@@ -10,6 +10,7 @@ use paddock_desk::{Desk, Failure, FailureKind, Result};
 use paddock_mcp::http::HttpService;
 
 use crate::events::Hub;
+use crate::metrics::Metrics;
 use crate::published::Passwords;
 
 /// One for all requests.
@@ -29,6 +30,10 @@ pub(crate) struct Inner {
     /// Under which address they are reached.
     pub(crate) base: Base,
     pub(crate) passwords: Passwords,
+    /// How people and agents reach it.
+    pub(crate) url: String,
+    /// What it counts about itself.
+    pub(crate) metrics: Metrics,
 }
 
 impl Shared {

@@ -241,8 +241,11 @@ fn new_workspace(policy: &AgentPolicy, op: OpKind, path: &LogicalPath) -> WouldA
     } else {
         format!("[[agents.{}.workspace]]", policy.agent)
     };
-    let (prefix, directory) = (as_toml(&Value::from(format!("/{top}"))), as_toml(&Value::from(top)));
-    let text = format!("{table}\nprefix = {prefix}\nscope = \"{scope}\"\nmount = {{ physical = {directory} }}\n");
+    let (prefix, directory) = (as_toml(&Value::from(format!("/{top}"))), as_toml(&Value::from(format!("../{top}"))));
+    // Beside the project: what lies in it is in a Workspace already, and one place must not be reached in two ways.
+    let text = format!(
+        "{table}\nprefix = {prefix}\nscope = \"{scope}\"\nmount = {{ physical = {directory} }}\nhide = [\".env\", \".env.*\"]\n"
+    );
     let place = "at the end of paddock.toml, with the directory that should be seen there".to_owned();
     WouldAllow { text, place, key: None, value: None }
 }

@@ -99,7 +99,8 @@ fn why_names_the_rule_and_its_line() {
         [[workspace]]
         prefix = "/etc"
         scope = "READ_ONLY"
-        mount = { physical = "etc" }
+        mount = { physical = "../etc" }
+        hide = [".env", ".env.*"]
     [exit 1]
     "#);
 }
