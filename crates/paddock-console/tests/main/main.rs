@@ -2,12 +2,17 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 
+mod activity;
 mod adversaries;
 mod approvals;
 mod browsing;
 mod doors;
 mod events;
 mod files;
+mod forks;
 mod harness;
+mod history;
 mod instances;
+mod settings;
 mod threads;
+mod why;

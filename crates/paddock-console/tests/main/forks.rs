@@ -1,0 +1,94 @@
+//! Forks over the API and in the pages.
+
+use serde_json::{Value, json};
+
+use crate::harness::Served;
+
+fn with_fork() -> Served {
+    let served = Served::start();
+    std::fs::write(served.file("workspace/hello.txt"), "one\ntwo\nthree\n").unwrap();
+    let body = json!({ "workspace": "/project/workspace", "name": "try" });
+    let made = served.request("POST", "/api/v1/forks").json_body(&body);
+    assert_eq!((made.status, &made.json()["prefix"]), (200, &json!("/forks/try")));
+    served
+}
+
+fn write(served: &Served, path: &str, content: &str) {
+    let told = served.tool("main", "write_file", json!({ "path": path, "content": content }));
+    assert!(!told.contains("denied"), "{told}");
+}
+
+#[test]
+fn what_a_fork_changes_is_shown_and_applied_whole() {
+    let served = with_fork();
+    write(&served, "/forks/try/hello.txt", "one\n2\nthree\n");
+    write(&served, "/forks/try/new.txt", "new\n");
+    let list = served.get("/api/v1/forks").json();
+    assert_eq!((&list[0]["differs"], &list[0]["conflicts"]), (&json!(2), &json!(0)));
+    let compared = served.get("/api/v1/forks/try").json();
+    let paths: Vec<&Value> = compared["differences"].as_array().unwrap().iter().map(|one| &one["path"]).collect();
+    assert_eq!(paths, [&json!("hello.txt"), &json!("new.txt")]);
+    let page = served.get("/forks/try").text();
+    assert!(
+        page.contains("<del>two</del>") && page.contains("<ins>2</ins>") && page.contains("Apply 2 changes"),
+        "{page}"
+    );
+    assert!(served.get("/forks").text().contains("2 paths to apply"));
+    let dry = served.request("POST", "/api/v1/forks/try/apply").json_body(&json!({ "dry_run": true })).json();
+    assert_eq!((&dry["done"], dry["changes"].as_array().unwrap().len()), (&json!(false), 2));
+    assert_eq!(std::fs::read_to_string(served.file("workspace/hello.txt")).unwrap(), "one\ntwo\nthree\n");
+    let done = served.form("/forks/try/apply", &[]);
+    assert_eq!(done.status, 303, "{}", done.text());
+    assert_eq!(std::fs::read_to_string(served.file("workspace/hello.txt")).unwrap(), "one\n2\nthree\n");
+    assert!(served.get(done.head("location").unwrap()).text().contains("Applied 2 changes"));
+}
+
+#[test]
+fn a_conflict_is_answered_with_its_list_and_nothing_is_applied() {
+    let served = with_fork();
+    write(&served, "/forks/try/hello.txt", "one\n<b>here</b>\nthree\n");
+    write(&served, "/forks/try/new.txt", "new\n");
+    write(&served, "/project/workspace/hello.txt", "one\nbelow\nthree\n");
+    let told = served.request("POST", "/api/v1/forks/try/apply").json_body(&json!({}));
+    assert_eq!(told.status, 409, "{}", told.text());
+    let told = told.json();
+    assert_eq!(told["details"]["conflicts"][0]["path"], json!("hello.txt"));
+    assert_eq!(told["details"]["conflicts"][0]["kind"], json!("both_changed"));
+    assert!(!served.file("workspace/new.txt").exists(), "all or nothing");
+    let compared = served.get("/api/v1/forks/try").json();
+    let sides = &compared["differences"][0]["contradiction"]["sides"];
+    assert_eq!(sides["below"], json!("one\nbelow\nthree\n"));
+    assert_eq!(sides["here"], json!("one\n<b>here</b>\nthree\n"));
+    let page = served.get("/forks/try").text();
+    assert!(page.contains("<del>below</del>") && page.contains("<ins>&lt;b&gt;here&lt;/b&gt;</ins>"), "{page}");
+    let refused = served.form("/forks/try/apply", &[]);
+    assert_eq!(refused.status, 409);
+    assert!(refused.text().contains("Nothing was applied"));
+}
+
+#[test]
+fn nothing_is_discarded_that_nobody_looked_at() {
+    let served = with_fork();
+    write(&served, "/forks/try/new.txt", "new\n");
+    assert_eq!(served.request("DELETE", "/api/v1/forks/try").status, 409);
+    let asked = served.form("/forks/try/discard", &[]);
+    assert_eq!(asked.status, 200);
+    assert!(asked.text().contains("Discard it with all of this?") && asked.text().contains("new.txt"));
+    assert_eq!(served.get("/api/v1/forks/try").status, 200);
+    assert_eq!(served.form("/forks/try/discard", &[("sure", "yes")]).status, 303);
+    assert_eq!(served.get("/api/v1/forks/try").status, 404);
+    assert_eq!(served.get("/api/v1/forks").json(), json!([]));
+    assert!(served.get("/forks").text().contains("There are no forks"));
+}
+
+#[test]
+fn a_fork_is_made_by_a_form() {
+    let served = Served::start();
+    let fields = [("workspace", "/project/workspace"), ("name", "mine"), ("agent", "main"), ("from", "main")];
+    let made = served.form("/forks", &fields);
+    assert_eq!(made.status, 303, "{}", made.text());
+    assert!(served.get("/forks/mine").text().contains("Nothing differs"));
+    let again = served.form("/forks", &fields);
+    assert_eq!(again.status, 400);
+    assert!(again.text().contains("there is a fork"), "{}", again.text());
+}
