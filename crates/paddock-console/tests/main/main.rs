@@ -13,6 +13,8 @@ mod forks;
 mod harness;
 mod history;
 mod instances;
+mod projects;
 mod settings;
+mod shares;
 mod threads;
 mod why;
