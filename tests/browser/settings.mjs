@@ -16,7 +16,7 @@ test("a button pressed again while the server works makes one token, whose secre
     await route.continue();
   });
   await page.getByLabel("Name").fill("laptop");
-  const { x, y } = await page.getByRole("button", { name: "Make a token" }).boundingBox();
+  const { x, y } = await page.getByRole("button", { name: "Make it" }).boundingBox();
   const press = () => page.mouse.click(x + 5, y + 5);
   await press();
   await until("the first is on its way", () => sent.length === 1);
@@ -32,14 +32,14 @@ test("a button pressed again while the server works makes one token, whose secre
 
 test("a token is revoked after a question, and not when it is answered with no", async () => {
   const page = await paddock.visit("/settings");
-  const revoke = page.getByRole("row", { name: /laptop/ }).getByRole("button", { name: "Revoke" });
+  const revoke = page.getByRole("row", { name: /laptop/ }).getByRole("button", { name: /^Revoke/ });
   await revoke.click();
   const question = page.getByRole("alertdialog");
   await question.getByRole("button", { name: "Cancel" }).click();
   await question.waitFor({ state: "detached" });
   assert.equal((await named("laptop"))[0].revoked, null);
   await revoke.click();
-  await question.getByRole("button", { name: "Yes" }).click();
+  await question.getByRole("button", { name: "Revoke" }).click();
   await page.getByText("The token is revoked.").waitFor();
   assert.ok((await named("laptop"))[0].revoked);
   assert.ok(!page.url().includes("told="), "what was done is told once");
