@@ -57,6 +57,8 @@ pub(crate) struct Context<'a> {
     note: RefCell<String>,
     /// Does it only happen to change something?
     aside: Cell<bool>,
+    /// Says to other processes that it is under way, until it is recorded.
+    under_way: RefCell<Option<Box<dyn std::any::Any>>>,
     /// What bounds it from outside.
     control: &'a Control,
     /// Knows what must not leave.
@@ -91,6 +93,7 @@ impl<'a> Context<'a> {
             control,
             redactor,
             hearing: Hearing::of(control, redactor),
+            under_way: RefCell::new(None),
         }
     }
 }
@@ -270,6 +273,11 @@ impl Context<'_> {
         let asked = self.asking(&requester, &[], None, None);
         let request = Request { tool: self.tool.name, risk: Risk::High, asked: &asked };
         Ok(self.policy.vfs.gate().earlier(&self.call, &request)?)
+    }
+
+    /// Keeps a mark until the call is recorded: a process that dies before that has left something to be taken back.
+    pub(crate) fn is_under_way(&self, mark: Option<Box<dyn std::any::Any>>) {
+        *self.under_way.borrow_mut() = mark;
     }
 
     /// From now on the call has this token.

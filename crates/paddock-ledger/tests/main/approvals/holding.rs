@@ -60,6 +60,28 @@ fn make(desk: &Desk, held: Held) -> Result<paddock_core::CallId, Stopped> {
 }
 
 #[test]
+fn of_many_that_ask_at_once_one_is_told_that_it_was_made() {
+    on_both(|ground| {
+        let desk = ground.desk();
+        let id = parked(&desk);
+        desk.approve(&id, Reach::Once);
+        make(&desk, desk.approvals.held(&id).unwrap().unwrap()).unwrap();
+        desk.ledger.audit.flush().unwrap();
+        let desks: Vec<_> = (0..8).map(|_| ground.desk()).collect();
+        let start = std::sync::Barrier::new(desks.len());
+        let told: usize = std::thread::scope(|scope| {
+            let ask = |desk| {
+                start.wait();
+                usize::from(matches!(earlier(desk), Ok(Earlier::Made { .. })))
+            };
+            let asking: Vec<_> = desks.iter().map(|desk| scope.spawn(move || ask(desk))).collect();
+            asking.into_iter().map(|one| one.join().unwrap()).sum()
+        });
+        assert_eq!(told, 1);
+    });
+}
+
+#[test]
 fn it_waits_is_made_without_the_command_and_told_once() {
     on_both(|ground| {
         let desk = ground.desk();

@@ -21,7 +21,7 @@ pub(super) fn kept_answer(ran: &Ran, shown: &Shown) -> String {
 pub(crate) fn make(cx: &Context<'_>, held: Held) -> Result<Answer, Failure> {
     // Where this process dies half-way, the next one takes back what it made.
     let commands = cx.policy().commands.as_ref();
-    let _making = commands.and_then(|commands| commands.runner.making(cx.call().id));
+    cx.is_under_way(commands.and_then(|commands| commands.runner.making(cx.call().id)));
     let Held { id, of, path, alterations, told, by, token } = held;
     cx.brings(token);
     let holding = Holding { alterations: &alterations, told: &told, of: Some(&of) };
