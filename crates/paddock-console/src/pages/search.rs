@@ -42,8 +42,9 @@ fn page(visit: &Visit<Nothing, Search>) -> Result<Page> {
     let below = if asked.path.is_empty() { "/" } else { &asked.path };
     let (mut status, mut told) = (axum::http::StatusCode::OK, html! {});
     if !asked.q.is_empty() {
-        match Spot::of(&visit.shared.desk, visit.agent.as_deref(), below).and_then(|spot| found(&spot, asked)) {
-            Ok(found) => told = results(visit, &found),
+        let spot = Spot::of(&visit.shared.desk, visit.agent.as_deref(), below);
+        match spot.and_then(|spot| Ok((found(&spot, asked)?, spot))) {
+            Ok((found, spot)) => told = results(visit, spot.agent.as_str(), &found),
             Err(failure) => {
                 let denied = failure.kind() == FailureKind::Denied;
                 status = problem::status(failure.kind());
@@ -97,11 +98,10 @@ fn form(visit: &Visit<Nothing, Search>) -> Markup {
     }
 }
 
-fn results(visit: &Visit<Nothing, Search>, found: &Found) -> Markup {
+fn results(visit: &Visit<Nothing, Search>, agent: &str, found: &Found) -> Markup {
     if found.files.is_empty() {
         return html! { div.empty { (icon("search")) h2 { "Nothing matches" } p { "Try less of it, any case, or ignored files too." } } };
     }
-    let agent = visit.agent.as_deref().unwrap_or("main");
     html! {
         p.muted role="status" { (found.matches) " lines in " (found.files.len()) " files" }
         div.stack data-key-list { @for file in &found.files { (card(agent, file)) } }

@@ -146,7 +146,11 @@ fn the_quota_holds_for_uploads() {
     let announced = served.request("PUT", &format!("{FILES}/project/workspace/big")).body(vec![0; 70 << 20]);
     assert_eq!(announced.status, 422, "{}", announced.text());
     assert!(announced.text().contains("no more"), "{}", announced.text());
+    let unannounced = served.request("PUT", &format!("{FILES}/project/workspace/big")).chunked(&vec![0; 70 << 20]);
+    assert_eq!(unannounced.status, 422, "{}", unannounced.text());
     write(&served, "workspace/most", vec![0; 40 << 20]);
+    let small = served.request("PUT", &format!("{FILES}/project/workspace/small")).chunked(b"in pieces");
+    assert_eq!((small.status, small.json()["created"].as_bool()), (201, Some(true)));
     let over = served.request("PUT", &format!("{FILES}/project/workspace/over")).body(vec![1; 40 << 20]);
     assert_eq!(over.status, 422, "{}", over.text());
     assert_eq!(served.request("PUT", &format!("{FILES}/project/workspace/fits")).body(vec![1; 10 << 20]).status, 201);

@@ -221,6 +221,17 @@ impl Request {
         self.header("content-length", &length)
     }
 
+    /// A body whose length is not announced.
+    pub fn chunked(mut self, body: &[u8]) -> Self {
+        for chunk in body.chunks(1 << 20) {
+            self.content.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+            self.content.extend_from_slice(chunk);
+            self.content.extend_from_slice(b"\r\n");
+        }
+        self.content.extend_from_slice(b"0\r\n\r\n");
+        self.header("transfer-encoding", "chunked")
+    }
+
     pub fn json_body(self, body: &Value) -> Self {
         self.header("content-type", "application/json").body(body.to_string())
     }

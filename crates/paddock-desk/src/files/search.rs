@@ -158,3 +158,35 @@ fn literally(text: &str) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hits(counts: &[(&str, u64)]) -> Vec<FileHits> {
+        let hit = |path: &str, line| Hit { path: path.to_owned(), line, text: String::new(), matched: true };
+        by_file(counts.iter().flat_map(|(path, lines)| (1..=*lines).map(move |line| hit(path, line))).collect())
+    }
+
+    #[test]
+    fn a_page_ends_behind_a_whole_file() {
+        let mut files = hits(&[("/a", 2), ("/b", 1), ("/c", 3)]);
+        assert_eq!(cut_last(&mut files).as_deref(), Some("/b"));
+        assert_eq!(files.len(), 2);
+        let mut only = hits(&[("/a", 5)]);
+        assert_eq!(cut_last(&mut only).as_deref(), Some("/a"));
+        assert!(only[0].cut);
+    }
+
+    #[test]
+    fn a_text_is_looked_for_as_it_is() {
+        assert_eq!(literally("a.b(c) é"), "a\\.b\\(c\\) é");
+    }
+
+    #[test]
+    fn long_lines_are_cut_at_a_character() {
+        assert_eq!(shortened("é".repeat(LINE)).chars().count(), LINE);
+        assert_eq!(shortened("é".repeat(LINE + 1)).chars().count(), LINE + 1);
+        assert!(shortened("é".repeat(LINE + 1)).ends_with('…'));
+    }
+}

@@ -1,9 +1,8 @@
 //! The conditions of a request, as its headers say them: entity tags are versions.
 
-use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, header};
 use paddock_core::Version;
-
-use crate::problem::Problem;
+use paddock_desk::{Failure, Result};
 
 /// What must be there for a change to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +19,7 @@ pub(super) enum Condition {
 
 impl Condition {
     /// Of a change.
-    pub(super) fn of(headers: &HeaderMap) -> Result<Self, Problem> {
+    pub(super) fn of(headers: &HeaderMap) -> Result<Self> {
         let (same, other) = (list(headers, &header::IF_MATCH), list(headers, &header::IF_NONE_MATCH));
         match (same, other) {
             (None, None) => Ok(Self::None),
@@ -29,7 +28,7 @@ impl Condition {
             (Some(tags), None) => Ok(Self::OneOf(tags.iter().filter_map(|tag| strong(tag)).collect())),
             _ => {
                 let text = "a change takes If-Match, or If-None-Match: *, and not both";
-                Err(Problem::new(StatusCode::BAD_REQUEST, "misused", text, None))
+                Err(Failure::misused(text, "leave one of them out"))
             }
         }
     }

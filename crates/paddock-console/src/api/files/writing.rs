@@ -65,7 +65,7 @@ pub(super) async fn file(State(shared): State<Shared>, request: Request) -> Resp
 async fn put(shared: Shared, parts: &mut Parts, body: &mut BodyDataStream) -> Result<Changed, Problem> {
     let of: OfFile = path_of(parts).await?;
     let _: Nothing = query_of(parts)?;
-    let condition = Condition::of(&parts.headers)?;
+    let condition = Condition::of(&parts.headers).map_err(|failure| Problem::from(&failure))?;
     if parts.headers.contains_key(header::CONTENT_RANGE) {
         let text = "a part of a file cannot be put";
         return Err(Problem::new(StatusCode::BAD_REQUEST, "misused", text, Some("put all of it")));
@@ -193,7 +193,7 @@ pub(super) async fn away(State(shared): State<Shared>, request: Request) -> Resp
 async fn delete(shared: Shared, parts: &mut Parts) -> Result<Changed, Problem> {
     let of: OfFile = path_of(parts).await?;
     let how: HowDeleted = query_of(parts)?;
-    let condition = Condition::of(&parts.headers)?;
+    let condition = Condition::of(&parts.headers).map_err(|failure| Problem::from(&failure))?;
     let conditional = condition != Condition::None;
     let done = on_a_thread(move || {
         let spot = of.spot(&shared.desk)?;

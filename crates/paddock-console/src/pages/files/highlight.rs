@@ -87,7 +87,7 @@ fn line_pieces(
             match pieces.last_mut() {
                 // Never over the end of a line: a line can be given up.
                 Some(last) if last.class == class && last.range.end == range.start && at > 0 => {
-                    last.range.end = range.end
+                    last.range.end = range.end;
                 }
                 _ => pieces.push(Piece { class, range }),
             }
