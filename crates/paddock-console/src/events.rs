@@ -247,16 +247,21 @@ impl Drop for Reader {
 async fn tell(hub: &Arc<Hub>, last: Option<String>, to: &mpsc::Sender<Bytes>) {
     let mut mark = last.as_deref().and_then(Follow::behind);
     // One who comes with a mark that is none has to look at everything anew.
-    let greeting = if last.is_some() && mark.is_none() { "event: reset\ndata: {}\n\n" } else { ": here\n\n" };
-    if to.send(Bytes::from_static(greeting.as_bytes())).await.is_err() {
-        return;
-    }
+    let mut greeting =
+        if last.is_some() && mark.is_none() { "event: reset\ndata: {}\n\n" } else { ": here\n\n" }.to_owned();
     loop {
         let (joining, from) = (Arc::clone(hub), mark.clone());
         let Ok((missed, mut news, now)) = on_a_thread(move || joining.join(from)).await else { return };
+        if mark.is_none() {
+            // Also who has seen no event yet knows where to go on.
+            greeting.push_str(&format!("id: {}\n\n", now.mark()));
+        }
         mark = Some(now);
-        if !missed.is_empty() && to.send(missed).await.is_err() {
-            return;
+        let first = Bytes::from(std::mem::take(&mut greeting));
+        for told in [first, missed].into_iter().filter(|told| !told.is_empty()) {
+            if to.send(told).await.is_err() {
+                return;
+            }
         }
         loop {
             let told = tokio::select! {
