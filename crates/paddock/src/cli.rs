@@ -25,7 +25,7 @@ pub(crate) use connect::{ClientName, Connect};
 pub(crate) use instance::{Instance, InstanceExport, InstanceImport, InstanceList, InstanceMessages};
 pub(crate) use projects::{ExportFormat, ExportProject, ImportProject, New, Publish, Share};
 pub(crate) use run::{How, Resume, Run, Threads};
-pub(crate) use serve::{Login, Serve, Token};
+pub(crate) use serve::{LogFormat, Login, Serve, Token};
 
 const ABOUT: &str = "Bounded Workspaces for AI agents";
 

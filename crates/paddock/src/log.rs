@@ -13,20 +13,36 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::Level;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::cli::LogFormat;
 
 /// A pipe that says it has room has room for this much at least.
 const PIECE: usize = 4096;
 
 /// Logs what is of this level or above. rmcp warns of each call that it refuses; those are told only to a person
 /// who asked for the calls.
-pub(crate) fn start(level: Level, secrets: Secrets) {
+pub(crate) fn start(level: Level, format: LogFormat, secrets: Secrets) {
     let rmcp = if level > Level::WARN { level } else { Level::ERROR };
     let writer = Patient::new(io::stderr(), secrets);
-    let log = tracing_subscriber::fmt().with_max_level(level).with_writer(writer).without_time();
-    let log = log.with_target(level > Level::INFO).finish();
-    log.with(Targets::new().with_default(level).with_target("rmcp", rmcp)).init();
+    let log = tracing_subscriber::fmt().with_max_level(level).with_writer(writer);
+    let wanted = Targets::new().with_default(level).with_target("rmcp", rmcp);
+    match format {
+        LogFormat::Text => log.without_time().with_target(level > Level::INFO).finish().with(wanted).init(),
+        LogFormat::Json => log.json().flatten_event(true).with_timer(Utc).finish().with(wanted).init(),
+    }
+}
+
+/// The time of a line, as programs read it.
+struct Utc;
+
+impl FormatTime for Utc {
+    fn format_time(&self, out: &mut Writer<'_>) -> std::fmt::Result {
+        out.write_str(&paddock_desk::moment::exact(std::time::SystemTime::now()))
+    }
 }
 
 /// Where lines go when there is room.

@@ -19,7 +19,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::cli::Cli;
+use crate::cli::{Cli, Command, LogFormat};
 use crate::failure::Ended;
 use crate::printer::Printer;
 
@@ -28,7 +28,11 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return misread(&error),
     };
-    log::start(cli.global.log, secrets::start(cli.global.home.clone()));
+    let format = match &cli.command {
+        Command::Serve(serve) => serve.log_format,
+        _ => LogFormat::default(),
+    };
+    log::start(cli.global.log, format, secrets::start(cli.global.home.clone()));
     let ended = commands::run(&cli, &Printer::for_stdout()).unwrap_or_else(|error| {
         let (text, ended) = failure::report(&error);
         printer::tell(text);

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueHint};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 /// `paddock serve`
 #[derive(Debug, Args)]
@@ -42,6 +42,20 @@ pub(crate) struct Serve {
     /// Say where it listens as one line of JSON
     #[arg(long)]
     pub(crate) json: bool,
+
+    /// How the log on standard error is written
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) log_format: LogFormat,
+}
+
+/// How a log is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people
+    #[default]
+    Text,
+    /// One object per line, with its time
+    Json,
 }
 
 /// `paddock login`

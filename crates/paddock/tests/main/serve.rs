@@ -29,8 +29,12 @@ struct Serving {
 
 impl Serving {
     fn start(world: &World) -> Self {
-        let mut command = world.command(&["serve", "--port", "0", "--json"]);
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        Self::start_with(world, &[], Stdio::null())
+    }
+
+    fn start_with(world: &World, more: &[&str], stderr: Stdio) -> Self {
+        let mut command = world.command(&[&["serve", "--port", "0", "--json"], more].concat());
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let told: Value = serde_json::from_str(&line).unwrap();
@@ -99,6 +103,42 @@ fn it_says_where_it_listens_and_ends_when_it_is_asked_to() {
     let pid = rustix::process::Pid::from_child(&serving.child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     assert!(serving.child.wait().unwrap().success());
+}
+
+#[test]
+fn every_request_is_a_line_of_the_log_and_no_secret_is_in_any() {
+    let world = World::seed();
+    let log = world.path().join("log");
+    let file = std::fs::File::create(&log).unwrap();
+    let mut serving = Serving::start_with(&world, &["--log", "trace", "--log-format", "json"], file.into());
+    let sign_in = serving.told["sign_in"].as_str().unwrap().to_owned();
+    let link = sign_in.rsplit('/').next().unwrap().to_owned();
+    let (_, signed_in) = serving.ask("GET", &format!("/login/{link}"), "", "").unwrap();
+    let session = signed_in.split("paddock_session=").nth(1).unwrap().split(';').next().unwrap().to_owned();
+    let token = world.paddock(&["token", "new", "ci", "--api", "--json"]).json()["secret"].as_str().unwrap().to_owned();
+    let cookie = format!("cookie: paddock_session={session}\r\nsec-fetch-site: same-origin\r\n");
+    let form = format!("{cookie}content-type: application/x-www-form-urlencoded\r\n");
+    let (status, made) = serving.ask("POST", "/settings/tokens", &form, "name=x&agent=main&days=").unwrap();
+    let shown = made.split("Bearer ").nth(1).unwrap_or_default();
+    let shown: String = shown.chars().take_while(|letter| letter.is_ascii_alphanumeric() || *letter == '_').collect();
+    assert!(status == 200 && shown.len() > 20, "{made}");
+    let bearer = format!("authorization: Bearer {token}\r\n");
+    assert_eq!(serving.ask("GET", "/api/v1/workspaces", &bearer, "").unwrap().0, 200);
+    assert_eq!(serving.ask("GET", "/api/v1/nowhere?secret=in-the-address", &bearer, "").unwrap().0, 404);
+    let pid = rustix::process::Pid::from_child(&serving.child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    serving.child.wait().unwrap();
+    let text = std::fs::read_to_string(&log).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |route: &str| {
+        lines.iter().find(|line| line["route"] == json!(route)).unwrap_or_else(|| panic!("{route}: {text}"))
+    };
+    assert_eq!((&of("/login/{link}")["status"], &of("/login/{link}")["who"]), (&json!(303), &json!("nobody")));
+    assert_eq!(of("/settings/tokens")["who"], json!("person"));
+    assert!(of("/api/v1/workspaces")["who"].as_str().unwrap().starts_with("token "), "{text}");
+    for secret in [link, session, token, shown, "in-the-address".to_owned()] {
+        assert!(!text.contains(&secret), "{secret}: {text}");
+    }
 }
 
 #[test]
