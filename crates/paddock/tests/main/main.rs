@@ -26,6 +26,7 @@ mod own_policy;
 mod past;
 mod policy;
 mod postgres;
+mod projects;
 mod quota;
 mod reload;
 mod runs;

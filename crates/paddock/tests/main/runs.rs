@@ -188,6 +188,15 @@ fn killed_at_random_a_run_does_everything_once() {
             // It was killed before anything was kept.
             resumed = world.paddock(&["run", "go", "--thread", "t", "--model", &model, "--no-wait", "--json"]);
         }
+        if resumed.code == 3 {
+            // It was killed while the file was written: whether it was is for a person to see.
+            let shown = world.paddock(&["threads", "show", "t", "--json"]).json();
+            let is_told = |row: &&Value| row["node"] == "tools" && row["next"] != "tools";
+            let told = shown["checkpoints"].as_array().unwrap().iter().filter(is_told).count();
+            let done = world.has("workspace/effects.txt") && world.read("workspace/effects.txt").lines().count() > told;
+            let it_was = if done { "done" } else { "not-done" };
+            resumed = world.paddock(&["resume", "t", "--no-wait", "--json", "--it-was", it_was]);
+        }
         let is_over = resumed.stderr.contains("there is nothing to resume");
         assert!(is_over || resumed.code == 0, "round {round}: {resumed}");
         assert_eq!(world.read("workspace/effects.txt"), wanted, "round {round}");
