@@ -42,7 +42,10 @@ fn page(visit: &Visit) -> Result<Page> {
     let listed = projects::list(desk, Some(agent), true, None, Some(LISTED))?;
     let templates = projects::templates(desk)?;
     let shares = visit.shared.shares.list(&visit.shared.base)?;
-    let place = listed.workspaces.first().map(|workspace| format!("{}/", workspace.prefix.trim_end_matches('/')));
+    // A fork is for trying: what is begun anew belongs beside it.
+    let lasting = listed.workspaces.iter().find(|workspace| !workspace.prefix.starts_with("/forks/"));
+    let place =
+        lasting.or(listed.workspaces.first()).map(|workspace| format!("{}/", workspace.prefix.trim_end_matches('/')));
     Ok(Page::new(
         "Projects",
         html! {
