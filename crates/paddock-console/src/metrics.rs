@@ -24,9 +24,12 @@ const BUCKETS: [u64; 10] = [1_000, 5_000, 10_000, 25_000, 50_000, 100_000, 250_0
 /// What was counted so far.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
-    requests: Mutex<BTreeMap<(&'static str, Arc<str>, u16), u64>>,
+    requests: Mutex<BTreeMap<Kind, u64>>,
     took: Mutex<BTreeMap<Arc<str>, Took>>,
 }
+
+/// Method, route and status.
+type Kind = (&'static str, Arc<str>, u16);
 
 /// How long requests of one route took.
 #[derive(Debug, Clone, Copy, Default)]

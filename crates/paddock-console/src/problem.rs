@@ -23,7 +23,7 @@ pub(crate) struct Problem {
     hint: Option<String>,
     /// More for programs: what exactly is in the way.
     #[serde(skip_serializing_if = "Option::is_none")]
-    details: Option<serde_json::Value>,
+    details: Option<Box<serde_json::Value>>,
 }
 
 impl Problem {
@@ -70,6 +70,6 @@ impl From<&Failure> for Problem {
             FailureKind::Broken => "broken",
         };
         let problem = Self::new(status(failure.kind()), word, failure.message(), failure.hint());
-        Self { details: failure.details().cloned(), ..problem }
+        Self { details: failure.details().cloned().map(Box::new), ..problem }
     }
 }

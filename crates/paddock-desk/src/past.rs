@@ -6,8 +6,8 @@
 use std::error::Error as _;
 use std::sync::Arc;
 
-use paddock_config::{Installation, Reloader};
-use paddock_core::{AgentPolicy, DenyRule, Operation, Outcome, Refused, visible};
+use paddock_config::Installation;
+use paddock_core::{DenyRule, Operation, Outcome, Refused, visible};
 use paddock_db::DbError;
 use paddock_ledger::audit::AuditError;
 use paddock_ledger::history::{Content, History, HistoryError};
@@ -15,24 +15,6 @@ use paddock_tools::Person;
 
 use crate::failure::{Failure, FailureKind, Result};
 use crate::unified;
-
-/// One agent's Workspaces and the history of what is behind them.
-pub struct Past {
-    /// The agent's policy.
-    pub policy: Arc<AgentPolicy>,
-    /// The project's installation.
-    pub installation: Installation,
-    /// What happened.
-    pub history: Arc<History>,
-}
-
-impl Past {
-    /// Of a project that is looked at or worked on.
-    pub fn of((reloader, installation): (Reloader, Installation)) -> Result<Self> {
-        let history = Arc::clone(history(&installation)?);
-        Ok(Self { policy: reloader.current(), installation, history })
-    }
-}
 
 /// The project's history, where there is any.
 pub fn history(installation: &Installation) -> Result<&Arc<History>> {

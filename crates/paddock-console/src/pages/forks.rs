@@ -261,11 +261,11 @@ struct Sure {
     sure: Option<String>,
 }
 
-fn discard(visit: &Visit<Name, OfAgent>, form: Sure) -> Result<Done> {
+fn discard(visit: &Visit<Name, OfAgent>, Sure { sure }: Sure) -> Result<Done> {
     let desk = &visit.shared.desk;
     let name = &visit.path.name;
     let agent = workspaces::agent_named(desk, visit.agent.as_deref())?;
-    if form.sure.is_none()
+    if sure.is_none()
         && let Some(lost) = forks::lost(desk, name, &agent)?
     {
         return Ok(Done::Page(Box::new(ask(visit, &lost))));

@@ -69,12 +69,12 @@ pub(super) struct Change {
     deed: String,
 }
 
-pub(super) fn change(visit: &Visit, form: Change) -> Result<Done> {
+pub(super) fn change(visit: &Visit, Change { key, value, deed }: Change) -> Result<Done> {
     let desk = &visit.shared.desk;
     let (project, audit) = (desk.project(), desk.audit());
-    let done = match form.deed.as_str() {
-        "unset" => setup::unset(project, &*audit, &form.key),
-        _ => setup::set(project, &*audit, &form.key, &form.value),
+    let done = match deed.as_str() {
+        "unset" => setup::unset(project, &*audit, &key),
+        _ => setup::set(project, &*audit, &key, &value),
     };
     match done {
         Ok(changed) => {
@@ -87,7 +87,7 @@ pub(super) fn change(visit: &Visit, form: Change) -> Result<Done> {
                 pre.terminal.scroll tabindex="0" role="region" aria-label="What is wrong" { (shown(failure.text())) }
             } };
             let settings = setup::settings(project).unwrap_or_default();
-            let mut page = Page::new("Configuration", body(&settings, Some(&form.key), Some(&form.value), &note));
+            let mut page = Page::new("Configuration", body(&settings, Some(&key), Some(&value), &note));
             page.status = crate::problem::status(failure.kind());
             Ok(Done::Page(Box::new(page)))
         }
