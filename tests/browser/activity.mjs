@@ -12,7 +12,6 @@ test("a denied act is seen as it happens and explained: the rule, its line, the 
   assert.equal(code, 1);
   const row = page.getByRole("row", { name: /Shop\.tsx/ });
   await row.waitFor();
-  await accessible(page);
   await row.getByRole("link", { name: "why?" }).click();
   await page.getByText("denied", { exact: true }).first().waitFor();
   const text = await page.textContent("main");

@@ -31,7 +31,6 @@ test("an approval shows the whole call, its rule, its diff and how far an approv
   assert.equal(await call.getByRole("radio").count(), 4);
   assert.ok(await call.getByRole("radio", { name: /^Once/ }).isChecked());
   assert.match(await call.locator(".reach", { hasText: "Always" }).textContent(), /grants|paddock\.toml|Withheld/);
-  await accessible(page);
   quiet(page);
 });
 

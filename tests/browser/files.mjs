@@ -27,7 +27,6 @@ function drop(page, files) {
 test("from the Workspaces down to a file: code is highlighted, Markdown rendered, pictures shown", async () => {
   paddock.project.write("workspace/dot.png", PIXEL);
   const page = await paddock.visit("/files");
-  await accessible(page);
   await page.getByRole("main").getByRole("link", { name: "project", exact: true }).first().click();
   await page.getByRole("link", { name: "README.md" }).click();
   await page.locator(".prose em", { hasText: "small" }).waitFor();

@@ -11,7 +11,6 @@ const onDisk = (name) => readFileSync(join(paddock.project.directory, "workspace
 
 test("a fork is made, worked on, looked at and applied, and the apply is undone", async () => {
   const page = await paddock.visit("/forks");
-  await accessible(page);
   await page.getByLabel("Workspace").selectOption("/project/workspace");
   await page.getByLabel("Name").fill("louder");
   await page.getByRole("button", { name: "Make it" }).click();

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
-import { PHONE, accessible, fits, quiet } from "./console.mjs";
+import { accessible, quiet } from "./console.mjs";
 import { paddock } from "./stage.mjs";
 
 /** Every file of a directory on the host's disk, by its path. */
@@ -18,10 +18,6 @@ const projectRow = (page, name) => page.locator("#projects").getByRole("row", { 
 
 test("a template becomes a project, is looked at, exported as a Zip, imported, and is the same", async () => {
   const page = await paddock.visit("/projects");
-  await accessible(page);
-  await page.setViewportSize(PHONE);
-  await fits(page);
-  await page.setViewportSize({ width: 1360, height: 900 });
   const card = page.getByRole("region", { name: /vanilla/i });
   await card.getByLabel("Path").fill("/project/workspace/shop");
   await card.getByRole("button", { name: /^Start/ }).click();
