@@ -254,8 +254,9 @@ struct Make {
 }
 
 fn make(visit: &Visit, form: Make) -> Result<Done> {
-    let made = projects::new(&visit.shared.desk, Some(&form.agent), &form.template, &form.path, &mut unwatched)?;
-    Ok(back(&form.agent, format!("{} is there, with {} files.", made.path, made.files)))
+    let Make { agent, template, path } = form;
+    let made = projects::new(&visit.shared.desk, Some(&agent), &template, &path, &mut unwatched)?;
+    Ok(back(&agent, format!("{} is there, with {} files.", made.path, made.files)))
 }
 
 fn back(agent: &str, told: String) -> Done {
