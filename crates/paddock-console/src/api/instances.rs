@@ -134,7 +134,8 @@ pub(crate) async fn export(State(shared): State<Shared>, request: Request) -> Re
             return Problem::from(&failure).into_response();
         }
     }
-    let file: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
+    let file: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
     let headers = [
         (header::CONTENT_TYPE, "application/x-ndjson".to_owned()),
         (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{file}.jsonl\"")),

@@ -3,7 +3,9 @@
 use axum::Router;
 use axum::routing::{get, post};
 use maud::{Markup, html};
-use paddock_desk::threads::{self, CheckpointShown, ForkAsked, ItWas, ReplayShown, ResumeAsked, StepShown, ThreadShown};
+use paddock_desk::threads::{
+    self, CheckpointShown, ForkAsked, ItWas, ReplayShown, ResumeAsked, StepShown, ThreadShown,
+};
 use paddock_desk::{Result, instances};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -143,7 +145,7 @@ fn one(visit: &Visit<Id, Looked>) -> Result<Page> {
                     }
                     (steps(&checkpoints, thread, &at, after))
                 }
-                (about(thread, &at))
+                (about(thread))
             }
         },
     ))
@@ -247,7 +249,7 @@ fn what(row: &CheckpointShown) -> Markup {
     }
 }
 
-fn about(thread: &ThreadShown, _at: &str) -> Markup {
+fn about(thread: &ThreadShown) -> Markup {
     html! {
         section.card #about data-live="threads" aria-labelledby="h-about" {
             header { h2 #h-about { "About" } }
@@ -280,8 +282,8 @@ struct Fork {
     at: u64,
 }
 
-fn resume(visit: &Visit<Id>, form: Resume) -> Result<Done> {
-    let it_was = match form.it_was.as_str() {
+fn resume(visit: &Visit<Id>, Resume { it_was }: Resume) -> Result<Done> {
+    let it_was = match it_was.as_str() {
         "done" => Some(ItWas::Done),
         "not-done" => Some(ItWas::NotDone),
         _ => None,
@@ -295,8 +297,8 @@ fn cancel(visit: &Visit<Id>, _: Nothing) -> Result<Done> {
     Ok(back(&cancelled, "The run is cancelled. What it did stays."))
 }
 
-fn fork(visit: &Visit<Id>, form: Fork) -> Result<Done> {
-    let forked = threads::fork(&visit.shared.desk, &visit.path.id, &ForkAsked { at: form.at, name: None })?;
+fn fork(visit: &Visit<Id>, Fork { at }: Fork) -> Result<Done> {
+    let forked = threads::fork(&visit.shared.desk, &visit.path.id, &ForkAsked { at, name: None })?;
     Ok(back(&forked, "Another run begins here. Resume lets it go on."))
 }
 

@@ -225,35 +225,35 @@ mod tests {
         }, "required": ["path"]})
     }
 
-    fn of(known: Value, sent: &[(&str, &str)]) -> Result<Value> {
+    fn of(known: &Value, sent: &[(&str, &str)]) -> Result<Value> {
         let sent = sent.iter().map(|(name, text)| (format!("{FIELD}{name}"), (*text).to_owned())).collect();
-        filled(&fields(&schema()), &sent, &known).map(Value::Object)
+        filled(&fields(&schema()), &sent, known).map(Value::Object)
     }
 
     #[test]
     fn fields_become_arguments_of_their_types() {
         let known = json!({"path": "a", "content": "one\ntwo\n", "all": true});
         let sent = [("path", "b"), ("content", "one\r\ntwo\r\n"), ("lines", "3"), ("edits", "[1]"), ("mode", "b")];
-        let made = of(known, &sent).unwrap();
+        let made = of(&known, &sent).unwrap();
         assert_eq!(
             made,
             json!({"path": "b", "content": "one\ntwo\n", "lines": 3, "all": false, "edits": [1], "mode": "b"})
         );
         assert_eq!(
-            of(json!({"path": "a"}), &[("path", ""), ("content", ""), ("lines", "")]).unwrap(),
+            of(&json!({"path": "a"}), &[("path", ""), ("content", ""), ("lines", "")]).unwrap(),
             json!({"path": ""})
         );
-        assert!(of(json!({}), &[("path", "x"), ("lines", "many")]).unwrap_err().text().contains("not a number"));
+        assert!(of(&json!({}), &[("path", "x"), ("lines", "many")]).unwrap_err().text().contains("not a number"));
     }
 
     #[test]
     fn line_ends_stay_as_the_call_had_them() {
         let before = json!({"path": "p", "content": "one\r\ntwo\rthree\n"});
-        let untouched = of(before.clone(), &[("path", "p"), ("content", "one\r\ntwo\r\nthree\r\n")]).unwrap();
+        let untouched = of(&before, &[("path", "p"), ("content", "one\r\ntwo\r\nthree\r\n")]).unwrap();
         assert_eq!(untouched, before);
-        let touched = of(before, &[("path", "p"), ("content", "1\r\n2\r\n")]).unwrap();
+        let touched = of(&before, &[("path", "p"), ("content", "1\r\n2\r\n")]).unwrap();
         assert_eq!(touched["content"], "1\r\n2\r\n");
-        let plain = of(json!({"path": "p", "content": "one\n"}), &[("path", "p"), ("content", "1\r\n2\r\n")]).unwrap();
+        let plain = of(&json!({"path": "p", "content": "one\n"}), &[("path", "p"), ("content", "1\r\n2\r\n")]).unwrap();
         assert_eq!(plain["content"], "1\n2\n");
     }
 }
