@@ -57,29 +57,29 @@ hide = [".env", "*.secret"]
 "#;
 
 /// A served project.
-pub struct Served {
+pub(crate) struct Served {
     /// Removed at the end.
     _place: tempfile::TempDir,
     /// The project's directory.
-    pub root: PathBuf,
-    pub desk: Arc<Desk>,
-    pub address: SocketAddr,
+    pub(crate) root: PathBuf,
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) address: SocketAddr,
     session: String,
 }
 
 impl Served {
     /// The project as the module says, signed in.
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self::with(CONFIG)
     }
 
     /// As [`Self::start`], with more lines of configuration behind.
-    pub fn start_with(more: &str) -> Self {
+    pub(crate) fn start_with(more: &str) -> Self {
         Self::with(&format!("{CONFIG}\n{more}"))
     }
 
     /// A project of this configuration, signed in.
-    pub fn with(config: &str) -> Self {
+    pub(crate) fn with(config: &str) -> Self {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().join("project");
         for directory in ["workspace", "../drop", "code", "src"] {
@@ -102,7 +102,7 @@ impl Served {
     }
 
     /// A request of the person who signed in, from a page of the console.
-    pub fn request(&self, method: &str, target: &str) -> Request {
+    pub(crate) fn request(&self, method: &str, target: &str) -> Request {
         let mut request = self.stranger(method, target).header("cookie", &self.session);
         if !matches!(method, "GET" | "HEAD") {
             request = request.header("sec-fetch-site", "same-origin");
@@ -111,26 +111,26 @@ impl Served {
     }
 
     /// A request of nobody.
-    pub fn stranger(&self, method: &str, target: &str) -> Request {
+    pub(crate) fn stranger(&self, method: &str, target: &str) -> Request {
         Request::new(self.address, method, target)
     }
 
-    pub fn get(&self, target: &str) -> Request {
+    pub(crate) fn get(&self, target: &str) -> Request {
         self.request("GET", target)
     }
 
     /// A form of a page, sent.
-    pub fn form(&self, target: &str, fields: &[(&str, &str)]) -> Request {
+    pub(crate) fn form(&self, target: &str, fields: &[(&str, &str)]) -> Request {
         self.request("POST", target).form(fields)
     }
 
     /// The secret of a new token for the API.
-    pub fn token(&self, name: &str, read_only: bool) -> String {
+    pub(crate) fn token(&self, name: &str, read_only: bool) -> String {
         self.make_token(serde_json::json!({ "name": name, "read_only": read_only }))
     }
 
     /// The secret of a new token that speaks for an agent at `/mcp`.
-    pub fn agent_token(&self, agent: &str) -> String {
+    pub(crate) fn agent_token(&self, agent: &str) -> String {
         self.make_token(serde_json::json!({ "name": agent, "agent": agent }))
     }
 
@@ -140,7 +140,7 @@ impl Served {
     }
 
     /// What a tool of the agent answers, as the agent reads it.
-    pub fn tool(&self, agent: &str, tool: &str, arguments: Value) -> String {
+    pub(crate) fn tool(&self, agent: &str, tool: &str, arguments: Value) -> String {
         let agent = paddock_core::AgentName::parse(agent).unwrap();
         let toolbox = self.desk.toolbox(&agent).unwrap();
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
@@ -148,24 +148,24 @@ impl Served {
     }
 
     /// The cookie of the person who signed in.
-    pub fn session(&self) -> String {
+    pub(crate) fn session(&self) -> String {
         self.session.clone()
     }
 
     /// The secret of a new sign-in link.
-    pub fn link(&self) -> String {
+    pub(crate) fn link(&self) -> String {
         Access::of(self.desk.installation()).unwrap().link().unwrap()
     }
 
     /// Another server on the same project, as another process would be.
-    pub fn again(&self) -> Self {
+    pub(crate) fn again(&self) -> Self {
         let desk = Arc::new(Desk::work(self.desk.project().clone()).unwrap());
         let (address, session) = serve_and_sign_in(&desk);
         Self { _place: tempfile::tempdir().unwrap(), root: self.root.clone(), desk, address, session }
     }
 
     /// A file of the project's directory.
-    pub fn file(&self, path: impl AsRef<Path>) -> PathBuf {
+    pub(crate) fn file(&self, path: impl AsRef<Path>) -> PathBuf {
         self.root.join(path)
     }
 }
@@ -189,7 +189,7 @@ fn serve_and_sign_in(desk: &Arc<Desk>) -> (SocketAddr, String) {
 }
 
 /// A request, and its answer once somebody asked for it.
-pub struct Request {
+pub(crate) struct Request {
     address: SocketAddr,
     head: String,
     /// What is sent.
@@ -198,10 +198,10 @@ pub struct Request {
 }
 
 /// What was answered.
-pub struct Answer {
-    pub status: u16,
-    pub headers: Vec<(String, String)>,
-    pub body: Vec<u8>,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Request {
@@ -210,19 +210,19 @@ impl Request {
         Self { address, head, content: Vec::new(), answer: OnceCell::new() }
     }
 
-    pub fn header(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
         self.head.push_str(&format!("{name}: {value}\r\n"));
         self
     }
 
-    pub fn body(mut self, body: impl AsRef<[u8]>) -> Self {
+    pub(crate) fn body(mut self, body: impl AsRef<[u8]>) -> Self {
         self.content = body.as_ref().to_owned();
         let length = self.content.len().to_string();
         self.header("content-length", &length)
     }
 
     /// A body whose length is not announced.
-    pub fn chunked(mut self, body: &[u8]) -> Self {
+    pub(crate) fn chunked(mut self, body: &[u8]) -> Self {
         for chunk in body.chunks(1 << 20) {
             self.content.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
             self.content.extend_from_slice(chunk);
@@ -232,17 +232,17 @@ impl Request {
         self.header("transfer-encoding", "chunked")
     }
 
-    pub fn json_body(self, body: &Value) -> Self {
+    pub(crate) fn json_body(self, body: &Value) -> Self {
         self.header("content-type", "application/json").body(body.to_string())
     }
 
-    pub fn form(self, fields: &[(&str, &str)]) -> Self {
+    pub(crate) fn form(self, fields: &[(&str, &str)]) -> Self {
         let body = serde_urlencoded::to_string(fields).unwrap();
         self.header("content-type", "application/x-www-form-urlencoded").body(body)
     }
 
     /// Fails where the connection breaks off before an answer is whole.
-    pub fn try_send(&self) -> std::io::Result<Answer> {
+    pub(crate) fn try_send(&self) -> std::io::Result<Answer> {
         let mut stream = TcpStream::connect(self.address)?;
         stream.write_all(format!("{}\r\n", self.head).as_bytes())?;
         // Who is refused early may not be read to the end.
@@ -251,13 +251,13 @@ impl Request {
     }
 
     /// Sends the head and this much of a body, and hangs up.
-    pub fn try_half(&self, body: &str) -> std::io::Result<()> {
+    pub(crate) fn try_half(&self, body: &str) -> std::io::Result<()> {
         let mut stream = TcpStream::connect(self.address)?;
         stream.write_all(format!("{}\r\n{body}", self.head).as_bytes())
     }
 
     /// Reads the beginning of the answer, has something happen, and reads on: the whole body, or what came before it broke off.
-    pub fn slowly(&self, meanwhile: impl FnOnce()) -> Result<Vec<u8>, Vec<u8>> {
+    pub(crate) fn slowly(&self, meanwhile: impl FnOnce()) -> Result<Vec<u8>, Vec<u8>> {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.write_all(format!("{}\r\n", self.head).as_bytes()).unwrap();
         let mut stream = BufReader::new(stream);
@@ -281,17 +281,17 @@ impl Request {
     }
 
     /// One value of a header of the answer.
-    pub fn head(&self, name: &str) -> Option<&str> {
+    pub(crate) fn head(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     /// The answer as text.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
     /// The answer as JSON.
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 }
