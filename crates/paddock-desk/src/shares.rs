@@ -513,6 +513,8 @@ mod tests {
         shares.write(|session| session.execute(sql, &values)).unwrap();
     }
 
+    /// In the year 2096.
+    const FAR: i64 = 4_000_000_000_000;
     const A: &str = "0123456789abcdef0123456789abcdef";
     const B: &str = "f123456789abcdef0123456789abcdef";
 
@@ -526,8 +528,8 @@ mod tests {
     #[test]
     fn a_visit_is_counted_once_and_its_mark_opens_this_share_alone() {
         let (_place, shares) = shares();
-        planted(&shares, A, None, i64::MAX / 2, Some(1));
-        planted(&shares, B, Some("a long password"), i64::MAX / 2, None);
+        planted(&shares, A, None, FAR, Some(1));
+        planted(&shares, B, Some("a long password"), FAR, None);
         let mark = came_in(shares.knock(A, None).unwrap());
         assert!(matches!(shares.knock(A, Some(&mark)).unwrap(), Door::Open(_, None)));
         assert!(matches!(shares.knock(A, None).unwrap(), Door::Gone), "one visitor may come");
@@ -537,9 +539,18 @@ mod tests {
     }
 
     #[test]
+    fn whoever_looked_before_the_last_place_was_taken_comes_too_late() {
+        let (_place, shares) = shares();
+        planted(&shares, A, None, FAR, Some(1));
+        let seen = shares.row(A).unwrap().unwrap();
+        came_in(shares.begin(&seen).unwrap());
+        assert!(matches!(shares.begin(&seen).unwrap(), Door::Gone));
+    }
+
+    #[test]
     fn a_password_lets_in_and_nothing_else() {
         let (_place, shares) = shares();
-        planted(&shares, A, Some("a long password"), i64::MAX / 2, None);
+        planted(&shares, A, Some("a long password"), FAR, None);
         assert!(matches!(shares.knock(A, None).unwrap(), Door::Asks));
         assert!(matches!(shares.enter(A, "a long passwort").unwrap(), Door::Asks));
         let mark = came_in(shares.enter(A, "a long password").unwrap());
@@ -550,7 +561,7 @@ mod tests {
     fn what_ended_is_gone_for_everybody() {
         let (_place, shares) = shares();
         planted(&shares, A, None, 1, None);
-        planted(&shares, B, None, i64::MAX / 2, None);
+        planted(&shares, B, None, FAR, None);
         assert!(matches!(shares.knock(A, None).unwrap(), Door::Gone));
         let mark = came_in(shares.knock(B, None).unwrap());
         shares.revoke(&B[..8]).unwrap();
