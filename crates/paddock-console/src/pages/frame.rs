@@ -4,7 +4,6 @@ use axum::http::StatusCode;
 use maud::{DOCTYPE, Markup, html};
 use paddock_desk::Result;
 use paddock_desk::workspaces;
-use paddock_ledger::approvals::ApprovalQuery;
 
 use super::Visit;
 use super::parts::icon;
@@ -121,12 +120,11 @@ pub(super) fn framed<P, Q>(visit: &Visit<P, Q>, page: Page) -> Result<Markup> {
 }
 
 /// How many calls wait for a person.
-fn waiting<P, Q>(visit: &Visit<P, Q>) -> usize {
-    let approvals = visit.shared.desk.approvals();
-    approvals.and_then(|all| Ok(all.list(&ApprovalQuery::default()).map_or(0, |list| list.len()))).unwrap_or(0)
+fn waiting<P, Q>(visit: &Visit<P, Q>) -> u64 {
+    paddock_desk::approvals::waiting(&visit.shared.desk).unwrap_or(0)
 }
 
-fn count(id: &str, number: usize, badge: bool) -> Markup {
+fn count(id: &str, number: u64, badge: bool) -> Markup {
     html! {
         span.count #(id) data-live="approvals" data-badge[badge] {
             @if number > 0 { (number) span.sr { " waiting" } }
