@@ -32,7 +32,7 @@ const fn row(name: &'static str, patterns: &'static [&'static str], why: &'stati
 pub(crate) const GIT_FILE: &str = ".git";
 
 /// Directories under which guarded names lie. No link may be put in their place.
-pub(crate) const WAYS: [&str; 5] = [".git", ".hg", ".config", ".local", ".vscode"];
+pub(crate) const WAYS: [&str; 6] = [".git", ".github", ".hg", ".config", ".local", ".vscode"];
 
 /// Every guarded name.
 pub const GUARDED: &[GuardedName] = &[
@@ -86,6 +86,18 @@ pub const GUARDED: &[GuardedName] = &[
     row(".codex", &[".codex"], AGENT),
     row(".cursor", &[".cursor", ".cursorrules"], AGENT),
     row(".gemini", &[".gemini"], AGENT),
+    row(
+        ".github/hooks",
+        &[
+            "**/.github/hooks",
+            "**/.github/agents",
+            "**/.github/chatmodes",
+            "**/.github/prompts",
+            "**/.github/instructions",
+            "**/.github/copilot-instructions.md",
+        ],
+        AGENT,
+    ),
     row(".windsurf", &[".windsurf", ".windsurfrules", ".codeium"], AGENT),
     row(".continue", &[".continue", ".continuerc.json"], AGENT),
     row(".opencode", &[".opencode", "opencode.json", "opencode.jsonc"], AGENT),
