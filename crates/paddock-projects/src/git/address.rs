@@ -23,6 +23,68 @@ pub(crate) enum Address {
     Local(PathBuf),
 }
 
+/// Why an address is refused.
+const NO_HOST: &str = "it has no host that can be reached";
+const OPENS: &str = "a word that opens it stands in it; put that into a secret";
+const LIKE_OPTION: &str = "its path begins like an option";
+
+/// What stands before the path: read so narrowly that no other program can find another host in it.
+struct Authority<'a> {
+    /// The host, with its brackets and its port, where it has them.
+    place: &'a str,
+    /// The host alone, without brackets.
+    host: &'a str,
+}
+
+impl<'a> Authority<'a> {
+    /// `USER@HOST:PORT`, of which only the host has to be there.
+    fn parse(text: &'a str) -> Result<Self, &'static str> {
+        let place = match text.split_once('@') {
+            Some((user, _)) if user.contains(':') => return Err(OPENS),
+            Some((user, place)) if is_user(user) => place,
+            Some(_) => return Err("its user name holds a character that is not used"),
+            None => text,
+        };
+        let (host, port) = match place.strip_prefix('[') {
+            Some(rest) => rest.split_once(']').filter(|(host, _)| is_numbered(host)).ok_or(NO_HOST)?,
+            None => {
+                let (host, port) = place.split_at(place.find(':').unwrap_or(place.len()));
+                if !is_host(host) {
+                    return Err(NO_HOST);
+                }
+                (host, port)
+            }
+        };
+        if port.is_empty() || port.strip_prefix(':').is_some_and(is_port) {
+            Ok(Self { place, host })
+        } else {
+            Err("its port is no number of a port")
+        }
+    }
+
+    /// Is it this machine?
+    fn is_here(&self) -> bool {
+        self.host == "localhost" || self.host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    }
+}
+
+fn is_user(user: &str) -> bool {
+    !user.is_empty() && !user.starts_with('-') && user.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+}
+
+fn is_host(host: &str) -> bool {
+    !host.is_empty() && !host.starts_with('-') && host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-".contains(&b))
+}
+
+/// What stands in brackets: a number of the sixth version.
+fn is_numbered(host: &str) -> bool {
+    host.bytes().all(|b| b.is_ascii_hexdigit() || b == b':') && host.parse::<std::net::Ipv6Addr>().is_ok()
+}
+
+fn is_port(port: &str) -> bool {
+    port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok()
+}
+
 impl Address {
     /// Reads an address as a person writes it.
     pub(crate) fn parse(text: &str) -> Result<Self> {
@@ -35,7 +97,6 @@ impl Address {
         }
         let Some((scheme, rest)) = text.split_once("://") else { return Self::without_scheme(text) };
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let (user, host) = authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
         if scheme == "file" {
             return if authority.is_empty() {
                 Self::local(&format!("/{path}"), text)
@@ -43,20 +104,16 @@ impl Address {
                 refuse("a file is on this machine")
             };
         }
-        if host.is_empty()
-            || host.starts_with('-')
-            || user.is_some_and(|user| user.starts_with('-'))
-            || text.contains(' ')
-        {
-            return refuse("it has no host that can be reached");
-        }
-        if user.is_some_and(|user| user.contains(':')) {
-            return refuse("a word that opens it stands in it; put that into a secret");
-        }
-        let url = text.to_owned();
+        let authority = match Authority::parse(authority) {
+            Ok(_) if text.contains([' ', '\\']) => return refuse("it holds a character that no address has"),
+            Ok(_) if path.starts_with('-') => return refuse(LIKE_OPTION),
+            Ok(authority) => authority,
+            Err(why) => return refuse(why),
+        };
+        let (url, place) = (text.to_owned(), authority.place);
         match scheme {
-            "https" => Ok(Self::Web { url, origin: format!("https://{host}") }),
-            "http" if is_here(host) => Ok(Self::Web { url, origin: format!("http://{host}") }),
+            "https" => Ok(Self::Web { url, origin: format!("https://{place}") }),
+            "http" if authority.is_here() => Ok(Self::Web { url, origin: format!("http://{place}") }),
             "http" => refuse("http is used only on this machine; write https"),
             "ssh" | "git+ssh" | "ssh+git" => Ok(Self::Other { url, protocol: "ssh" }),
             "git" => Ok(Self::Other { url, protocol: "git" }),
@@ -68,12 +125,14 @@ impl Address {
     fn without_scheme(text: &str) -> Result<Self> {
         let colon = text.find(':').filter(|colon| text.find('/').is_none_or(|slash| *colon < slash));
         let Some(colon) = colon else { return Self::local(text, text) };
-        let host = text[..colon].rsplit('@').next().unwrap_or_default();
-        if host.is_empty() || host.starts_with('-') || text.starts_with('-') || text[colon + 1..].starts_with('-') {
-            let why = "it has no host that can be reached";
-            return Err(ProjectError::BadAddress { address: without_words(text), why });
+        let path = &text[colon + 1..];
+        let refuse = |why| Err(ProjectError::BadAddress { address: without_words(text), why });
+        match Authority::parse(&text[..colon]) {
+            Ok(_) if path.starts_with('-') => refuse(LIKE_OPTION),
+            Ok(_) if path.is_empty() => refuse("it names no repository of its host"),
+            Ok(_) => Ok(Self::Other { url: text.to_owned(), protocol: "ssh" }),
+            Err(why) => refuse(why),
         }
-        Ok(Self::Other { url: text.to_owned(), protocol: "ssh" })
     }
 
     fn local(path: &str, text: &str) -> Result<Self> {
@@ -103,15 +162,6 @@ impl Address {
     pub(crate) fn shown(&self) -> String {
         without_words(&self.argument().to_string_lossy())
     }
-}
-
-/// Is a host, perhaps with a port, this machine?
-fn is_here(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
 /// An address without what stands before its host.
@@ -154,7 +204,71 @@ mod tests {
             "https://example.com/\n",
             "/not/there",
             "user@-oX:y",
+            "http://localhost?x@localhost:80.helper=!id;/x",
+            "https://example.com?x@localhost/y",
+            "https://example.com#x@localhost/y",
+            "https://example.com?x",
+            "https://example.com\\@localhost/x",
+            "https://a@b@example.com/x",
+            "https://@example.com/x",
+            "https://a%40b@example.com/x",
+            "https://example.com=x/y",
+            "https://example.com%2f/y",
+            "https://exam\"ple.com/y",
+            "https://exämple.com/y",
+            "https://example.com:/x",
+            "https://example.com:80a/x",
+            "https://example.com:+80/x",
+            "https://example.com:99999/x",
+            "https://[::1/x",
+            "https://[::1]x/y",
+            "https://[]/y",
+            "https://[fe80::1%25eth0]/y",
+            "ssh://[-oProxyCommand=evil]/x",
+            "[-oProxyCommand=evil]:x",
+            "[host:22]:x",
+            "ssh://git@example.com/-x",
+            "git@example.com:",
+            "a@b@example.com:x",
+            "git@exa=mple.com:x",
         ] {
+            assert!(Address::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    /// Another reading of what stands before the path, by the whole text instead of by its parts: as RFC 3986 ends an authority.
+    fn read_strictly(text: &str) -> Option<String> {
+        let (scheme, rest) = text.split_once("://")?;
+        let authority = &rest[..rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len())];
+        let place = &authority[authority.rfind('@').map_or(0, |at| at + 1)..];
+        Some(format!("{scheme}://{place}"))
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig { cases: 4096, ..Default::default() })]
+
+        /// Few characters and known words, so that many of them are nearly addresses.
+        #[test]
+        fn what_is_accepted_has_one_origin_whoever_reads_it(
+            scheme in "(https?|ssh|git)://",
+            parts in proptest::collection::vec("localhost|127\\.0\\.0\\.1|\\[::1\\]|[a-c@?#/=:%\\-.;!$ \\\\\\[\\]'\"]|80|helper", 1..8),
+        ) {
+            let text = format!("{scheme}{}", parts.concat());
+            let Ok(address) = Address::parse(&text) else { return Ok(()) };
+            let strict = read_strictly(&text).unwrap();
+            if let Address::Web { origin, url } = &address {
+                proptest::prop_assert_eq!(origin, &strict);
+                proptest::prop_assert_eq!(url, &text);
+            }
+            let place = strict.split_once("://").unwrap().1;
+            proptest::prop_assert!(place.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b)), "{}", text);
+            proptest::prop_assert!(!place.starts_with(['-', ':']) && !place.ends_with(':'), "{}", text);
+        }
+    }
+
+    #[test]
+    fn no_option_begins_a_place() {
+        for bad in ["-oProxyCommand=evil", "ssh://-x@example.com/x"] {
             assert!(Address::parse(bad).is_err(), "{bad:?}");
         }
     }

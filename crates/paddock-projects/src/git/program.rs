@@ -44,22 +44,22 @@ const ENVIRONMENT: &[&str] = &[
 ];
 
 /// Settings of every run; those of the person and of the system are not read.
-const SETTINGS: &[&str] = &[
-    "core.hooksPath=/dev/null",
-    "core.fsmonitor=false",
-    "core.askPass=",
-    "credential.helper=",
-    "gc.auto=0",
-    "maintenance.auto=false",
-    "init.templateDir=",
-    "submodule.recurse=false",
-    "push.recurseSubmodules=no",
-    "push.gpgSign=false",
-    "fetch.recurseSubmodules=false",
-    "fetch.writeCommitGraph=false",
-    "transfer.credentialsInUrl=die",
-    "http.lowSpeedLimit=100",
-    "http.lowSpeedTime=60",
+const SETTINGS: &[(&str, &str)] = &[
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("core.askPass", ""),
+    ("credential.helper", ""),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("init.templateDir", ""),
+    ("submodule.recurse", "false"),
+    ("push.recurseSubmodules", "no"),
+    ("push.gpgSign", "false"),
+    ("fetch.recurseSubmodules", "false"),
+    ("fetch.writeCommitGraph", "false"),
+    ("transfer.credentialsInUrl", "die"),
+    ("http.lowSpeedLimit", "100"),
+    ("http.lowSpeedTime", "60"),
 ];
 
 /// Git with one remote, or with none.
@@ -119,17 +119,27 @@ impl<'a> Git<'a> {
             .env("SSH_ASKPASS_REQUIRE", "never")
             .env("GIT_SSH_COMMAND", "ssh -o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15")
             .env("GIT_ALLOW_PROTOCOL", self.address.map_or("none", Address::protocol));
-        for setting in SETTINGS {
-            git.args(["-c", setting]);
+        for (number, (key, value)) in self.settings().into_iter().enumerate() {
+            // Key and value apart: on the command line git would part them itself, at the first "=".
+            git.env(format!("GIT_CONFIG_KEY_{number}"), key).env(format!("GIT_CONFIG_VALUE_{number}"), value);
+            git.env("GIT_CONFIG_COUNT", (number + 1).to_string());
         }
+        git.current_dir(self.home).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
+        git
+    }
+
+    /// All settings of a run, in the order in which they hold.
+    fn settings(&self) -> Vec<(String, String)> {
+        let fixed = SETTINGS.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let mut settings: Vec<_> = fixed.collect();
         if let (Some((file, _)), Some(Address::Web { origin, .. })) = (&self.opened_by, self.address) {
             // Only this host is told, whoever it sends us to. The words are read from our memory by whoever may look there:
             // they are in no argument, no environment and no file.
             let (process, descriptor) = (std::process::id(), file.as_raw_fd());
-            git.arg("-c").arg(format!("credential.{origin}.helper=!cat /proc/{process}/fd/{descriptor} #"));
+            let helper = format!("!cat /proc/{process}/fd/{descriptor} #");
+            settings.push((format!("credential.{origin}.helper"), helper));
         }
-        git.current_dir(self.home).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
-        git
+        settings
     }
 
     /// Runs it to its end, and hands back what it answered.
@@ -248,6 +258,26 @@ fn heard(listener: Option<JoinHandle<Vec<u8>>>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::progress::unwatched;
+
+    #[test]
+    fn no_setting_is_on_the_command_line_and_git_reads_each_as_it_is_meant() {
+        let home = tempfile::tempdir().unwrap();
+        let address = Address::parse("https://me@[::1]:8443/x=y").unwrap();
+        let credentials = Credentials::new("me", "open-sesame");
+        let git = Git::new(home.path(), Some(&address), Some(&credentials)).unwrap();
+        let mut list = git.command();
+        assert_eq!(list.get_args().count(), 0);
+        let listed =
+            git.answer("list", list.args(["config", "--list", "-z"]), &mut Meter::new(&mut unwatched)).unwrap();
+        let listed: Vec<(&str, &str)> =
+            listed.split_terminator('\0').map(|one| one.split_once('\n').unwrap()).collect();
+        assert_eq!(listed.len(), SETTINGS.len() + 1);
+        assert!(listed.contains(&("core.hookspath", "/dev/null")), "{listed:?}");
+        let (key, value) = listed.last().unwrap();
+        assert_eq!(*key, "credential.https://[::1]:8443.helper");
+        assert!(value.starts_with("!cat /proc/"), "{value}");
+    }
 
     #[test]
     fn what_git_says_is_told_in_one_line_without_what_opens_a_remote() {
