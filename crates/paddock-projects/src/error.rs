@@ -156,6 +156,14 @@ pub enum ProjectError {
         /// Its words, cleaned.
         said: String,
     },
+    /// Git was ended, since nobody answered it.
+    #[error("git could not {doing}: {why}")]
+    TooSlow {
+        /// What it was to do.
+        doing: &'static str,
+        /// What was waited for.
+        why: &'static str,
+    },
 }
 
 /// What went wrong, for programs: exit codes and HTTP states derive from it.
@@ -201,7 +209,8 @@ impl ProjectError {
             | Self::Output(_)
             | Self::Scratch(_)
             | Self::NoGit
-            | Self::Git { .. } => FaultKind::Failed,
+            | Self::Git { .. }
+            | Self::TooSlow { .. } => FaultKind::Failed,
         }
     }
 
@@ -242,6 +251,7 @@ impl ProjectError {
                 "write https://HOST/PATH, ssh://HOST/PATH, git://HOST/PATH or the path of a repository".to_owned()
             }
             Self::BadBranch(_) => "letters, digits, '-', '_', '.' and '/' make a name, as in \"main\"".to_owned(),
+            Self::TooSlow { .. } => "a run may take 10 minutes, and 60 seconds of silence; try again later".to_owned(),
             Self::Git { .. } => "look at the address, the branch and the secret that opens it".to_owned(),
         }
     }

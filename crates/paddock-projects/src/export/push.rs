@@ -91,7 +91,7 @@ impl There<'_> {
         let mut fetch = self.here();
         fetch.args([
             "fetch",
-            "--quiet",
+            "--progress",
             "--depth=1",
             "--no-tags",
             "--no-recurse-submodules",
@@ -112,7 +112,7 @@ impl There<'_> {
 
     fn push(&self, branch: &str, meter: &mut Meter<'_>) -> Result<()> {
         let mut push = self.here();
-        push.args(["push", "--quiet", "--no-verify", "--no-follow-tags", "--"]).arg(self.address.argument());
+        push.args(["push", "--progress", "--no-verify", "--no-follow-tags", "--"]).arg(self.address.argument());
         push.arg(format!("{branch}:{branch}")).stdout(Stdio::null());
         self.git.run("push", &mut push, meter, None)
     }

@@ -7,7 +7,7 @@ mod program;
 use zeroize::Zeroizing;
 
 pub(crate) use address::Address;
-pub(crate) use program::{Git, Growth, end, spawn};
+pub(crate) use program::{Deadline, Git, Growth, WHOLE, end, spawn};
 
 /// What opens a remote, from the person's secrets. Nothing prints it.
 #[derive(Clone)]

@@ -14,7 +14,7 @@ use super::incoming::Pieces;
 use super::{Import, Imported, Incoming};
 use crate::error::{ProjectError, Result};
 use crate::export::host_branch;
-use crate::git::{Address, Git, Growth, Remote, end, spawn};
+use crate::git::{Address, Deadline, Git, Growth, Remote, WHOLE, end, spawn};
 use crate::host::Scratch;
 use crate::left_out::WhyLeft;
 use crate::progress::{Meter, Watch};
@@ -70,7 +70,7 @@ fn fetch(
     meter: &mut Meter<'_>,
 ) -> Result<()> {
     let mut clone = git.command();
-    clone.args(["clone", "--quiet", "--bare", "--depth=1", "--single-branch", "--no-tags", "--no-local"]);
+    clone.args(["clone", "--progress", "--bare", "--depth=1", "--single-branch", "--no-tags", "--no-local"]);
     clone.args(["--no-recurse-submodules", "--template="]);
     if let Some(branch) = branch {
         clone.arg(format!("--branch={branch}"));
@@ -137,10 +137,12 @@ fn read_all(
     let mut read = git.command();
     read.env("GIT_DIR", fetched).args(["cat-file", "--batch", "--buffer"]);
     let mut child = spawn(read.stdin(asked).stdout(Stdio::piped()).stderr(Stdio::null()))?;
+    let deadline = Deadline::of(&child, WHOLE);
     let done = match child.stdout.take() {
         Some(out) => take_all(&mut BufReader::new(out), lines, incoming, meter),
         None => Err(torn()),
     };
+    drop(deadline);
     end(&mut child);
     done
 }
