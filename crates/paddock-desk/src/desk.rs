@@ -12,7 +12,7 @@ use paddock_ledger::audit::AuditLog;
 use paddock_ledger::history::History;
 use paddock_tools::Toolbox;
 
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, FailureKind, Result};
 use crate::project::{self, Project};
 use crate::threads::Runs;
 
@@ -22,6 +22,8 @@ pub struct Desk {
     installation: Installation,
     /// Every agent's policy that somebody asked for.
     policies: Mutex<HashMap<AgentName, Arc<Reloader>>>,
+    /// The configuration as it last had no problem: what goes on to hold while it has one.
+    last_good: Mutex<Option<ConfigFile>>,
     /// Runs that go on in the background of this process.
     runs: Runs,
     /// May something be changed?
@@ -43,7 +45,14 @@ impl Desk {
         let settings = project.settings()?;
         let installation =
             Installation::look(&project.system_root, &settings).map_err(project::installation_problem)?;
-        Ok(Self { project, installation, policies: Mutex::default(), runs: Runs::default(), works: false })
+        Ok(Self {
+            project,
+            installation,
+            policies: Mutex::default(),
+            last_good: Mutex::default(),
+            runs: Runs::default(),
+            works: false,
+        })
     }
 
     /// For what changes something, or is recorded.
@@ -57,7 +66,14 @@ impl Desk {
         if let Some(approvals) = installation.approvals() {
             approvals.tell_by(Arc::new(paddock_tools::notify));
         }
-        Ok(Self { project, installation, policies: Mutex::default(), runs: Runs::default(), works: true })
+        Ok(Self {
+            project,
+            installation,
+            policies: Mutex::default(),
+            last_good: Mutex::default(),
+            runs: Runs::default(),
+            works: true,
+        })
     }
 
     /// Where the project is.
@@ -106,12 +122,56 @@ impl Desk {
         ports.with_runner(runner)
     }
 
-    /// The agents of the configuration, `main` first.
+    /// The agents of the configuration, `main` first. While it has problems they are those of the last one that had none: what each
+    /// may do is its policy's to say.
     ///
     /// # Errors
-    /// When the configuration has problems.
+    /// When the configuration has problems, and had them from the beginning.
     pub fn agents(&self) -> Result<Vec<AgentName>> {
-        Ok(self.config_file()?.agents())
+        let known = self.config_in_effect().or_else(|failure| self.last_good().ok_or(failure));
+        Ok(known?.agents())
+    }
+
+    /// The configuration that holds: as it is now, or as it last was without problems. One that is gone or cannot be read holds no more.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn config_in_effect(&self) -> Result<ConfigFile> {
+        match self.sound_config() {
+            Ok(file) => {
+                *self.last_good.lock().unwrap_or_else(PoisonError::into_inner) = Some(file.clone());
+                Ok(file)
+            }
+            Err(failure) if self.project.text().is_ok() => self.last_good().ok_or(failure),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// What is wrong with the configuration now, while an older one holds.
+    pub fn config_trouble(&self) -> Option<Failure> {
+        self.sound_config().err()
+    }
+
+    /// The configuration as it is now, where every policy that was started from it could be built.
+    fn sound_config(&self) -> Result<ConfigFile> {
+        let file = self.config_file()?;
+        let agents = file.agents();
+        let policies = self.policies.lock().unwrap_or_else(PoisonError::into_inner);
+        // An agent that the file no longer has is no problem of the file.
+        let of_file = policies.iter().filter(|(agent, _)| agents.contains(agent));
+        let started: Vec<Arc<Reloader>> = of_file.map(|(_, policy)| Arc::clone(policy)).collect();
+        drop(policies);
+        for policy in started {
+            policy.current();
+            if let Some(error) = policy.error() {
+                return Err(Failure::told(error.to_string(), FailureKind::Misused));
+            }
+        }
+        Ok(file)
+    }
+
+    fn last_good(&self) -> Option<ConfigFile> {
+        self.last_good.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// An agent's policy, current at every call.

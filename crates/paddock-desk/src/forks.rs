@@ -101,7 +101,7 @@ pub fn list(desk: &Desk) -> Result<Vec<ForkShown>> {
 /// # Errors
 /// When the configuration has problems.
 pub fn overlays(desk: &Desk) -> Result<Vec<OverlayShown>> {
-    let file = desk.config_file()?;
+    let file = desk.config_in_effect()?;
     let of_agent = |agent: &AgentName| {
         let shown = |table: &paddock_config::schema::WorkspaceTable| match &table.mount.value {
             MountSpec::Overlay { overlay } => Some(OverlayShown {

@@ -42,7 +42,7 @@ impl Layered {
 
     /// Of a project that is open.
     pub fn at(desk: &Desk) -> Result<Self> {
-        let (file, host, ports) = (desk.config_file()?, desk.host()?, desk.ports());
+        let (file, host, ports) = (desk.config_in_effect()?, desk.host()?, desk.ports());
         Ok(Self { file, host, ports, installation: desk.installation().clone(), cancel: Cancel::default() })
     }
 

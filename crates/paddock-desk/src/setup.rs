@@ -19,6 +19,7 @@ use serde_json::Value;
 pub use check::{AgentChecked, Checked, ProblemShown, SecretsChecked, WarningShown, check};
 pub use exposed::{Found, SecretsInFiles};
 
+use crate::desk::Desk;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::project::{self, Project};
 
@@ -52,14 +53,25 @@ static CHANGING: Mutex<()> = Mutex::new(());
 /// # Errors
 /// When the configuration has problems.
 pub fn settings(project: &Project) -> Result<Vec<Setting>> {
-    let file = project.config_file()?;
+    Ok(settings_of(project, &project.config_file()?))
+}
+
+/// As [`settings`], of the configuration that holds while the file has problems.
+///
+/// # Errors
+/// When there is none.
+pub fn in_effect(desk: &Desk) -> Result<Vec<Setting>> {
+    Ok(settings_of(desk.project(), &desk.config_in_effect()?))
+}
+
+fn settings_of(project: &Project, file: &ConfigFile) -> Vec<Setting> {
     let name = project.config_name();
     let shown = |key: keys::Key| Setting {
         key: key.path,
         value: keys::without_password(&key.value),
         origin: format!("{name}:{}", key.line),
     };
-    Ok(keys::keys(&file).into_iter().map(shown).collect())
+    keys::keys(file).into_iter().map(shown).collect()
 }
 
 /// The whole configuration as values, without any password.

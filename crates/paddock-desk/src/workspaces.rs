@@ -143,7 +143,8 @@ fn shown(policy: &AgentPolicy, workspace: &Workspace, in_memory: bool) -> Result
 }
 
 fn is_in_memory(desk: &Desk) -> Result<bool> {
-    let file = desk.config_file()?;
+    // A configuration that is gone says nothing of where the stores are, and there is none to ask.
+    let Ok(file) = desk.config_in_effect() else { return Ok(false) };
     let stores = file.config().virtual_.as_ref();
     Ok(stores.and_then(|stores| stores.url.as_ref()).and_then(|url| url.plain()).is_some_and(|url| url.0 == "memory"))
 }

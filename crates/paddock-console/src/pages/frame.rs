@@ -2,11 +2,10 @@
 
 use axum::http::StatusCode;
 use maud::{DOCTYPE, Markup, html};
-use paddock_desk::Result;
 use paddock_desk::workspaces;
 
 use super::Visit;
-use super::parts::icon;
+use super::parts::{icon, shown};
 
 /// The stylesheets of every page.
 pub(super) const SHEETS: [&str; 4] = ["/assets/base.css", "/assets/shell.css", "/assets/parts.css", "/assets/code.css"];
@@ -41,13 +40,14 @@ impl Page {
     }
 }
 
-/// The page as the browser gets it.
-pub(super) fn framed<P, Q>(visit: &Visit<P, Q>, page: Page) -> Result<Markup> {
+/// The page as the browser gets it. What is around a page never fails: it is there to say what did.
+pub(super) fn framed<P, Q>(visit: &Visit<P, Q>, page: Page) -> Markup {
     let desk = &visit.shared.desk;
     let project = desk
-        .host()?
-        .project_root()
-        .file_name()
+        .project()
+        .config
+        .parent()
+        .and_then(std::path::Path::file_name)
         .map_or_else(|| "project".into(), |name| name.to_string_lossy().into_owned());
     let agents = desk.agents().unwrap_or_default();
     let chosen = workspaces::agent_named(desk, visit.agent.as_deref()).ok();
@@ -56,7 +56,7 @@ pub(super) fn framed<P, Q>(visit: &Visit<P, Q>, page: Page) -> Result<Markup> {
     let here = |at: &str| at == path || (at != "/" && path.starts_with(at) && path[at.len()..].starts_with('/'));
     let current = |at: &str| here(at).then_some("page");
     let told = told(visit);
-    Ok(html! {
+    html! {
         (DOCTYPE)
         html lang="en" data-theme=(visit.taste.theme) data-time=(visit.taste.time) {
             head {
@@ -101,7 +101,8 @@ pub(super) fn framed<P, Q>(visit: &Visit<P, Q>, page: Page) -> Result<Markup> {
                     p.side-foot { "Paddock " (env!("CARGO_PKG_VERSION")) " · " span data-live-state { "not live" } }
                 }
                 main #main tabindex="-1" {
-                    @if let Some(told) = told { div.note.ok role="status" { (super::parts::shown(&told)) } }
+                    (trouble(visit))
+                    @if let Some(told) = told { div.note.ok role="status" { (shown(&told)) } }
                     (page.body)
                 }
                 nav.dock aria-label="Main pages" {
@@ -116,7 +117,20 @@ pub(super) fn framed<P, Q>(visit: &Visit<P, Q>, page: Page) -> Result<Markup> {
                 div #toasts role="status" aria-live="polite" {}
             }
         }
-    })
+    }
+}
+
+/// What is wrong with the configuration, as the command line prints it, while an older one holds.
+fn trouble<P, Q>(visit: &Visit<P, Q>) -> Markup {
+    let Some(failure) = visit.shared.desk.config_trouble() else { return html! {} };
+    let holds = visit.shared.desk.config_in_effect().is_ok();
+    html! {
+        div.note.bad role="alert" {
+            p { "The configuration has a problem. " @if holds { "What it said before goes on to hold." } @else { "No agent has a Workspace until it is there again." } }
+            pre.terminal.scroll tabindex="0" role="region" aria-label="The problem of the configuration" { (shown(failure.text())) }
+            p { a href="/settings/doctor" { "Doctor" } " · " a href="/settings/config" { "Configuration" } }
+        }
+    }
 }
 
 /// How many calls wait for a person.

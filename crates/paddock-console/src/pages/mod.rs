@@ -26,7 +26,7 @@ use axum::routing::get;
 use maud::{DOCTYPE, Markup, html};
 use paddock_desk::{Failure, Result};
 
-use crate::endpoint::{self, Part};
+use crate::endpoint::{self, Part, Unread};
 use crate::guard;
 use crate::problem::{self, Problem};
 use crate::shared::{Shared, Who, on_a_thread};
@@ -110,8 +110,7 @@ pub(crate) async fn show<P: Part, Q: Part>(
     };
     let rendered = on_a_thread(move || {
         let page = page(&visit)?;
-        let status = page.status;
-        frame::framed(&visit, page).map(|markup| (status, markup))
+        Ok((page.status, frame::framed(&visit, page)))
     });
     match rendered.await {
         Ok((status, markup)) => (status, as_html(&markup)).into_response(),
@@ -138,8 +137,10 @@ pub(crate) async fn act<P: Part, F: serde::de::DeserializeOwned + Send + 'static
         Ok(visit) => visit,
         Err(response) => return *response,
     };
-    let Ok(bytes) = axum::body::to_bytes(body, LARGEST).await else {
-        return failed(&Failure::misused("the form is too large", "send less at once"));
+    let bytes = match endpoint::whole(body, LARGEST).await {
+        Ok(bytes) => bytes,
+        Err(Unread::TooLarge) => return failed(&Failure::misused("the form is too large", "send less at once")),
+        Err(slow) => return slow.problem(LARGEST).into_response(),
     };
     let form = match read_form::<F>(&bytes) {
         Ok(form) => form,
@@ -150,10 +151,7 @@ pub(crate) async fn act<P: Part, F: serde::de::DeserializeOwned + Send + 'static
     };
     let done = on_a_thread(move || match deed(&visit, form)? {
         Done::Back { to, told } => Ok(Err(back(&to, &told))),
-        Done::Page(page) => {
-            let status = page.status;
-            frame::framed(&visit, *page).map(|markup| Ok((status, markup)))
-        }
+        Done::Page(page) => Ok(Ok((page.status, frame::framed(&visit, *page)))),
     });
     match done.await {
         Ok(Ok((status, markup))) => (status, as_html(&markup)).into_response(),

@@ -123,3 +123,29 @@ fn every_answer_has_an_id() {
     let ids = [one.head("x-request-id").unwrap(), other.head("x-request-id").unwrap()];
     assert_ne!(ids[0], ids[1]);
 }
+
+/// A mistake in the file is told on every page, and takes none of them away: what it said before goes on to hold.
+#[test]
+fn a_broken_configuration_leaves_every_page_and_says_where_it_is_broken() {
+    let served = Served::start();
+    let file = served.file("paddock.toml");
+    let sound = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, sound.replacen("READ_ONLY", "READ_SOMETIMES", 1)).unwrap();
+    let pages = "/ /files /files/project/workspace /approvals /forks /activity /why /threads /instances /projects /settings \
+        /settings/config /settings/doctor /search?q=hello /files?agent=reviewer";
+    for page in pages.split(' ') {
+        let answer = served.get(page);
+        let text = answer.text();
+        assert_eq!(answer.status, 200, "{page}: {text}");
+        assert!(text.contains("The configuration has a problem"), "{page}: {text}");
+        assert!(text.contains("READ_SOMETIMES") && text.contains("paddock.toml:7"), "{page}: {text}");
+        assert!(text.contains("aria-label=\"Console\""), "{page} has no navigation");
+    }
+    assert!(served.get("/files/project/workspace").text().contains("hello.txt"), "the older policy holds");
+    std::fs::write(&file, sound).unwrap();
+    assert!(!served.get("/").text().contains("The configuration has a problem"), "it is sound again");
+    std::fs::remove_file(&file).unwrap();
+    let gone = served.get("/files/project/workspace").text();
+    assert!(!gone.contains("hello.txt"), "what is gone grants nothing: {gone}");
+    assert!(gone.contains("aria-label=\"Console\""), "{gone}");
+}

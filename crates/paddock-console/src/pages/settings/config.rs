@@ -20,7 +20,8 @@ pub(super) struct Filled {
 }
 
 pub(super) fn page(visit: &Visit<Nothing, Filled>) -> Result<Page> {
-    let settings = setup::settings(visit.shared.desk.project())?;
+    // While the file has problems, what holds is what it last said.
+    let settings = setup::in_effect(&visit.shared.desk).unwrap_or_default();
     let Filled { key, value } = &visit.query;
     Ok(Page::new("Configuration", body(&settings, key.as_deref(), value.as_deref(), &html! {})))
 }
@@ -86,7 +87,7 @@ pub(super) fn change(visit: &Visit, Change { key, value, deed }: Change) -> Resu
                 p { "Nothing was changed." }
                 pre.terminal.scroll tabindex="0" role="region" aria-label="What is wrong" { (shown(failure.text())) }
             } };
-            let settings = setup::settings(project).unwrap_or_default();
+            let settings = setup::in_effect(desk).unwrap_or_default();
             let mut page = Page::new("Configuration", body(&settings, Some(&key), Some(&value), &note));
             page.status = crate::problem::status(failure.kind());
             Ok(Done::Page(Box::new(page)))
