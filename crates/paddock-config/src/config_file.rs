@@ -1,4 +1,4 @@
-//! A configuration file that has been read: its keys, its text, and what in it has no effect yet.
+//! A configuration file that has been read: its keys and its text.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -8,7 +8,6 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::fault::Fault;
-use crate::feature::NotBuilt;
 use crate::problem::{ConfigError, Problem};
 use crate::read::{FromToml as _, Reading};
 use crate::schema::{Config, Prefix, WorkspaceTable};
@@ -19,7 +18,6 @@ use crate::source::{Located, Source};
 pub struct ConfigFile {
     config: Config,
     source: Arc<Source>,
-    not_built: Vec<NotBuilt>,
 }
 
 /// What one agent is configured to perceive.
@@ -53,12 +51,12 @@ impl ConfigFile {
             // What was recovered around a syntax error would only raise false alarms.
             return Err(ConfigError::new(Arc::clone(&source), syntax_problems(&source, &faults)));
         }
-        let (config, mut problems, not_built) = read(&source, table);
+        let (config, mut problems) = read(&source, table);
         if let Some(config) = &config {
             duplicate_prefixes(config, &mut problems);
         }
         match config {
-            Some(config) if problems.is_empty() => Ok(Self { config, source, not_built }),
+            Some(config) if problems.is_empty() => Ok(Self { config, source }),
             _ => Err(ConfigError::new(source, problems)),
         }
     }
@@ -73,12 +71,6 @@ impl ConfigFile {
     #[must_use]
     pub fn source(&self) -> &Arc<Source> {
         &self.source
-    }
-
-    /// The keys that are there and have no effect yet, in the order of the file.
-    #[must_use]
-    pub fn not_built(&self) -> &[NotBuilt] {
-        &self.not_built
     }
 
     /// The agents of this file: `main` where it has Workspaces, then the others by name.
@@ -121,14 +113,12 @@ impl ConfigFile {
     }
 }
 
-fn read(source: &Source, table: Spanned<DeTable<'_>>) -> (Option<Config>, Vec<Problem>, Vec<NotBuilt>) {
+fn read(source: &Source, table: Spanned<DeTable<'_>>) -> (Option<Config>, Vec<Problem>) {
     let mut reading = Reading::new(source);
     let span = table.span();
     let top = Spanned::new(span, DeValue::Table(table.into_inner()));
     let config = Config::from_toml(&top, &mut reading);
-    let mut not_built = reading.not_built;
-    not_built.sort_by_key(|note| note.at);
-    (config, reading.problems, not_built)
+    (config, reading.problems)
 }
 
 /// One problem per line: what follows the first on a line is mostly its echo.

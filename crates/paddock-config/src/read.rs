@@ -10,7 +10,6 @@ use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
 use crate::fault::Fault;
-use crate::feature::{Feature, NotBuilt};
 use crate::nearest::nearest;
 use crate::problem::Problem;
 use crate::schema::{Config, WorkspaceTable};
@@ -33,7 +32,6 @@ pub(crate) struct Reading<'s> {
     source: &'s Source,
     path: Vec<String>,
     pub(crate) problems: Vec<Problem>,
-    pub(crate) not_built: Vec<NotBuilt>,
 }
 
 /// A table whose keys are all known.
@@ -47,7 +45,7 @@ pub(crate) struct Fields<'t, 'i> {
 
 impl<'s> Reading<'s> {
     pub(crate) fn new(source: &'s Source) -> Self {
-        Self { source, path: Vec::new(), problems: Vec::new(), not_built: Vec::new() }
+        Self { source, path: Vec::new(), problems: Vec::new() }
     }
 
     /// Notes a problem and gives nothing.
@@ -96,7 +94,7 @@ impl<'s> Reading<'s> {
 
     /// Reads a key that has to be there.
     pub(crate) fn required<T: FromToml>(&mut self, fields: &Fields<'_, '_>, key: &'static str) -> Option<T> {
-        match self.optional(fields, key, None)? {
+        match self.optional(fields, key)? {
             Some(value) => Some(value),
             None => {
                 let within = fields.within;
@@ -107,27 +105,14 @@ impl<'s> Reading<'s> {
 
     /// Reads a key that may be absent: nothing for a bad value, `Some(None)` for none at all.
     #[allow(clippy::option_option, reason = "absent and broken are different answers")]
-    pub(crate) fn optional<T: FromToml>(
-        &mut self,
-        fields: &Fields<'_, '_>,
-        key: &'static str,
-        later: Option<Feature>,
-    ) -> Option<Option<T>> {
-        let Some((name, value)) = fields.table.get_key_value(key) else {
+    pub(crate) fn optional<T: FromToml>(&mut self, fields: &Fields<'_, '_>, key: &'static str) -> Option<Option<T>> {
+        let Some(value) = fields.table.get(key) else {
             return Some(None);
         };
         self.path.push(key.to_owned());
-        if let Some(feature) = later {
-            self.note_not_built(feature, name.span().start);
-        }
         let read = T::from_toml(value, self);
         self.path.pop();
         read.map(Some)
-    }
-
-    /// Notes that the key being read has no effect yet.
-    pub(crate) fn note_not_built(&mut self, feature: Feature, byte: usize) {
-        self.not_built.push(NotBuilt { key: self.path.join("."), at: self.source.position(byte), feature });
     }
 
     /// Reads a value as the entry `name` of what is being read.

@@ -17,7 +17,6 @@ use paddock_state::{Forks, Redactor, SystemRoot};
 use crate::build::{Ports, build, nothing};
 use crate::config_file::ConfigFile;
 use crate::fault::Fault;
-use crate::feature::NotBuilt;
 use crate::host::Host;
 use crate::init::CONFIG_FILE;
 use crate::problem::{ConfigError, Problem};
@@ -34,7 +33,6 @@ pub struct Reloader {
     agent: AgentName,
     system_root: SystemRoot,
     ports: Ports,
-    not_built: Vec<NotBuilt>,
     held: RwLock<Held>,
     reloading: Mutex<()>,
     generation: AtomicU64,
@@ -77,11 +75,11 @@ impl Reloader {
         let named = std::path::absolute(path).map_err(|error| unreadable(path, &error))?;
         let path = host.project_root().join(path.file_name().unwrap_or(CONFIG_FILE.as_ref()));
         let (stamp, content) = quiet::read(&path, Patience::START).map_err(|fault| of_file(&path, fault))?;
-        let (ports, policy, not_built, forks) = match content {
+        let (ports, policy, forks) = match content {
             Content::Nothing => {
                 let ports = ports(&host, None)?;
                 let policy = nothing(&agent, &ports);
-                (ports, policy, Vec::new(), None)
+                (ports, policy, None)
             }
             Content::Text(text) => {
                 let file = ConfigFile::parse(&name_of(&path), &text)?;
@@ -89,7 +87,7 @@ impl Reloader {
                 // Looked at before they are read: a fork made meanwhile is noticed at the next call.
                 let forks = forks_stamp(&ports);
                 let policy = build(&file, &agent, &host, &ports)?;
-                (ports, policy, file.not_built().to_vec(), forks)
+                (ports, policy, forks)
             }
         };
         let secrets = ports.secrets.refresh();
@@ -100,7 +98,6 @@ impl Reloader {
             agent,
             system_root,
             ports,
-            not_built,
             held: RwLock::new(held),
             reloading: Mutex::new(()),
             generation: AtomicU64::new(1),
@@ -132,12 +129,6 @@ impl Reloader {
     /// What a person has to be told about the last change, once.
     pub fn notice(&self) -> Option<String> {
         self.notice.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    /// The keys that had no effect yet when this was started.
-    #[must_use]
-    pub fn not_built(&self) -> &[NotBuilt] {
-        &self.not_built
     }
 
     /// Where every call is recorded.

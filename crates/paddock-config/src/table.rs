@@ -1,15 +1,15 @@
 //! The two forms that the schema is written in: a table with one row per key, and a choice of words.
 //!
-//! From one row come the Rust field, the reader, the JSON Schema with its description, and whether the key
-//! has an effect yet; so none of them can disagree with another.
+//! From one row come the Rust field, the reader and the JSON Schema with its description; so none of them can
+//! disagree with another.
 
-/// A table of the configuration. `=> later F` marks a key whose feature is not built yet.
+/// A table of the configuration.
 macro_rules! table {
     (
         $(#[$meta:meta])*
         pub struct $name:ident in $within:literal {
             required { $( $(#[$rmeta:meta])* $rfield:ident $(as $rkey:literal)? : $rty:ty, )* }
-            optional { $( $(#[$ometa:meta])* $ofield:ident $(as $okey:literal)? : $oty:ty $(=> later $feature:ident)?, )* }
+            optional { $( $(#[$ometa:meta])* $ofield:ident $(as $okey:literal)? : $oty:ty, )* }
         }
     ) => {
         $(#[$meta])*
@@ -46,11 +46,7 @@ macro_rules! table {
             ) -> Option<Self> {
                 let fields = reading.fields(value, $within, Self::KEYS)?;
                 $(let $rfield = reading.required(&fields, $crate::table::key!($rfield $($rkey)?));)*
-                $(let $ofield = reading.optional(
-                    &fields,
-                    $crate::table::key!($ofield $($okey)?),
-                    $crate::table::later!($($feature)?),
-                );)*
+                $(let $ofield = reading.optional(&fields, $crate::table::key!($ofield $($okey)?));)*
                 Some(Self { $($rfield: $rfield?,)* $($ofield: $ofield?,)* })
             }
         }
@@ -64,16 +60,6 @@ macro_rules! key {
     };
     ($field:ident $key:literal) => {
         $key
-    };
-}
-
-/// The feature that a row waits for, if any.
-macro_rules! later {
-    () => {
-        None
-    };
-    ($feature:ident) => {
-        Some($crate::feature::Feature::$feature)
     };
 }
 
@@ -110,4 +96,4 @@ macro_rules! choice {
     };
 }
 
-pub(crate) use {choice, key, later, table};
+pub(crate) use {choice, key, table};

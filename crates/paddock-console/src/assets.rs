@@ -3,6 +3,8 @@
 //! They are sent packed where the browser takes that: what is packed here is the same for everybody, so its size tells nothing. Pages
 //! are never packed: they hold what agents wrote beside what only the person may know.
 
+#![allow(clippy::disallowed_methods, reason = "in a debug build the derived code reads the assets from the disk")]
+
 use std::io::Write as _;
 
 use axum::extract::Path;

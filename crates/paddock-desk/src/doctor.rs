@@ -89,7 +89,6 @@ pub fn examine(project: Result<Project>, agent: Option<&AgentName>) -> Vec<Row> 
     if let Some(file) = &file {
         let agents = agent.map_or_else(|| file.agents(), |agent| vec![agent.clone()]);
         rows.extend(slips(file, &agents));
-        rows.extend(not_built(file));
         rows.extend(workspaces(file, &agents, &project));
         rows.extend(state::examine(&project));
         if file.config().commands.is_some() {
@@ -148,12 +147,6 @@ fn configuration(project: &Project, agent: Option<&AgentName>) -> (Option<Config
 fn slips(file: &ConfigFile, agents: &[AgentName]) -> Vec<Row> {
     let warnings = paddock_config::warnings(file).into_iter().filter(|warning| agents.contains(&warning.agent));
     warnings.map(|warning| Row::doubtful("configuration", warning.to_string(), warning.hint())).collect()
-}
-
-fn not_built(file: &ConfigFile) -> Option<Row> {
-    let keys: Vec<&str> = file.not_built().iter().map(|key| key.key.as_str()).collect();
-    let found = format!("without effect in this version: {}", keys.join(", "));
-    (!keys.is_empty()).then(|| Row::doubtful("keys", found, "`paddock check` says what each needs"))
 }
 
 /// Every directory behind a Workspace of these agents, once, with the widest scope that it is used with.

@@ -105,7 +105,7 @@ impl Base {
         Self { scheme: if is_here { "http" } else { "https" }, host }
     }
 
-    /// Of a console's address, such as `http://127.0.0.1:7322`.
+    /// Of a console's address, such as `http://127.0.0.1:7433`.
     #[must_use]
     pub fn of_url(url: &str) -> Self {
         let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
@@ -293,7 +293,9 @@ impl Shares {
     /// When the database cannot be asked.
     pub fn list(&self, base: &Base) -> Result<Vec<Share>> {
         let rows = self.read(|session| {
-            let sql = format!("SELECT {COLUMNS} FROM published_share WHERE home = ?1 ORDER BY made_at DESC, id LIMIT {LISTED}");
+            let sql = format!(
+                "SELECT {COLUMNS} FROM published_share WHERE home = ?1 ORDER BY made_at DESC, id LIMIT {LISTED}"
+            );
             session.query(&sql, &[self.home()])
         })?;
         Ok(rows.iter().map(|row| share(row, base)).collect())
@@ -574,8 +576,8 @@ mod tests {
     #[test]
     fn links_stand_under_names() {
         let link = |host: &str| Base::of_host(host).link("x");
-        assert_eq!(link("127.0.0.1:7322"), "http://x.localhost:7322/");
-        assert_eq!(link("[::1]:7322"), "http://x.localhost:7322/");
+        assert_eq!(link("127.0.0.1:7433"), "http://x.localhost:7433/");
+        assert_eq!(link("[::1]:7433"), "http://x.localhost:7433/");
         assert_eq!(link("localhost"), "http://x.localhost/");
         assert_eq!(link("example.com"), "https://x.example.com/");
         assert_eq!(Base::of_url("http://example.com:81/").link("x"), "http://x.example.com:81/");

@@ -167,7 +167,7 @@ pub(crate) enum Command {
     /// Look at the conversations of agents and care for them: list, show, messages, restart, delete, repair, export, import
     #[command(subcommand)]
     Instance(Instance),
-    /// Check the configuration: problems, agents, and keys that have no effect yet
+    /// Check the configuration: problems, agents, and what looks like a slip
     Check(Check),
     /// Look for what could keep Paddock from working here
     Doctor(Doctor),

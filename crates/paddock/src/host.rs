@@ -6,7 +6,7 @@
 #![allow(clippy::disallowed_methods, reason = "for the person at the terminal, never for an agent")]
 
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -104,6 +104,16 @@ pub(crate) fn lay_out(directory: &Path, files: &[(&str, &str)]) -> io::Result<()
         std::fs::write(path, content)?;
     }
     Ok(())
+}
+
+/// Puts a text into a file that only its owner may read, whatever was there; a failure is nobody's.
+pub(crate) fn put_text(path: &Path, text: &str) {
+    let options = || {
+        let mut options = std::fs::File::options();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        options
+    };
+    let _ = options().open(path).and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()));
 }
 
 /// Makes a new file that only its owner may read.

@@ -9,6 +9,7 @@ mod cli;
 mod commands;
 mod failure;
 mod host;
+mod listening;
 mod log;
 mod printer;
 mod progress;

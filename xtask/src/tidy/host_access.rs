@@ -27,6 +27,7 @@ const OWNERS: &[&str] = &[
 /// Single files elsewhere that must touch the host, and what for.
 const FILES: &[(&str, &str)] = &[
     ("crates/paddock/src/host.rs", "the doctor looks, the demo lays out a sample and starts the server"),
+    ("crates/paddock-console/src/assets.rs", "in a debug build the derived code reads the assets from the disk"),
     ("crates/paddock-desk/src/host.rs", "the configuration is looked for and read"),
     ("crates/paddock-tools/src/notifying.rs", "the program that a person wants to be told by is started"),
     (

@@ -114,10 +114,10 @@ impl FromToml for MountSpec {
     fn from_toml(value: &Value<'_>, reading: &mut Reading<'_>) -> Option<Self> {
         const KEYS: &[&str] = &["physical", "virtual", "shared", "overlay"];
         let fields = reading.fields(value, "in mount", KEYS)?;
-        let physical = reading.optional::<Located<String>>(&fields, "physical", None);
-        let name = reading.optional::<Located<String>>(&fields, "virtual", None);
-        let overlay = reading.optional(&fields, "overlay", None);
-        let shared = reading.optional(&fields, "shared", None);
+        let physical = reading.optional::<Located<String>>(&fields, "physical");
+        let name = reading.optional::<Located<String>>(&fields, "virtual");
+        let overlay = reading.optional(&fields, "overlay");
+        let shared = reading.optional(&fields, "shared");
         let (physical, name, overlay, shared) = (physical?, name?, overlay?, shared?);
         if shared.is_some() && name.is_none() {
             return reading.fail(Fault::SharedWithoutVirtual, value.span());

@@ -1,7 +1,6 @@
 //! Every key of `paddock.toml`: one row each, with the words that the JSON Schema shows an editor.
 //!
-//! The whole schema is here from the start. A key whose feature is not built yet is marked `later`; it is
-//! read and checked like any other and [`crate::ConfigFile::not_built`] lists it.
+//! From these rows come the reader, the JSON Schema and the list of known keys.
 
 mod agents;
 mod secrets;
@@ -52,7 +51,7 @@ table! {
             /// What bounds a run.
             run: Run,
             /// The console and the HTTP API.
-            serve: Serve => later Servers,
+            serve: Serve,
             /// Searching the web. Absent: no web_search.
             web_search: WebSearch,
         }

@@ -1,6 +1,4 @@
 //! The sections that hold for all agents: state, commands, approvals, models, runs, the server.
-//!
-//! What is not built yet is read and checked all the same, so that a file is right from the start.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! What a valid file means.
 
 use paddock_config::schema::{ByteSize, Durability, HardLinks, MountSpec, Network};
-use paddock_config::{ConfigFile, Feature};
+use paddock_config::ConfigFile;
 use paddock_core::AccessScope;
 use proptest::prelude::*;
 
@@ -56,19 +56,6 @@ fn every_rule_keeps_its_line_and_column() {
 }
 
 #[test]
-fn what_has_no_effect_yet_is_listed_in_order() {
-    let file = parse(FULL);
-    let listed: Vec<_> = file.not_built().iter().map(|note| (note.key.as_str(), note.feature)).collect();
-    assert_eq!(listed, [("serve", Feature::Servers),]);
-    let first = &file.not_built()[0];
-    assert_eq!(first.to_string(), "\"serve\" has no effect yet: the console and its server are not built");
-    assert!(FULL.lines().nth(first.at.line as usize - 1).unwrap().starts_with("[serve]"));
-    let built = "name = \"x\"\nbase = \"/\"\n[[workspace]]\nprefix = \"/a\"\nscope = \"RW\"\nmount = { physical = \".\" }\n\
-                 hide = [\"x\"]\nunguard = [\".envrc\"]\nhard_links = \"deny\"\ndurability = \"disk\"\n[agents.b]\nbase = \"/\"\n";
-    assert_eq!(parse(built).not_built(), []);
-}
-
-#[test]
 fn scopes_are_written_three_ways() {
     for scope in AccessScope::ALL {
         for written in [scope.name(), scope.short(), scope.words()] {
@@ -85,7 +72,6 @@ fn an_empty_file_is_valid_and_grants_nothing() {
     for text in ["", "\n\n# nothing\n", "\u{feff}"] {
         let file = parse(text);
         assert_eq!(file.agents(), []);
-        assert_eq!(file.not_built(), []);
     }
 }
 

@@ -1,10 +1,9 @@
-//! Is the configuration right, and what in it has no effect yet?
+//! Is the configuration right, and what in it looks like a slip?
 
 use paddock_config::{ConfigError, ConfigFile, Warning};
 use paddock_core::{AgentName, AgentPolicy};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::exposed::{self, SecretsInFiles};
 use crate::failure::{Failure, Result};
@@ -26,18 +25,12 @@ pub struct Checked {
     /// What looks like a slip.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warnings: Option<Vec<WarningShown>>,
-    /// Keys that have no effect in this version.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub not_built: Option<Vec<Value>>,
     /// What was found about secrets, where it is valid.
     #[serde(flatten)]
     pub secrets: Option<SecretsChecked>,
     /// The failure itself, where it is not valid.
     #[serde(skip)]
     pub failure: Option<Failure>,
-    /// Keys that have no effect in this version, in words, with their lines.
-    #[serde(skip)]
-    pub without_effect: Vec<(String, u32)>,
     /// The rules about risks, in words.
     #[serde(skip)]
     pub rules: Vec<String>,
@@ -124,8 +117,6 @@ pub fn check(project: &Project, agent: Option<&AgentName>) -> Result<Checked> {
         valid: true,
         agents: Some(agents.iter().map(agent_checked).collect()),
         warnings: Some(warnings(&file, &agents)),
-        not_built: Some(file.not_built().iter().filter_map(|key| serde_json::to_value(key).ok()).collect()),
-        without_effect: file.not_built().iter().map(|key| (key.to_string(), key.at.line)).collect(),
         rules: agents.first().map(|policy| policy.rules.0.iter().map(|rule| rule.told()).collect()).unwrap_or_default(),
         secrets: Some(SecretsChecked {
             missing_secrets: missing.as_ref().map(problems).unwrap_or_default(),

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 /// Where `paddock serve` answers where nothing else is said.
-const ENDPOINT: &str = "http://127.0.0.1:7322/mcp";
+const ENDPOINT: &str = "http://127.0.0.1:7433/mcp";
 
 const AFTER: &str = "Examples:
   paddock connect claude-code              show what would be written, and ask
@@ -123,7 +123,8 @@ mod tests {
         use crate::cli::{Cli, Command};
         use clap::Parser as _;
         let Command::Serve(serve) = Cli::parse_from(["paddock", "serve"]).command else { panic!("no serve") };
-        assert_eq!(ENDPOINT, format!("http://{}:{}/mcp", serve.bind, serve.port));
+        assert_eq!((serve.bind, serve.port), (None, None));
+        assert_eq!(ENDPOINT, format!("http://127.0.0.1:{}/mcp", crate::listening::PORT));
     }
 
     #[test]

@@ -23,13 +23,13 @@ pub(crate) struct Serve {
     #[arg(long)]
     pub(crate) init: bool,
 
-    /// The port; 0 takes a free one
-    #[arg(long, default_value_t = 7322)]
-    pub(crate) port: u16,
+    /// The port; 0 takes a free one [default: the configuration's, or 7433]
+    #[arg(long)]
+    pub(crate) port: Option<u16>,
 
-    /// The address to listen on
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
-    pub(crate) bind: IpAddr,
+    /// The address to listen on [default: the configuration's, or 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) bind: Option<IpAddr>,
 
     /// A further name that this server is reached under, as in a browser's address bar (again for more)
     #[arg(long, value_name = "NAME[:PORT]")]

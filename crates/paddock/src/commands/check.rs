@@ -1,4 +1,4 @@
-//! `paddock check`: is the configuration right, and what in it has no effect yet?
+//! `paddock check`: is the configuration right, and what in it looks like a slip?
 
 use crate::cli::{Check, Global};
 use crate::failure::Ended;
@@ -55,13 +55,6 @@ fn report(checked: &Checked, printer: &Printer) -> anyhow::Result<()> {
         let place = printer.look(Look::Faint, format_args!("({name}:{})", warning.line));
         printer.line(format_args!("  {} {} {place}", printer.look(Look::Warning, "⚠"), warning.message))?;
         printer.line(format_args!("      → {}", warning.hint))?;
-    }
-    if !checked.without_effect.is_empty() {
-        printer.line("\naccepted, but without effect in this version:")?;
-    }
-    for (key, line) in &checked.without_effect {
-        let place = printer.look(Look::Faint, format_args!("({name}:{line})"));
-        printer.line(format_args!("  {} {key} {place}", printer.look(Look::Warning, "⚠")))?;
     }
     Ok(())
 }

@@ -6,10 +6,8 @@ use serde_json::json;
 
 use crate::cli::{Global, Login};
 use crate::failure::Ended;
+use crate::listening;
 use crate::printer::{self, Printer};
-
-/// Where the console usually listens.
-const USUAL: &str = "http://127.0.0.1:7322";
 
 pub(crate) fn run(global: &Global, options: &Login, printer: &Printer) -> anyhow::Result<Ended> {
     let desk = Desk::work(Project::with_config(&global.places())?)?;
@@ -18,7 +16,8 @@ pub(crate) fn run(global: &Global, options: &Login, printer: &Printer) -> anyhow
         let ended = access.sign_everybody_out()?;
         printer::tell(format_args!("sessions ended: {ended}"));
     }
-    let url = options.url.as_deref().unwrap_or(USUAL).trim_end_matches('/');
+    let known = listening::url(desk.installation(), &desk.config_file()?);
+    let url = options.url.as_deref().unwrap_or(&known).trim_end_matches('/');
     let link = format!("{url}/login/{}", access.link()?);
     if options.json {
         printer.json(&json!({ "sign_in": link }))?;

@@ -1,5 +1,6 @@
 //! `paddock publish`: a link under which a project can be looked at.
 
+use paddock_config::ConfigFile;
 use paddock_core::visible;
 use paddock_desk::shares::{Base, NewShare, Shares};
 use paddock_desk::{Desk, Project};
@@ -9,10 +10,7 @@ use serde_json::json;
 use crate::cli::{Global, Publish};
 use crate::failure::{Ended, Failure};
 use crate::printer::{self, Printer};
-use crate::secrets;
-
-/// Where the console usually listens.
-const USUAL: &str = "http://127.0.0.1:7322";
+use crate::{listening, secrets};
 
 pub(crate) fn run(global: &Global, options: &Publish, printer: &Printer) -> anyhow::Result<Ended> {
     let desk = Desk::work(Project::with_config(&global.places())?)?;
@@ -24,7 +22,7 @@ pub(crate) fn run(global: &Global, options: &Publish, printer: &Printer) -> anyh
         password: password(options)?,
         max_uses: options.max_uses,
     };
-    let made = Shares::of(desk.installation())?.make(&desk, &new, &base(options.url.as_deref()))?;
+    let made = Shares::of(desk.installation())?.make(&desk, &new, &base(&desk, options.url.as_deref())?)?;
     if options.json {
         printer.json(&json!(made))?;
     } else {
@@ -40,8 +38,29 @@ pub(crate) fn run(global: &Global, options: &Publish, printer: &Printer) -> anyh
 }
 
 /// Under which address published projects are reached.
-pub(super) fn base(url: Option<&str>) -> Base {
-    Base::of_url(url.unwrap_or(USUAL))
+pub(super) fn base(desk: &Desk, url: Option<&str>) -> anyhow::Result<Base> {
+    if let Some(url) = url {
+        return Ok(Base::of_url(url));
+    }
+    let file = desk.config_file()?;
+    let known = listening::url(desk.installation(), &file);
+    Ok(origin(&file)?.map_or_else(|| Base::of_url(&known), |host| Base::of_host(&host)))
+}
+
+/// The name that published projects stand under, where the configuration says one: what follows "{id}.".
+pub(super) fn origin(file: &ConfigFile) -> anyhow::Result<Option<String>> {
+    let Some(origin) = file.config().serve.as_ref().and_then(|serve| serve.publish_origin.as_deref()) else {
+        return Ok(None);
+    };
+    match origin.strip_prefix("{id}.").filter(|host| !host.is_empty() && !host.contains(['/', '{', '@', ' '])) {
+        // On this machine the port is the server's own.
+        Some("localhost") => Ok(None),
+        Some(host) => Ok(Some(host.to_owned())),
+        None => Err(Failure::misused(
+            format!("publish_origin is \"{}\"", paddock_core::visible(origin)),
+            "write it as \"{id}.pages.example.com\"",
+        )),
+    }
 }
 
 /// As an argument it would stay in the shell's history.

@@ -1,35 +1,34 @@
 //! `paddock serve`: the console, the API and MCP over HTTP, for one project.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use paddock_config::{CONFIG_FILE, upkeep};
+use paddock_config::{CONFIG_FILE, ConfigFile, upkeep};
 use paddock_console::{Listening, ServeOptions};
 use paddock_desk::{Desk, Project};
 use serde_json::json;
 
-use super::init;
+use super::{init, publish};
 use crate::cli::{Global, Init, Serve};
 use crate::failure::{Ended, Failure};
-use crate::host;
 use crate::printer::{self, Look, Printer};
+use crate::{host, listening};
 
 pub(crate) fn run(global: &Global, options: &Serve, printer: &Printer) -> anyhow::Result<Ended> {
-    if !options.bind.is_loopback() && options.host.is_empty() {
-        return Err(Failure::misused(
-            format!("nobody could reach a console on {}: it answers only under names it knows", options.bind),
-            "add --host NAME:PORT with the name that people will type; and put a proxy with TLS before it",
-        ));
-    }
     let places = places(global, options)?;
     if options.init && !places.config.as_deref().is_some_and(host::is_file) {
         let dir = options.dir.clone().unwrap_or_else(|| ".".into());
         init::run(&Init { dir, name: None }, global, &told_aside(options, printer))?;
     }
+    let project = Project::with_config(&places)?;
+    let serve = where_to(options, &project.config_file()?)?;
     upkeep::stay();
-    let desk = Arc::new(Desk::work(Project::with_config(&places)?)?);
+    let desk = Arc::new(Desk::work(project)?);
     upkeep::tidy_in_background(desk.installation(), |error| tracing::warn!(error, "the past was not tidied"));
-    let serve = ServeOptions { address: options.bind, port: options.port, hosts: options.host.clone() };
+    let mut at = String::new();
     let begun = |listening: &Listening| {
+        at.clone_from(&listening.url);
+        listening::remember(desk.installation(), &listening.url);
         if let Err(error) = tell(listening, options, printer) {
             tracing::warn!(%error, "where it listens could not be told");
         }
@@ -38,9 +37,28 @@ pub(crate) fn run(global: &Global, options: &Serve, printer: &Printer) -> anyhow
         }
     };
     let served = paddock_console::serve(Arc::clone(&desk), &serve, begun);
+    listening::forget(desk.installation(), &at);
     desk.audit().flush().map_err(|error| Failure::failed(&error, "run `paddock doctor`"))?;
     served.map_err(|error| Failure::failed(&error, error.hint()))?;
     Ok(Ended::Done)
+}
+
+/// Where to listen: what was asked for, else what the configuration says.
+fn where_to(options: &Serve, file: &ConfigFile) -> anyhow::Result<ServeOptions> {
+    let configured = file.config().serve.as_ref();
+    let bind = configured.and_then(|serve| serve.bind).map(|address| address.0);
+    let address = options.bind.or(bind).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    let port = options.port.or(configured.and_then(|serve| serve.port)).unwrap_or(listening::PORT);
+    let mut hosts = options.host.clone();
+    hosts.extend(configured.and_then(|serve| serve.hosts.clone()).unwrap_or_default());
+    hosts.extend(publish::origin(file)?);
+    if !address.is_loopback() && hosts.is_empty() {
+        return Err(Failure::misused(
+            format!("nobody could reach a console on {address}: it answers only under names it knows"),
+            "add --host NAME:PORT with the name that people will type; and put a proxy with TLS before it",
+        ));
+    }
+    Ok(ServeOptions { address, port, hosts })
 }
 
 /// The project of the directory that was named.

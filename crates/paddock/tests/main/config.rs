@@ -27,9 +27,6 @@ fn check_lists_agents_and_what_has_no_effect_yet() {
     ✓ paddock.toml: no problems
 
     no agent has a Workspace, so nothing can be reached
-
-    accepted, but without effect in this version:
-      ⚠ "serve" has no effect yet: the console and its server are not built (paddock.toml:1)
     [exit 0]
     "#);
 }
@@ -132,7 +129,6 @@ fn check_for_programs() {
       ],
       "file": "paddock.toml",
       "missing_secrets": [],
-      "not_built": [],
       "secrets_in_files": null,
       "valid": true,
       "warnings": []

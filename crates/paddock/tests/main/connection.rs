@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::client::{Client, Era, Raw, call};
 use crate::harness::World;
 
-/// One Workspace, and no key that has no effect yet.
+/// One Workspace.
 const BOUNDED: &str = "[[workspace]]\nprefix = \"/code\"\nscope = \"RW\"\nmount = { physical = \".\" }\n";
 
 #[tokio::test]

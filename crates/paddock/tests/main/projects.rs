@@ -147,7 +147,7 @@ fn shares_are_made_listed_and_revoked() {
     done(&world, &["new", "vanilla", "/work/site"]);
     let share = world.paddock(&["publish", "/work/site", "--days", "2", "--max-uses", "5", "--json"]).json();
     let id = share["id"].as_str().unwrap();
-    assert_eq!(share["link"], format!("http://{id}.localhost:7322/"));
+    assert_eq!(share["link"], format!("http://{id}.localhost:7433/"));
     assert_eq!((&share["state"], &share["max_uses"]), (&"open".into(), &5.into()));
     let elsewhere = done(&world, &["share", "list", "--url", "https://example.com"]);
     assert!(elsewhere.contains(&format!("https://{id}.example.com/")), "{elsewhere}");

@@ -120,6 +120,11 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         reason: "a key of Cursor's own file",
     },
     Exception {
+        path: "crates/paddock-console/src/published.rs",
+        context: "permissions-policy",
+        reason: "a header of HTTP",
+    },
+    Exception {
         path: "xtask/src/clients/connect.rs",
         context: "--dangerously-skip-permissions",
         reason: "an option of Claude Code",

@@ -218,7 +218,7 @@ fn the_variable_of_the_token_can_be_another_one() {
     let world = project();
     connect(&world, "vscode", &["--http", "--token-env", "MY_TOKEN"]);
     let vscode = value(&world, ".vscode/mcp.json");
-    assert_eq!(vscode["servers"]["paddock"]["url"], "http://127.0.0.1:7322/mcp");
+    assert_eq!(vscode["servers"]["paddock"]["url"], "http://127.0.0.1:7433/mcp");
     assert_eq!(vscode["servers"]["paddock"]["headers"]["Authorization"], "Bearer ${env:MY_TOKEN}");
     assert!(vscode.get("inputs").is_none());
     for wrong in [&["--url", "http://h/mcp"][..], &["--http", "--undo"], &["--http", "--url", "http://a:b@h/mcp"]] {

@@ -1,0 +1,38 @@
+//! Where `paddock serve` of this project listens, for the commands that name its address: what it wrote down when it began, else what the
+//! configuration says.
+
+use paddock_config::{ConfigFile, Installation};
+
+use crate::host;
+
+/// The port where nobody says otherwise.
+pub(crate) const PORT: u16 = 7433;
+
+/// The file that holds the address while somebody serves, in the project's place in the System Root.
+const FILE: &str = "serving-at";
+
+/// Writes down where it listens. Nobody depends on it, so that it may fail.
+pub(crate) fn remember(installation: &Installation, url: &str) {
+    if let Some(home) = installation.home() {
+        host::put_text(&home.path().join(FILE), url);
+    }
+}
+
+/// Nobody serves any more at this address.
+pub(crate) fn forget(installation: &Installation, url: &str) {
+    let Some(home) = installation.home() else { return };
+    let place = home.path().join(FILE);
+    // Another one may have begun meanwhile.
+    if host::read_text(&place).is_ok_and(|known| known == url) {
+        host::remove_made(&place);
+    }
+}
+
+/// The console's address.
+pub(crate) fn url(installation: &Installation, file: &ConfigFile) -> String {
+    let known = installation.home().and_then(|home| host::read_text(&home.path().join(FILE)).ok());
+    known.filter(|url| url.starts_with("http://")).unwrap_or_else(|| {
+        let port = file.config().serve.as_ref().and_then(|serve| serve.port).unwrap_or(PORT);
+        format!("http://127.0.0.1:{port}")
+    })
+}
