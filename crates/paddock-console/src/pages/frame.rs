@@ -133,6 +133,12 @@ fn trouble<P, Q>(visit: &Visit<P, Q>) -> Markup {
     }
 }
 
+/// The page of the navigation that an address belongs to.
+pub(super) fn nearest(address: &str) -> &'static str {
+    let first = address.split(['?', '/']).find(|part| !part.is_empty()).unwrap_or_default();
+    PAGES.iter().map(|(at, ..)| *at).find(|at| at.trim_start_matches('/') == first).unwrap_or("/")
+}
+
 /// How many calls wait for a person.
 fn waiting<P, Q>(visit: &Visit<P, Q>) -> u64 {
     paddock_desk::approvals::waiting(&visit.shared.desk).unwrap_or(0)

@@ -62,6 +62,8 @@ pub(crate) struct Visit<P = crate::endpoint::Nothing, Q = OfAgent> {
     pub(crate) taste: Taste,
     /// The page's own address.
     pub(crate) address: String,
+    /// The page of this console from which it was asked.
+    pub(crate) came_from: Option<String>,
 }
 
 /// What every page can be asked with.
@@ -108,11 +110,24 @@ pub(crate) async fn show<P: Part, Q: Part>(
         Ok((visit, _)) => visit,
         Err(response) => return *response,
     };
-    let rendered = on_a_thread(move || {
-        let page = page(&visit)?;
-        Ok((page.status, frame::framed(&visit, page)))
-    });
-    match rendered.await {
+    framed(move || {
+        let page = page(&visit).unwrap_or_else(|failure| failed_page(&visit, &failure));
+        (page.status, frame::framed(&visit, page))
+    })
+    .await
+}
+
+/// Says what failed, on a page with everything around it that pages have.
+pub(crate) async fn refused<P: Part, Q: Part>(visit: Visit<P, Q>, failure: Failure) -> Response {
+    framed(move || {
+        let page = failed_page(&visit, &failure);
+        (page.status, frame::framed(&visit, page))
+    })
+    .await
+}
+
+async fn framed(work: impl FnOnce() -> (StatusCode, Markup) + Send + 'static) -> Response {
+    match on_a_thread(move || Ok(work())).await {
         Ok((status, markup)) => (status, as_html(&markup)).into_response(),
         Err(failure) => failed(&failure),
     }
@@ -139,19 +154,25 @@ pub(crate) async fn act<P: Part, F: serde::de::DeserializeOwned + Send + 'static
     };
     let bytes = match endpoint::whole(body, LARGEST).await {
         Ok(bytes) => bytes,
-        Err(Unread::TooLarge) => return failed(&Failure::misused("the form is too large", "send less at once")),
+        Err(Unread::TooLarge) => {
+            return refused(visit, Failure::misused("the form is too large", "send less at once")).await;
+        }
         Err(slow) => return slow.problem(LARGEST).into_response(),
     };
     let form = match read_form::<F>(&bytes) {
         Ok(form) => form,
         Err(error) => {
             let text = format!("the form is not what this page takes: {error}");
-            return failed(&Failure::misused(text, "load the page again"));
+            return refused(visit, Failure::misused(text, "load the page again")).await;
         }
     };
-    let done = on_a_thread(move || match deed(&visit, form)? {
-        Done::Back { to, told } => Ok(Err(back(&to, &told))),
-        Done::Page(page) => Ok(Ok((page.status, frame::framed(&visit, *page)))),
+    let done = on_a_thread(move || {
+        let page = match deed(&visit, form) {
+            Ok(Done::Back { to, told }) => return Ok(Err(back(&to, &told))),
+            Ok(Done::Page(page)) => *page,
+            Err(failure) => failed_page(&visit, &failure),
+        };
+        Ok(Ok((page.status, frame::framed(&visit, page))))
     });
     match done.await {
         Ok(Ok((status, markup))) => (status, as_html(&markup)).into_response(),
@@ -183,7 +204,50 @@ async fn visit<P: Part, Q: Part>(
     let taste = Taste::of(&parts.headers);
     let chosen = of_agent.agent.or_else(|| guard::cookie(&parts.headers, "paddock_agent").map(str::to_owned));
     let address = parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
-    Ok((Visit { shared, who, path, query, agent: chosen, taste, address }, body))
+    let came_from = came_from(&parts.headers).filter(|from| *from != address);
+    Ok((Visit { shared, who, path, query, agent: chosen, taste, address, came_from }, body))
+}
+
+/// The page of this console that a browser says it came from, without what it was told there.
+fn came_from(headers: &axum::http::HeaderMap) -> Option<String> {
+    let text = |name: header::HeaderName| headers.get(name)?.to_str().ok();
+    let from: axum::http::Uri = text(header::REFERER)?.parse().ok()?;
+    let is_ours = from.authority().map(axum::http::uri::Authority::as_str) == text(header::HOST);
+    // Two slashes would lead to another host.
+    let is_path = from.path().starts_with('/') && !from.path().starts_with("//");
+    if !is_ours || !is_path {
+        return None;
+    }
+    let fields = from.query().unwrap_or_default().split('&');
+    let kept: Vec<&str> = fields.filter(|field| !field.is_empty() && !field.starts_with("told=")).collect();
+    let mark = if kept.is_empty() { "" } else { "?" };
+    Some(format!("{}{mark}{}", from.path(), kept.join("&")))
+}
+
+/// What failed, what to do about it, and the way back.
+fn failed_page<P, Q>(visit: &Visit<P, Q>, failure: &Failure) -> Page {
+    let back = visit.came_from.clone().unwrap_or_else(|| frame::nearest(&visit.address).to_owned());
+    let mut page = Page::new(
+        "It was not done",
+        html! {
+            header.page-head { div { h1 { "It was not done" } } }
+            (what_failed(failure))
+            div.actions { a.button href=(back) { "Back" } }
+        },
+    );
+    page.status = problem::status(failure.kind());
+    page
+}
+
+fn what_failed(failure: &Failure) -> Markup {
+    let message = failure.message();
+    html! {
+        div.note.bad role="alert" {
+            @if message.contains('\n') { pre.terminal.scroll tabindex="0" role="region" aria-label="What is wrong" { (parts::shown(message)) } }
+            @else { p { (parts::hinted(message)) } }
+        }
+        @if let Some(hint) = failure.hint() { p { (parts::hinted(hint)) } }
+    }
 }
 
 fn nowhere(_: &Visit) -> Result<Page> {
@@ -256,8 +320,7 @@ pub(crate) fn other_page() -> Response {
 /// For what failed.
 pub(crate) fn failed(failure: &Failure) -> Response {
     let inside = html! {
-        div.note.bad role="alert" { p { (parts::shown(failure.message())) } }
-        @if let Some(hint) = failure.hint() { p { (parts::shown(hint)) } }
+        (what_failed(failure))
         a.button href="/" { "Overview" }
     };
     (problem::status(failure.kind()), sheet("It was not done", &inside)).into_response()

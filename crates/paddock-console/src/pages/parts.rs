@@ -20,6 +20,19 @@ pub(crate) fn shown(text: &str) -> Markup {
     }
 }
 
+/// A message or a hint of Paddock's own, with what stands between backticks as code.
+pub(crate) fn hinted(text: &str) -> Markup {
+    let pieces: Vec<&str> = text.split('`').collect();
+    // A backtick without its other half is a character like any other.
+    let whole = pieces.len() % 2 == 1;
+    html! {
+        @if !whole { (shown(text)) }
+        @else { @for (at, piece) in pieces.iter().enumerate() {
+            @if at % 2 == 1 { code { (shown(piece)) } } @else { (shown(piece)) }
+        } }
+    }
+}
+
 enum Piece<'t> {
     Plain(&'t str),
     Odd(char),
@@ -117,6 +130,12 @@ mod tests {
     fn what_could_deceive_is_shown() {
         assert_eq!(shown("a\u{202e}<b>").into_string(), "a<span class=\"char\">U+202E</span>&lt;b&gt;");
         assert_eq!(shown("plain\nü").into_string(), "plain\nü");
+    }
+
+    #[test]
+    fn what_stands_between_backticks_is_code() {
+        assert_eq!(hinted("run `a <b>` now").into_string(), "run <code>a &lt;b&gt;</code> now");
+        assert_eq!(hinted("a ` alone").into_string(), "a ` alone");
     }
 
     #[test]

@@ -192,3 +192,29 @@ fn the_overview_shows_who_works_here_on_what() {
     let acts: u64 = answer["hours"].as_array().unwrap().iter().map(|hour| hour["done"].as_u64().unwrap()).sum();
     assert!(acts >= 1, "{answer}");
 }
+
+/// What fails says so on a page with the menu around it, and leads back to where it was asked from, within this console only.
+#[test]
+fn what_fails_is_told_inside_the_console_with_the_way_back() {
+    let served = Served::start();
+    let host = served.address.to_string();
+    let missing = served.get("/approvals/ap-none");
+    assert_eq!(missing.status, 404, "{}", missing.text());
+    let text = missing.text();
+    assert!(text.contains("aria-label=\"Console\"") && text.contains("It was not done"), "{text}");
+    assert!(text.contains("<a class=\"button\" href=\"/approvals\">Back</a>"), "{text}");
+    let from = |referer: String| {
+        let form = served.form("/settings/tokens", &[("name", "x"), ("days", "many")]).header("referer", &referer);
+        assert_eq!(form.status, 400, "{}", form.text());
+        form.text()
+    };
+    let text = from(format!("http://{host}/settings?agent=main&told=Done"));
+    assert!(text.contains("aria-label=\"Console\"") && text.contains("is no number of days"), "{text}");
+    assert!(text.contains("href=\"/settings?agent=main\">Back</a>"), "{text}");
+    for elsewhere in
+        ["http://elsewhere.example/settings/config".to_owned(), format!("http://{host}//elsewhere.example/")]
+    {
+        let text = from(elsewhere);
+        assert!(text.contains("href=\"/settings\">Back</a>") && !text.contains("elsewhere.example"), "{text}");
+    }
+}

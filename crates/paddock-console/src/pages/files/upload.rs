@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::{At, address, spot_of};
 use crate::api::Incoming;
-use crate::pages::{OfAgent, Visit, back, failed, visit};
+use crate::pages::{OfAgent, Visit, back, refused, visit};
 use crate::shared::{Shared, on_a_thread};
 
 /// How long a browser may send nothing.
@@ -27,11 +27,11 @@ pub(super) async fn form(State(shared): State<Shared>, request: Request) -> Resp
         Err(response) => return *response,
     };
     let Ok(fields) = Multipart::from_request(Request::from_parts(parts, body), &()).await else {
-        return failed(&Failure::misused("the form brings no files", "choose some and send it again"));
+        return refused(visit, Failure::misused("the form brings no files", "choose some and send it again")).await;
     };
     match taken(&visit, fields).await {
         Ok((to, told)) => back(&to, &told).into_response(),
-        Err(failure) => failed(&failure),
+        Err(failure) => refused(visit, failure).await,
     }
 }
 
@@ -40,7 +40,7 @@ async fn taken(visit: &Visit<At, OfAgent>, mut fields: Multipart) -> Result<(Str
     let directory = spot_of(visit)?;
     let broken = |_| Failure::failed("the form broke off", "send it again");
     let mut count = 0;
-    while let Some(mut field) = fields.next_field().await.map_err(broken)? {
+    while let Some(mut field) = timeout(SILENCE, fields.next_field()).await.map_err(|_| too_slow())?.map_err(broken)? {
         let name = field.file_name().unwrap_or_default().to_owned();
         if field.name() != Some("files") || name.is_empty() {
             continue;

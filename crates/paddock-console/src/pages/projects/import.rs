@@ -10,23 +10,30 @@ use paddock_projects::import::Imported;
 use tokio::time::timeout;
 
 use crate::api::Archive;
+use crate::endpoint::Nothing;
 use crate::pages::parts::in_url;
-use crate::pages::{back, failed};
+use crate::pages::{OfAgent, back, refused, visit};
 use crate::shared::Shared;
 
 /// How long a browser may send nothing.
 const SILENCE: Duration = Duration::from_secs(60);
 
 pub(super) async fn upload(State(shared): State<Shared>, request: Request) -> Response {
-    let Ok(fields) = Multipart::from_request(request, &()).await else {
-        return failed(&Failure::misused("the form brings no archive", "choose one and send it again"));
+    let (parts, body) = request.into_parts();
+    let asked = Request::from_parts(parts.clone(), axum::body::Body::empty());
+    let visit = match visit::<Nothing, OfAgent>(shared.clone(), asked).await {
+        Ok((visit, _)) => visit,
+        Err(response) => return *response,
+    };
+    let Ok(fields) = Multipart::from_request(Request::from_parts(parts, body), &()).await else {
+        return refused(visit, Failure::misused("the form brings no archive", "choose one and send it again")).await;
     };
     match taken(shared, fields).await {
         Ok((agent, imported)) => {
             let told = format!("{} is there, with {} files.", imported.path, imported.files);
             back(&format!("/projects?agent={}", in_url(&agent)), &told).into_response()
         }
-        Err(failure) => failed(&failure),
+        Err(failure) => refused(visit, failure).await,
     }
 }
 
@@ -37,7 +44,7 @@ async fn taken(shared: Shared, mut fields: Multipart) -> Result<(String, Importe
     while let Some(mut field) = timeout(SILENCE, fields.next_field()).await.map_err(slow)?.map_err(broken)? {
         match field.name().unwrap_or_default() {
             "archive" => {
-                let mut archive = Archive::begin(&shared).await?;
+                let mut archive = Archive::begin(&shared, &agent, &path, taking).await?;
                 while let Some(piece) = timeout(SILENCE, field.chunk()).await.map_err(slow)?.map_err(broken)? {
                     archive.push(&piece).await?;
                 }
@@ -58,7 +65,7 @@ async fn taken(shared: Shared, mut fields: Multipart) -> Result<(String, Importe
 async fn short(field: &mut axum::extract::multipart::Field<'_>) -> Result<String> {
     const MOST: usize = 8 * 1024;
     let mut text = Vec::new();
-    while let Ok(Some(piece)) = field.chunk().await {
+    while let Ok(Ok(Some(piece))) = timeout(SILENCE, field.chunk()).await {
         text.extend_from_slice(&piece);
         if text.len() > MOST {
             return Err(Failure::misused("a field of the form is too long", "load the page again"));
