@@ -53,9 +53,25 @@ test("no key decides about a call that nobody has chosen", async () => {
   await parked("chosen.sql", "select 3;\n");
   const page = await paddock.visit("/approvals");
   const before = await page.getByRole("article").count();
-  for (const key of ["a", "r", "e", "Enter"]) await page.keyboard.press(key);
-  await paddock.go(page, "/approvals");
-  assert.equal(await page.getByRole("article").count(), before);
+  for (const key of ["a", "r", "e", "Enter"]) {
+    await page.keyboard.press(key);
+    // The letter of a decision shows first which call it would be about.
+    assert.equal(await page.locator('[data-key-item][aria-current="true"]').count(), key === "Enter" ? 0 : 1);
+    await paddock.go(page, "/approvals");
+    assert.equal(await page.getByRole("article").count(), before);
+  }
+  quiet(page);
+});
+
+test("on the page of one call the letters are about it", async () => {
+  const call = await parked("alone.sql", "select 5;\n");
+  const page = await paddock.visit("/approvals");
+  await card(page, "alone.sql").getByRole("heading").getByRole("link").click();
+  await page.getByRole("heading", { level: 1, name: /^Approval/ }).waitFor();
+  await page.keyboard.press("a");
+  await page.getByRole("status").getByText(/Approved/).waitFor();
+  const { code, stdout, stderr } = await call();
+  assert.equal(code, 0, stdout + stderr);
   quiet(page);
 });
 

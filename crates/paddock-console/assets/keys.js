@@ -31,7 +31,13 @@ function act({ key, target, timeStamp }) {
   if (key === "?") return help();
   if (key === "j" || key === "k") return step(key === "j" ? 1 : -1);
   if (key === "Enter" && !target.matches("[data-key-item]")) return false;
-  return press(found(key));
+  return press(found(key)) || first(key);
+}
+
+/** A letter of the list's items, while none is chosen, chooses the first and does nothing to it. */
+function first(key) {
+  if (key === "Enter" || current()) return false;
+  return document.querySelector(`[data-key-item] [data-key="${CSS.escape(key)}"]`) ? step(1) : false;
 }
 
 function found(key) {
@@ -53,9 +59,12 @@ function press(element) {
   return true;
 }
 
-/** The chosen item of a list, or nothing. */
+/** The chosen item of a list, or nothing. The only one of a page needs no choosing. */
 export function current() {
-  return document.querySelector('[data-key-item][aria-current="true"]');
+  const chosen = document.querySelector('[data-key-item][aria-current="true"]');
+  if (chosen) return chosen;
+  const items = document.querySelectorAll("[data-key-item]");
+  return items.length === 1 && items[0].closest("[data-key-only]") ? items[0] : null;
 }
 
 /** Moves the choice by `by` items; the first press chooses the first. */

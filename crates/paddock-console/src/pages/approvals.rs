@@ -130,10 +130,10 @@ fn one(visit: &Visit<Id>) -> Result<Page> {
         format!("Approval {}", approval.id),
         html! {
             header.page-head {
-                div { h1 { "Approval " (approval.id) } p.lede { (outcome(&approval.status)) } }
+                div { h1 { "Approval " (approval.id) } p.lede #stands data-live="approvals" { (outcome(&approval.status)) } }
                 div.actions { a.button href="/approvals" { "All approvals" } }
             }
-            div.stack #approval data-live="approvals" data-key-list { (card::card(&approval)) }
+            div.stack #approval data-live="approvals" data-key-list data-key-only { (card::card(&approval)) }
         },
     ))
 }
