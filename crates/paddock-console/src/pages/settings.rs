@@ -130,8 +130,7 @@ fn make(visit: &Visit, form: Form) -> Result<Done> {
         })?),
     };
     let agent = Some(form.agent).filter(|agent| !agent.is_empty());
-    // What speaks for an agent does what the agent may.
-    let read_only = form.read_only.is_some() && agent.is_none();
+    let read_only = form.read_only.is_some();
     let made = visit.shared.access.make_token(&NewToken { name: form.name, agent, read_only, days })?;
     Ok(Done::Page(Box::new(Page::new("Token", made_page(visit, &made)))))
 }

@@ -89,6 +89,10 @@ fn a_token_is_made_with_its_bounds_and_shown_with_how_to_connect() {
     assert!(!text.contains("<b>ci"), "{text}");
     let list = served.get("/api/v1/tokens").json();
     assert!(list[0]["expires"].is_string(), "{list}");
+    let agent_reader =
+        served.form("/settings/tokens", &[("name", "r"), ("agent", "main"), ("days", ""), ("read_only", "true")]);
+    assert_eq!(agent_reader.status, 400, "what cannot hold is refused, not left out: {}", agent_reader.text());
+    assert!(agent_reader.text().contains("a token of an agent cannot be read-only"));
     let reader = served.form("/settings/tokens", &[("name", "r"), ("agent", ""), ("days", ""), ("read_only", "true")]);
     assert!(reader.text().contains("curl -H"), "{}", reader.text());
     assert_eq!(served.form("/settings/tokens", &[("name", "r"), ("agent", ""), ("days", "soon")]).status, 400);
