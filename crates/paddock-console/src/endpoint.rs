@@ -5,8 +5,9 @@
 //! answer a problem as one.
 
 use std::any::TypeId;
+use std::time::Duration;
 
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path, Query, Request, State};
 use axum::http::{Method, StatusCode, header};
@@ -22,6 +23,8 @@ use crate::shared::{Shared, Who, on_a_thread};
 
 /// The largest body of a request that is no file.
 const LARGEST_BODY: usize = 4 * 1024 * 1024;
+/// How long a body that is no file may take.
+const BODY_WITHIN: Duration = Duration::from_secs(30);
 
 /// Where nothing is asked, or nothing answered.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
@@ -172,10 +175,7 @@ pub(crate) fn query_of<Q: Part>(parts: &axum::http::request::Parts) -> Result<Q,
 
 async fn body_of<B: Part>(is_json: bool, body: Body) -> Result<B, Problem> {
     let asks_body = TypeId::of::<B>() != TypeId::of::<Nothing>();
-    let bytes = to_bytes(body, LARGEST_BODY).await.map_err(|_| {
-        let text = format!("the body is larger than {LARGEST_BODY} bytes, or broke off");
-        Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", &text, None)
-    })?;
+    let bytes = whole(body, LARGEST_BODY).await.map_err(|unread| unread.problem(LARGEST_BODY))?;
     if !asks_body {
         return serde_json::from_str("{}").map_err(|error| misread("the body", &error));
     }
@@ -184,6 +184,46 @@ async fn body_of<B: Part>(is_json: bool, body: Body) -> Result<B, Problem> {
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "no-json", text, None));
     }
     serde_json::from_slice(&bytes).map_err(|error| misread("the body", &error))
+}
+
+/// Why a body was not read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Unread {
+    /// Larger than it may be, or it broke off.
+    TooLarge,
+    /// It took too long: whoever sends a byte now and then must not hold a connection forever.
+    TooSlow,
+}
+
+impl Unread {
+    pub(crate) fn status(self) -> StatusCode {
+        match self {
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
+        }
+    }
+
+    pub(crate) fn problem(self, most: usize) -> Problem {
+        match self {
+            Self::TooLarge => {
+                let text = format!("the body is larger than {most} bytes, or broke off");
+                Problem::new(self.status(), "too-large", &text, None)
+            }
+            Self::TooSlow => {
+                let text = format!("the body did not come within {} seconds", BODY_WITHIN.as_secs());
+                Problem::new(self.status(), "too-slow", &text, Some("send it again, at once"))
+            }
+        }
+    }
+}
+
+/// A body as a whole, where it is small enough and comes in time.
+pub(crate) async fn whole(body: Body, most: usize) -> Result<Bytes, Unread> {
+    match tokio::time::timeout(BODY_WITHIN, to_bytes(body, most)).await {
+        Ok(Ok(bytes)) => Ok(bytes),
+        Ok(Err(_)) => Err(Unread::TooLarge),
+        Err(_) => Err(Unread::TooSlow),
+    }
 }
 
 fn misread(what: &str, error: &dyn std::error::Error) -> Problem {

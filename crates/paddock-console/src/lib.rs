@@ -19,6 +19,7 @@ mod guard;
 mod mcp;
 mod metrics;
 mod openapi;
+mod outflow;
 mod pages;
 mod problem;
 mod published;

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
@@ -22,8 +22,8 @@ use paddock_desk::shares::{self, Door, Opened, Published, Sought};
 use serde::Deserialize;
 use tokio::sync::{Semaphore, mpsc};
 
-use crate::guard;
 use crate::shared::{Shared, on_a_thread};
+use crate::{endpoint, guard};
 
 /// Holds the mark of a visit; of one host alone, since it names no domain.
 const COOKIE: &str = "paddock_visit";
@@ -150,7 +150,10 @@ async fn entered(shared: &Shared, id: String, path: &str, body: Body) -> Respons
         Ok(Door::Open(..)) => return StatusCode::METHOD_NOT_ALLOWED.into_response(),
         Err(failure) => return broken(&failure),
     }
-    let Ok(bytes) = to_bytes(body, FORM).await else { return StatusCode::PAYLOAD_TOO_LARGE.into_response() };
+    let bytes = match endpoint::whole(body, FORM).await {
+        Ok(bytes) => bytes,
+        Err(unread) => return unread.status().into_response(),
+    };
     let Ok(said) = serde_urlencoded::from_bytes::<Said>(&bytes) else {
         return asks(StatusCode::BAD_REQUEST, Some("Type the password."));
     };

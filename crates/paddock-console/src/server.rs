@@ -21,6 +21,7 @@ use tokio::sync::Semaphore;
 
 use crate::events::Hub;
 use crate::metrics::{self, Metrics};
+use crate::outflow::Outflow;
 use crate::published::Passwords;
 use crate::shared::{Inner, Shared};
 use crate::{api, assets, guard, pages, published, sign_in};
@@ -116,6 +117,10 @@ pub fn serve(desk: Arc<Desk>, options: &ServeOptions, begun: impl FnOnce(&Listen
 }
 
 fn shared(desk: Arc<Desk>, options: &ServeOptions, address: SocketAddr) -> Result<Shared, Failure> {
+    // Every policy is started now: one that begins while the configuration has problems would have nothing older to hold on to.
+    for agent in desk.agents()? {
+        let _ = desk.policy(&agent);
+    }
     let access = Access::of(desk.installation())?;
     let hub = Hub::start(Arc::clone(desk.audit_log()?))?;
     let hosts = hosts(options, address);
@@ -132,7 +137,8 @@ fn shared(desk: Arc<Desk>, options: &ServeOptions, address: SocketAddr) -> Resul
     let (shares, base) = (Shares::of(desk.installation())?, Base::of_url(&url));
     let passwords = Passwords::default();
     let mcp = HttpService::new(mcp);
-    Ok(Shared::new(Inner { desk, access, hub, mcp, hosts, shares, base, passwords, url, metrics }))
+    let outflow = Outflow::default();
+    Ok(Shared::new(Inner { desk, access, hub, mcp, hosts, shares, base, passwords, outflow, url, metrics }))
 }
 
 /// The address as people type it.

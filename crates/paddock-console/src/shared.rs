@@ -11,6 +11,7 @@ use paddock_mcp::http::HttpService;
 
 use crate::events::Hub;
 use crate::metrics::Metrics;
+use crate::outflow::Outflow;
 use crate::published::Passwords;
 
 /// One for all requests.
@@ -30,6 +31,8 @@ pub(crate) struct Inner {
     /// Under which address they are reached.
     pub(crate) base: Base,
     pub(crate) passwords: Passwords,
+    /// What is sent at the pace of whoever takes it.
+    pub(crate) outflow: Outflow,
     /// How people and agents reach it.
     pub(crate) url: String,
     /// What it counts about itself.

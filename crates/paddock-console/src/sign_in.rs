@@ -1,17 +1,20 @@
 //! Signing in with a one-time link, and out again.
 
-use axum::Form;
+use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
+use paddock_desk::Failure;
 use serde::Deserialize;
 
 use crate::guard::{COOKIE, cookie};
-use crate::pages;
 use crate::shared::{Shared, on_a_thread};
+use crate::{endpoint, pages};
 
 /// How long a browser keeps the cookie; the session itself ends when nobody uses it.
 const KEPT_SECONDS: u64 = 30 * 24 * 3600;
+/// The largest form.
+const LARGEST_FORM: usize = 1024;
 
 /// Uses a link up: a cookie, and on to where the person wanted to go.
 pub(crate) async fn login(
@@ -46,7 +49,14 @@ pub(crate) struct SignOut {
 }
 
 /// Ends this session, or all of them.
-pub(crate) async fn logout(State(shared): State<Shared>, headers: HeaderMap, Form(form): Form<SignOut>) -> Response {
+pub(crate) async fn logout(State(shared): State<Shared>, headers: HeaderMap, body: Body) -> Response {
+    let bytes = match endpoint::whole(body, LARGEST_FORM).await {
+        Ok(bytes) => bytes,
+        Err(unread) => return unread.problem(LARGEST_FORM).into_response(),
+    };
+    let Ok(form) = serde_urlencoded::from_bytes::<SignOut>(&bytes) else {
+        return pages::failed(&Failure::misused("the form is not what this page takes", "load the page again"));
+    };
     let access = shared.access.clone();
     let secret = cookie(&headers, COOKIE).unwrap_or_default().to_owned();
     let ended = on_a_thread(move || match form.everybody {

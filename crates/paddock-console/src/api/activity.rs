@@ -1,7 +1,6 @@
 //! What every call asked for and what became of it.
 
 use std::io::{self, Write};
-use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
@@ -13,16 +12,16 @@ use paddock_desk::activity::{self, Act, CallStory, Hour, Verified, Wanted};
 use paddock_desk::{Failure, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 
 use crate::endpoint::{Answers, Asked, Endpoint, Nothing, json, raw};
+use crate::outflow::Outlet;
 use crate::shared::Shared;
 
 /// How much is sent at once.
 const PIECE: usize = 64 * 1024;
-/// How long whoever takes an export may pause: the audit is held open for it.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How many pieces wait for a slow reader.
+const AHEAD: usize = 2;
 
 /// Which call.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -74,14 +73,17 @@ fn call(asked: &Asked<Id>) -> Result<CallStory> {
 
 /// Streams the audit; it is never in memory as a whole.
 pub(crate) async fn export(State(shared): State<Shared>, _: Request) -> Response {
-    let (sender, receiver) = mpsc::channel(2);
-    let runtime = Handle::current();
-    tokio::task::spawn_blocking(move || {
-        let mut out = Pieces { to: sender, waiting: Vec::new(), runtime };
-        if let Err(failure) = activity::export(&shared.desk, &mut out) {
+    let reading = shared.clone();
+    let feed = move |to| {
+        let mut out = Pieces { to, waiting: Vec::new() };
+        if let Err(failure) = activity::export(&reading.desk, &mut out) {
             out.breaks_off(&failure);
         }
-    });
+    };
+    let receiver = match shared.outflow.begin(AHEAD, feed) {
+        Ok(receiver) => receiver,
+        Err(too_many) => return too_many.into_response(),
+    };
     let name = "attachment; filename=\"paddock-audit.jsonl\"";
     let headers = [(header::CONTENT_TYPE, "application/x-ndjson"), (header::CONTENT_DISPOSITION, name)];
     (headers, Body::from_stream(Taken(receiver))).into_response()
@@ -89,24 +91,15 @@ pub(crate) async fn export(State(shared): State<Shared>, _: Request) -> Response
 
 /// Hands on what is written, piece by piece, as fast as it is taken.
 struct Pieces {
-    to: mpsc::Sender<io::Result<Bytes>>,
+    to: Outlet<io::Result<Bytes>>,
     waiting: Vec<u8>,
-    runtime: Handle,
 }
 
 impl Pieces {
-    fn send(&self, piece: io::Result<Bytes>) -> io::Result<()> {
-        let sent = self.runtime.block_on(tokio::time::timeout(PATIENCE, self.to.send(piece)));
-        match sent {
-            Ok(Ok(())) => Ok(()),
-            _ => Err(io::ErrorKind::BrokenPipe.into()),
-        }
-    }
-
     /// Whoever takes it must see that it is not whole.
     fn breaks_off(&self, failure: &Failure) {
         tracing::warn!(failure = failure.message(), "an export of the audit broke off");
-        let _ = self.send(Err(io::ErrorKind::Other.into()));
+        let _ = self.to.send(Err(io::ErrorKind::Other.into()));
     }
 }
 
@@ -122,7 +115,7 @@ impl Write for Pieces {
     fn flush(&mut self) -> io::Result<()> {
         match std::mem::take(&mut self.waiting) {
             nothing if nothing.is_empty() => Ok(()),
-            piece => self.send(Ok(piece.into())),
+            piece => self.to.send(Ok(piece.into())),
         }
     }
 }

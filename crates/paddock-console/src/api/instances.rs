@@ -19,6 +19,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::approvals::page;
 use crate::endpoint::{self, Answers, Asked, Endpoint, Nothing, json, raw};
+use crate::outflow::Outlet;
 use crate::problem::Problem;
 use crate::shared::Shared;
 
@@ -26,6 +27,8 @@ use crate::shared::Shared;
 const A_PAGE: usize = 50;
 /// As much of an export is put together before it is sent.
 const PIECE: usize = 64 * 1024;
+/// How many pieces wait for a slow reader.
+const AHEAD: usize = 2;
 
 /// Which instance.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -122,10 +125,13 @@ pub(crate) async fn export(State(shared): State<Shared>, request: Request) -> Re
         Ok(path) => path.key,
         Err(problem) => return problem.into_response(),
     };
-    let (sender, pieces) = mpsc::channel(2);
     let (begun, beginning) = oneshot::channel();
     let name = key.clone();
-    tokio::task::spawn_blocking(move || give_out(&shared, &key, begun, &sender));
+    let reading = shared.clone();
+    let pieces = match shared.outflow.begin(AHEAD, move |outlet| give_out(&reading, &key, begun, &outlet)) {
+        Ok(pieces) => pieces,
+        Err(too_many) => return too_many.into_response(),
+    };
     match beginning.await {
         Ok(Ok(())) => {}
         Ok(Err(failure)) => return Problem::from(&failure).into_response(),
@@ -146,7 +152,7 @@ pub(crate) async fn export(State(shared): State<Shared>, request: Request) -> Re
 type Begun = oneshot::Sender<Result<()>>;
 
 /// Whether it can be read is told before its first piece; what breaks off later ends the stream without its end.
-fn give_out(shared: &Shared, key: &str, begun: Begun, sender: &mpsc::Sender<Result<Bytes, std::io::Error>>) {
+fn give_out(shared: &Shared, key: &str, begun: Begun, outlet: &Outlet<std::io::Result<Bytes>>) {
     if let Err(failure) = instances::show(&shared.desk, key) {
         let _ = begun.send(Err(failure));
         return;
@@ -159,14 +165,17 @@ fn give_out(shared: &Shared, key: &str, begun: Begun, sender: &mpsc::Sender<Resu
         }
         piece.push(b'\n');
         if piece.len() >= PIECE {
-            left = sender.blocking_send(Ok(std::mem::take(&mut piece).into())).is_err();
+            left = outlet.send(Ok(std::mem::take(&mut piece).into())).is_err();
         }
     });
+    if left {
+        return;
+    }
     let last = match read {
         Ok(_) => Ok(piece.into()),
         Err(failure) => Err(std::io::Error::other(failure.message().to_owned())),
     };
-    let _ = sender.blocking_send(last);
+    let _ = outlet.send(last);
 }
 
 /// Pieces as they come.

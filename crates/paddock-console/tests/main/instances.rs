@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::harness::Served;
 
 /// An instance with so many messages.
-fn with_messages(served: &Served, key: &str, count: usize) {
+pub(crate) fn with_messages(served: &Served, key: &str, count: usize) {
     let kept = instances::kept(&served.desk).unwrap();
     let message = |n: usize| {
         let text = json!(format!("<script>{n}</script> \u{202e}"));

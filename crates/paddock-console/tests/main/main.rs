@@ -14,6 +14,7 @@ mod harness;
 mod history;
 mod instances;
 mod projects;
+mod robust;
 mod settings;
 mod shares;
 mod threads;

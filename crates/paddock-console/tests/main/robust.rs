@@ -1,0 +1,88 @@
+//! Nobody can keep the server from serving others, from closing a door, or from ending.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::harness::Served;
+use crate::instances::with_messages;
+
+/// Sends a request and reads no more of the answer than its head.
+fn head_only(served: &Served, target: &str) -> (String, BufReader<TcpStream>) {
+    let mut stream = TcpStream::connect(served.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let (host, cookie) = (served.address, served.session());
+    write!(stream, "GET {target} HTTP/1.1\r\nhost: {host}\r\ncookie: {cookie}\r\n\r\n").unwrap();
+    let mut stream = BufReader::with_capacity(64, stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert!(stream.read_line(&mut head).unwrap() > 0, "it ended: {head}");
+    }
+    (head, stream)
+}
+
+#[test]
+fn those_who_take_an_export_and_read_nothing_do_not_keep_others_waiting() {
+    let served = Served::start();
+    with_messages(&served, "chat", 1);
+    // More than what is on its way can hold, and nothing that could be packed.
+    let mut state = 1_u64;
+    let noise = std::iter::repeat_with(|| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    });
+    std::fs::write(served.file("workspace/noise"), noise.take(2 << 20).flatten().collect::<Vec<u8>>()).unwrap();
+    let target = "/api/v1/export/main/project/workspace?format=zip";
+    let readers: Vec<_> = (0..20).map(|_| head_only(&served, target)).collect();
+    let with = |status: &str| readers.iter().filter(|(head, _)| head.starts_with(status)).collect::<Vec<_>>();
+    assert_eq!((with("HTTP/1.1 200").len(), with("HTTP/1.1 503").len()), (16, 4), "a bound of their own");
+    assert!(with("HTTP/1.1 503").iter().all(|(head, _)| head.contains("retry-after: 10")));
+    for export in ["/api/v1/audit/export", "/api/v1/instances/chat/export"] {
+        let refused = served.get(export);
+        assert_eq!(refused.status, 503, "{export}: {}", refused.text());
+    }
+    assert_eq!(served.get("/api/v1/agents").status, 200, "others are answered");
+    drop(readers);
+    // Who has gone away leaves the place to others, as soon as that is noticed.
+    while served.get("/api/v1/audit/export").status == 503 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_body_that_does_not_come_is_not_waited_for() {
+    let served = Served::start();
+    std::fs::create_dir(served.file("workspace/site")).unwrap();
+    std::fs::write(served.file("workspace/site/index.html"), "<p>hello</p>").unwrap();
+    let share = json!({ "path": "/project/workspace/site", "password": "a long password" });
+    let share = served.request("POST", "/api/v1/shares").json_body(&share).json();
+    let share = share["link"].as_str().unwrap().strip_prefix("http://").unwrap().trim_end_matches('/').to_owned();
+    let own = served.address.to_string();
+    let form = "application/x-www-form-urlencoded";
+    let asked = [
+        (&own, "/api/v1/tokens", "application/json"),
+        (&own, "/settings/tokens", form),
+        (&own, "/logout", form),
+        (&share, "/", form),
+    ];
+    let begun: Vec<_> = asked
+        .map(|(host, target, kind)| {
+            let mut stream = TcpStream::connect(served.address).unwrap();
+            stream.set_read_timeout(Some(Duration::from_secs(90))).unwrap();
+            let head = format!("POST {target} HTTP/1.1\r\nhost: {host}\r\ncookie: {}\r\n", served.session());
+            let rest =
+                format!("sec-fetch-site: same-origin\r\ncontent-type: {kind}\r\ncontent-length: 100\r\n\r\nname=");
+            write!(stream, "{head}{rest}").unwrap();
+            (target, stream)
+        })
+        .into();
+    for (target, stream) in begun {
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        assert!(line.starts_with("HTTP/1.1 408"), "{target}: {line}");
+    }
+}
