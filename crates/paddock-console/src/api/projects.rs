@@ -27,6 +27,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc;
 
 use crate::endpoint::{Answers, Asked, Endpoint, Nothing, json, path_of, query_of, raw};
+use crate::outflow::Outlet;
 use crate::problem::Problem;
 use crate::shared::{Shared, on_a_thread};
 
@@ -326,8 +327,12 @@ async fn exported(shared: Shared, request: Request) -> Result<Response, Problem>
     if parts.method == Method::HEAD {
         return Ok((headers, Body::empty()).into_response());
     }
-    let (to, mut from) = mpsc::channel(AHEAD);
-    tokio::task::spawn_blocking(move || give_out(&shared, &of.agent, &path, &how, to));
+    let reading = shared.clone();
+    let feed = move |outlet| give_out(&reading, &of.agent, &path, &how, outlet);
+    let mut from = match shared.outflow.begin(AHEAD, feed) {
+        Ok(from) => from,
+        Err(too_many) => return Ok(too_many.into_response()),
+    };
     // What fails before anything was written can still be told.
     let first = match from.recv().await {
         Some(Ok(first)) => Some(first),
@@ -337,7 +342,7 @@ async fn exported(shared: Shared, request: Request) -> Result<Response, Problem>
     Ok((headers, Body::from_stream(Pieces { first, rest: from })).into_response())
 }
 
-fn give_out(shared: &Shared, agent: &str, path: &str, how: &HowExported, to: mpsc::Sender<Result<Bytes>>) {
+fn give_out(shared: &Shared, agent: &str, path: &str, how: &HowExported, to: Outlet<Result<Bytes>>) {
     let left = to.clone();
     let mut out = Sending { to, gathered: Vec::with_capacity(PIECE) };
     // Whoever went away wants no more of it.
@@ -346,13 +351,13 @@ fn give_out(shared: &Shared, agent: &str, path: &str, how: &HowExported, to: mps
     let written = projects::export(&shared.desk, Some(agent), path, how, &mut out, &mut watch);
     let ended = written.and_then(|_| out.flush().map_err(Failure::from));
     if let Err(failure) = ended {
-        let _ = left.blocking_send(Err(failure));
+        let _ = left.send(Err(failure));
     }
 }
 
 /// Sends what is written, in pieces; waits while enough is on its way.
 struct Sending {
-    to: mpsc::Sender<Result<Bytes>>,
+    to: Outlet<Result<Bytes>>,
     gathered: Vec<u8>,
 }
 
@@ -362,7 +367,7 @@ impl Sending {
             return Ok(());
         }
         let piece = std::mem::replace(&mut self.gathered, Vec::with_capacity(PIECE));
-        self.to.blocking_send(Ok(piece.into())).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        self.to.send(Ok(piece.into()))
     }
 }
 
