@@ -54,6 +54,7 @@ pub(crate) fn status(kind: FailureKind) -> StatusCode {
         FailureKind::Denied => StatusCode::FORBIDDEN,
         FailureKind::Missing => StatusCode::NOT_FOUND,
         FailureKind::Conflict => StatusCode::CONFLICT,
+        FailureKind::Busy => StatusCode::SERVICE_UNAVAILABLE,
         FailureKind::Failed => StatusCode::UNPROCESSABLE_ENTITY,
         FailureKind::Broken => StatusCode::INTERNAL_SERVER_ERROR,
     }
@@ -66,6 +67,7 @@ impl From<&Failure> for Problem {
             FailureKind::Denied => "denied",
             FailureKind::Missing => "missing",
             FailureKind::Conflict => "conflict",
+            FailureKind::Busy => "busy",
             FailureKind::Failed => "failed",
             FailureKind::Broken => "broken",
         };

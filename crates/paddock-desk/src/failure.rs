@@ -16,6 +16,8 @@ pub enum FailureKind {
     Missing,
     /// Something else happened meanwhile, or stands in the way.
     Conflict,
+    /// As much as there may be is under way; later it can be done.
+    Busy,
     /// It was tried, and failed.
     Failed,
     /// The host or a database is at fault.

@@ -228,11 +228,13 @@ impl Arriving {
     /// The largest archive that is taken.
     const MOST: u64 = 8 << 30;
 
-    /// Before its first piece.
+    /// Before its first piece, for this place: what could not be taken in there is refused before any of it is kept.
     ///
     /// # Errors
-    /// When nothing can be kept meanwhile.
-    pub fn begin(desk: &Desk) -> Result<Self> {
+    /// When there is no such agent or place, nothing may be written there, or nothing can be kept meanwhile.
+    pub fn begin(desk: &Desk, agent: Option<&str>, path: &str, taking: Taking) -> Result<Self> {
+        let into = Place::of(desk, agent, path)?;
+        import::could(&into.person(), &into.path, taking.how()).map_err(told)?;
         let home = desk.installation().home();
         let place = home.map_or_else(std::env::temp_dir, |home| home.path().join("incoming"));
         Ok(Self { file: host::nameless(&place)?, len: 0 })

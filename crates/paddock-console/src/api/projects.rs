@@ -4,6 +4,8 @@
 //! pieces. What fails before the first piece is a problem; what fails later breaks the connection off, so that nobody takes a part
 //! for the whole. Remotes are elsewhere: over HTTP no repository of the server's own disk can be named.
 
+mod intake;
+
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::pin::Pin;
@@ -243,7 +245,7 @@ async fn taken(shared: Shared, parts: &mut Parts, mut body: BodyDataStream) -> R
     let taking: Taking = query_of(parts)?;
     let told = |failure: Failure| Problem::from(&failure);
     let path = of.path().map_err(told)?;
-    let mut archive = Archive::begin(&shared).await.map_err(told)?;
+    let mut archive = Archive::begin(&shared, &of.agent, &path, taking).await.map_err(told)?;
     loop {
         let piece = std::future::poll_fn(|context| Pin::new(&mut body).poll_next(context));
         match tokio::time::timeout(SILENCE, piece).await {
@@ -262,16 +264,19 @@ async fn taken(shared: Shared, parts: &mut Parts, mut body: BodyDataStream) -> R
 pub(crate) struct Archive {
     arriving: Option<Arriving>,
     gathered: Vec<u8>,
+    kept: intake::Kept,
 }
 
 impl Archive {
-    pub(crate) async fn begin(shared: &Shared) -> Result<Self> {
-        let shared = shared.clone();
-        let arriving = on_a_thread(move || Arriving::begin(&shared.desk)).await?;
-        Ok(Self { arriving: Some(arriving), gathered: Vec::new() })
+    /// Before any of it is taken: what could not be put there is refused now.
+    pub(crate) async fn begin(shared: &Shared, agent: &str, path: &str, taking: Taking) -> Result<Self> {
+        let (shared, agent, path) = (shared.clone(), agent.to_owned(), path.to_owned());
+        let arriving = on_a_thread(move || Arriving::begin(&shared.desk, Some(&agent), &path, taking)).await?;
+        Ok(Self { arriving: Some(arriving), gathered: Vec::new(), kept: intake::Kept::begin()? })
     }
 
     pub(crate) async fn push(&mut self, piece: &[u8]) -> Result<()> {
+        self.kept.grow(piece.len() as u64)?;
         self.gathered.extend_from_slice(piece);
         if self.gathered.len() < PIECE { Ok(()) } else { self.write().await }
     }
@@ -292,8 +297,10 @@ impl Archive {
         taking: Taking,
     ) -> Result<Imported> {
         self.write().await?;
-        let arriving = self.arriving.take().ok_or_else(broken)?;
+        let (arriving, kept) = (self.arriving.take().ok_or_else(broken)?, self.kept);
         on_a_thread(move || {
+            // Held as long as its bytes are, also when the client has left.
+            let _kept = kept;
             let archive = arriving.whole()?;
             projects::import_zip(&shared.desk, Some(&agent), &path, taking, archive, &mut unwatched)
         })

@@ -7,6 +7,9 @@ use serde_json::json;
 
 use crate::harness::Served;
 
+/// Between two looks at what has to happen soon.
+const SHORT: std::time::Duration = std::time::Duration::from_millis(20);
+
 fn tree(served: &Served, at: &str) -> Vec<(String, Vec<u8>)> {
     let root = served.file(at);
     let (mut found, mut open) = (Vec::new(), vec![root.clone()]);
@@ -76,7 +79,7 @@ fn what_is_refused_changes_nothing_and_says_why() {
     let before = tree(&served, "workspace");
     let put = |target: &str, body: &[u8]| served.request("PUT", target).body(body).status;
     assert_eq!(put("/api/v1/import/main/project/workspace/x", b"no Zip at all"), 422);
-    assert_eq!(put("/api/v1/import/main/elsewhere/x", b"PK"), 422);
+    assert_eq!(put("/api/v1/import/main/elsewhere/x", b"PK"), 404);
     assert_eq!(put("/api/v1/import/main/project/workspace/%2e%2e/x", b"PK"), 400);
     assert_eq!(served.get("/api/v1/export/main/project/workspace/nowhere").status, 404);
     assert_eq!(served.get("/api/v1/export/main/project/workspace?format=tar").status, 400);
@@ -92,6 +95,59 @@ fn what_is_refused_changes_nothing_and_says_why() {
         json!({ "path": "/project/workspace/x", "remote": { "url": "https://127.0.0.1:1/x", "secret": "none" } });
     assert_eq!(served.request("POST", "/api/v1/import").json_body(&secret).status, 404);
     assert_eq!(tree(&served, "workspace"), before);
+}
+
+/// The beginning of an upload whose rest does not come.
+fn begun_upload(served: &Served, target: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(served.address).unwrap();
+    let head = format!(
+        "PUT {target} HTTP/1.1\r\nhost: {}\r\ncookie: {}\r\nsec-fetch-site: same-origin\r\ncontent-length: 1000000\r\n\r\nPK",
+        served.address,
+        served.session()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream
+}
+
+/// What is answered without the rest.
+fn status_of(stream: &mut TcpStream) -> String {
+    let mut head = [0; 12];
+    stream.read_exact(&mut head).unwrap();
+    String::from_utf8_lossy(&head[9..]).into_owned()
+}
+
+#[test]
+fn an_upload_that_cannot_be_put_anywhere_is_refused_before_it_comes() {
+    let served = Served::start();
+    for (target, status) in [
+        ("/api/v1/import/nobody/project/workspace/x", "404"),
+        ("/api/v1/import/main/elsewhere/x", "404"),
+        ("/api/v1/import/main/project/src", "409"),
+        ("/api/v1/import/main/project/workspace/.env/x", "403"),
+        ("/api/v1/import/main/project/workspace", "409"),
+        ("/api/v1/import/main/project/workspace/hello.txt", "409"),
+    ] {
+        assert_eq!(status_of(&mut begun_upload(&served, target)), status, "{target}");
+    }
+}
+
+#[test]
+fn few_uploads_are_kept_at_once() {
+    let served = Served::start();
+    let target = "/api/v1/import/main/project/workspace/x";
+    let put = || served.request("PUT", target).body(b"no Zip at all").status;
+    let open: Vec<TcpStream> = (0..4).map(|_| begun_upload(&served, target)).collect();
+    let reached = |status: u16| {
+        (0..600).any(|_| {
+            put() == status || {
+                std::thread::sleep(SHORT);
+                false
+            }
+        })
+    };
+    assert!(reached(503), "one more is asked to come later");
+    drop(open);
+    assert!(reached(422), "who has left holds no place");
 }
 
 #[test]

@@ -227,14 +227,7 @@ impl<'a> Incoming<'a> {
         import: Import,
     ) -> Result<Imported> {
         let there = Source::at(person, path)?;
-        let is_new = match there.stat("")?.map(|meta| meta.kind) {
-            None => true,
-            Some(Kind::Dir) => false,
-            Some(_) => return Err(ProjectError::InTheWay { path: path.clone(), is: "no directory" }),
-        };
-        if !is_new && !import.merge && !there.is_empty()? {
-            return Err(ProjectError::NotEmpty { path: path.clone() });
-        }
+        let is_new = is_new(&there, path, import)?;
         self.refuse_denied(person, path, import.leave_out_denied)?;
         let mut arrival = Arrival::new(&there, path, &self);
         if is_new && !there.is_whole_workspace() {
@@ -265,6 +258,16 @@ impl<'a> Incoming<'a> {
             self.left_out.add(path.as_str(), WhyLeft::Denied);
         }
         Ok(())
+    }
+}
+
+/// Is nothing there yet? What is there and cannot be added to is refused.
+pub(super) fn is_new(there: &Source<'_>, path: &LogicalPath, import: Import) -> Result<bool> {
+    match there.stat("")?.map(|meta| meta.kind) {
+        None => Ok(true),
+        Some(Kind::Dir) if import.merge || there.is_empty()? => Ok(false),
+        Some(Kind::Dir) => Err(ProjectError::NotEmpty { path: path.clone() }),
+        Some(_) => Err(ProjectError::InTheWay { path: path.clone(), is: "no directory" }),
     }
 }
 

@@ -7,6 +7,8 @@ mod git;
 mod incoming;
 mod zip;
 
+use paddock_core::{LogicalPath, OpKind, RelPathBuf};
+use paddock_tools::Person;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -14,7 +16,9 @@ pub use git::git;
 pub(crate) use incoming::{Incoming, Pieces};
 pub use zip::zip;
 
+use crate::error::{ProjectError, Result};
 use crate::left_out::LeftOut;
+use crate::source::Source;
 
 /// How a project comes in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,6 +31,19 @@ pub struct Import {
     pub unwrap: bool,
     /// How much is taken.
     pub limits: Limits,
+}
+
+/// Could anything be taken in here? Asked before an archive is waited for.
+///
+/// # Errors
+/// When no Workspace covers it, nothing may be written there, or something is there already.
+pub fn could(person: &Person<'_>, path: &LogicalPath, import: Import) -> Result<()> {
+    let there = Source::at(person, path)?;
+    incoming::is_new(&there, path, import)?;
+    // A name that no pattern means: whether the place takes anything at all.
+    let inside = RelPathBuf::parse("imported").map_or_else(|_| path.clone(), |name| path.join(name.as_rel()));
+    let decision = person.vfs().judge(OpKind::Write, &inside);
+    if decision.allowed() { Ok(()) } else { Err(ProjectError::Denied { paths: vec![path.clone()] }) }
 }
 
 /// The most that is taken.
