@@ -203,12 +203,14 @@ pub(crate) fn take_from_git(
     remote: &RemoteNamed,
 ) -> Result<Imported> {
     elsewhere(remote)?;
+    let _place = intake::run()?;
     projects::import_git(desk, agent, path, taking, remote, &mut unwatched)
 }
 
 fn to_git(asked: &Asked<Nothing, Nothing, ToGit>) -> Result<Pushed> {
     let ToGit { agent, path, remote, include_ignored } = &asked.body;
     elsewhere(remote)?;
+    let _place = intake::run()?;
     projects::push(&asked.shared.desk, agent.as_deref(), path, (remote, *include_ignored), &mut unwatched)
 }
 

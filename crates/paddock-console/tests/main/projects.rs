@@ -151,6 +151,33 @@ fn few_uploads_are_kept_at_once() {
 }
 
 #[test]
+fn few_runs_of_git_are_under_way_at_once() {
+    let served = Served::start();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("git://{}/x", silent.local_addr().unwrap());
+    let body = json!({ "path": "/project/workspace/x", "remote": { "url": url } }).to_string();
+    let send = || {
+        let mut stream = TcpStream::connect(served.address).unwrap();
+        let head = format!(
+            "POST /api/v1/import HTTP/1.1\r\nhost: {}\r\ncookie: {}\r\nsec-fetch-site: same-origin\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+            served.address,
+            served.session(),
+            body.len(),
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    };
+    let asked: Vec<TcpStream> = (0..4).map(|_| send()).collect();
+    let reached: Vec<_> = asked.iter().map(|_| silent.accept().unwrap()).collect();
+    let mut fifth = send();
+    assert_eq!(status_of(&mut fifth), "503");
+    drop(reached);
+    for mut stream in asked {
+        assert_eq!(status_of(&mut stream), "422");
+    }
+}
+
+#[test]
 fn hidden_names_are_in_no_export() {
     let served = Served::start();
     let zip = served.get("/api/v1/export/main/project/workspace?include_ignored=true");

@@ -1,6 +1,6 @@
-//! How much comes in from outside at once: archives that are kept until they are whole.
+//! How much comes in from outside at once: runs of git, and archives that are kept until they are whole.
 //!
-//! Each holds disk of this machine for as long as somebody else likes. So there are few of them, for the whole process; one more is
+//! Each holds a thread or disk of this machine for as long as somebody else likes. So there are few of them, for the whole process; one more is
 //! asked to come later, and never waits here.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,13 +8,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use paddock_desk::{Failure, FailureKind, Result};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+/// The most runs of git at once.
+const MOST_RUNS: usize = 4;
 /// The most archives at once.
 const MOST_ARCHIVES: usize = 4;
 /// The most bytes of all archives that are kept now.
 const MOST_BYTES: u64 = 8 << 30;
 
+static RUNS: Semaphore = Semaphore::const_new(MOST_RUNS);
 static ARCHIVES: Semaphore = Semaphore::const_new(MOST_ARCHIVES);
 static BYTES: AtomicU64 = AtomicU64::new(0);
+
+/// A place among the runs of git, until it is let go of.
+pub(super) fn run() -> Result<SemaphorePermit<'static>> {
+    let busy = |_| busy(format!("{MOST_RUNS} imports and pushes with git are under way already"));
+    RUNS.try_acquire().map_err(busy)
+}
 
 /// A place among the archives, with what it keeps, until it is let go of.
 pub(super) struct Kept {
