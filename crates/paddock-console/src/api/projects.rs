@@ -31,7 +31,7 @@ use tokio::sync::mpsc;
 use crate::endpoint::{Answers, Asked, Endpoint, Nothing, json, path_of, query_of, raw};
 use crate::outflow::Outlet;
 use crate::problem::Problem;
-use crate::shared::{Shared, on_a_thread};
+use crate::shared::{Shared, Who, on_a_thread};
 
 /// How much is gathered before it is written or sent.
 const PIECE: usize = 256 * 1024;
@@ -191,18 +191,20 @@ fn new(asked: &Asked<Nothing, Nothing, NewProject>) -> Result<Created> {
 
 fn from_git(asked: &Asked<Nothing, Nothing, FromGit>) -> Result<Imported> {
     let FromGit { agent, path, remote, taking } = &asked.body;
-    take_from_git(&asked.shared.desk, agent.as_deref(), path, *taking, remote)
+    take_from_git(&asked.shared.desk, &asked.who, agent.as_deref(), path, *taking, remote)
 }
 
 /// Takes in what is on a branch of a remote that is elsewhere.
 pub(crate) fn take_from_git(
     desk: &Desk,
+    who: &Who,
     agent: Option<&str>,
     path: &str,
     taking: Taking,
     remote: &RemoteNamed,
 ) -> Result<Imported> {
     elsewhere(remote)?;
+    opened_by_a_person(who, remote)?;
     let _place = intake::run()?;
     projects::import_git(desk, agent, path, taking, remote, &mut unwatched)
 }
@@ -210,6 +212,7 @@ pub(crate) fn take_from_git(
 fn to_git(asked: &Asked<Nothing, Nothing, ToGit>) -> Result<Pushed> {
     let ToGit { agent, path, remote, include_ignored } = &asked.body;
     elsewhere(remote)?;
+    opened_by_a_person(&asked.who, remote)?;
     let _place = intake::run()?;
     projects::push(&asked.shared.desk, agent.as_deref(), path, (remote, *include_ignored), &mut unwatched)
 }
@@ -220,6 +223,18 @@ fn elsewhere(remote: &RemoteNamed) -> Result<()> {
     }
     let text = "over HTTP only a remote that is elsewhere can be named";
     Err(Failure::misused(text, "write https://HOST/PATH or ssh://HOST/PATH; the command line takes paths too"))
+}
+
+/// Whoever may name both a secret and a host could send any secret to their own: only a person may.
+fn opened_by_a_person(who: &Who, remote: &RemoteNamed) -> Result<()> {
+    match (who, &remote.secret) {
+        (Who::Program(_), Some(_)) => Err(Failure::of(
+            FailureKind::Denied,
+            "a token opens no remote with a stored secret",
+            "do it on the Projects page of the console, or with `paddock import` and `paddock export --push`",
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn shares(asked: &Asked) -> Result<Vec<Share>> {

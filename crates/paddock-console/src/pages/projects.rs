@@ -276,7 +276,7 @@ fn from_git(visit: &Visit, form: FromGit) -> Result<Done> {
     let some = |text: String| Some(text).filter(|text| !text.is_empty());
     let remote = RemoteNamed { url: form.url, branch: some(form.branch), secret: some(form.secret), user: None };
     let desk = &visit.shared.desk;
-    let taken = crate::api::take_from_git(desk, Some(&form.agent), &form.path, Taking::default(), &remote)?;
+    let taken = crate::api::take_from_git(desk, &visit.who, Some(&form.agent), &form.path, Taking::default(), &remote)?;
     Ok(back(&form.agent, format!("{} is there, with {} files.", taken.path, taken.files)))
 }
 

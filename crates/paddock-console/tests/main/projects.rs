@@ -178,6 +178,20 @@ fn few_runs_of_git_are_under_way_at_once() {
 }
 
 #[test]
+fn a_token_sends_no_stored_secret_anywhere() {
+    let served = Served::start();
+    let bearer = format!("Bearer {}", served.token("program", false));
+    let remote = json!({ "url": "https://127.0.0.1:1/x", "secret": "none" });
+    for (target, path) in [("/api/v1/import", "/project/workspace/x"), ("/api/v1/push", "/project/workspace")] {
+        let body = json!({ "path": path, "remote": remote });
+        let asked = served.stranger("POST", target).header("authorization", &bearer).json_body(&body);
+        assert_eq!(asked.status, 403, "{target}");
+        assert!(asked.text().contains("opens no remote with a stored secret"), "{}", asked.text());
+        assert_eq!(served.request("POST", target).json_body(&body).status, 404, "a person may; there is none");
+    }
+}
+
+#[test]
 fn hidden_names_are_in_no_export() {
     let served = Served::start();
     let zip = served.get("/api/v1/export/main/project/workspace?include_ignored=true");
