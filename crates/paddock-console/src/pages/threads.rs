@@ -3,10 +3,11 @@
 use axum::Router;
 use axum::routing::{get, post};
 use maud::{Markup, html};
+use paddock_desk::approvals::{self, ApprovalShown};
 use paddock_desk::threads::{
     self, CheckpointShown, ForkAsked, ItWas, ReplayShown, ResumeAsked, StepShown, ThreadShown,
 };
-use paddock_desk::{Result, instances};
+use paddock_desk::{Desk, Result, instances};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -124,6 +125,7 @@ fn one(visit: &Visit<Id, Looked>) -> Result<Page> {
         Some(_) => Some(threads::replay(desk, &thread.thread_id)?),
         None => None,
     };
+    let decision = asked_about(desk, thread);
     // A run whose conversation was removed is still shown.
     let count = instances::show(desk, &thread.thread_id).map_or(0, |instance| instance.messages);
     let said = instances::messages(desk, &thread.thread_id, count.saturating_sub(SAID), A_PAGE).unwrap_or_default();
@@ -137,7 +139,7 @@ fn one(visit: &Visit<Id, Looked>) -> Result<Page> {
             @if let Some(replayed) = &replayed { (replay_told(replayed)) }
             div.split {
                 div.stack {
-                    (waits(thread, &at))
+                    (waits(thread, decision.as_ref(), &at))
                     (plan(&detail.steps))
                     section.card #conversation data-live="threads instances" aria-labelledby="h-talk" {
                         header { h2 #h-talk { "Conversation" } a.button.small href={ "/instances/" (at) } { "All " (count) " messages" } }
@@ -160,8 +162,14 @@ fn replay_told(replayed: &ReplayShown) -> Markup {
     }
 }
 
+/// The call that a run was stopped at, to be decided or decided since.
+fn asked_about(desk: &Desk, thread: &ThreadShown) -> Option<ApprovalShown> {
+    approvals::show(desk, thread.approval.as_deref()?).ok()
+}
+
 /// What it waits for, and how it goes on.
-fn waits(thread: &ThreadShown, at: &str) -> Markup {
+fn waits(thread: &ThreadShown, decision: Option<&ApprovalShown>, at: &str) -> Markup {
+    let decided = decision.filter(|approval| approval.status != "pending");
     let over = matches!(thread.status.as_str(), "done" | "asking" | "cancelled");
     html! {
         section.card #waits data-live="threads approvals" aria-labelledby="h-waits" {
@@ -170,6 +178,10 @@ fn waits(thread: &ThreadShown, at: &str) -> Markup {
                 @if let Some(trouble) = &thread.trouble { div.note.bad { "It could not go on: " (shown(trouble)) } }
                 @if thread.working { p { "It goes on in the background of this server." } }
                 @match (&thread.approval, &thread.told) {
+                    (Some(approval), _) if decided.is_some() => p {
+                        "Decided: " (decided.map_or("", |one| &one.status)) " (" a href={ "/approvals/" (in_url(approval)) } { (shown(approval)) } ")."
+                        @if !thread.working { " Resume it." }
+                    },
                     (Some(approval), _) => p { "It waits for a decision: " a href={ "/approvals/" (in_url(approval)) } { (shown(approval)) } "." },
                     (None, Some(told)) => pre.terminal.scroll tabindex="0" role="region" aria-label="What it says" { (shown(told)) },
                     (None, None) => {},
@@ -288,6 +300,10 @@ fn resume(visit: &Visit<Id>, Resume { it_was }: Resume) -> Result<Done> {
         "not-done" => Some(ItWas::NotDone),
         _ => None,
     };
+    let thread = threads::show(&visit.shared.desk, &visit.path.id, Some(1))?.thread;
+    if let Some(waiting) = asked_about(&visit.shared.desk, &thread).filter(|one| one.status == "pending") {
+        return Ok(back(&thread, &format!("It waits for approval {}: decide that first.", waiting.id)));
+    }
     let resumed = threads::resume(&visit.shared.desk, &visit.path.id, &ResumeAsked { it_was, model: None })?;
     Ok(back(&resumed.thread, "It goes on in the background."))
 }

@@ -96,6 +96,26 @@ fn a_run_that_waits_is_decided_and_resumed_by_the_server() {
     assert_eq!((some.as_array().unwrap().len(), all[0]["n"].as_u64()), (2, Some(1)));
 }
 
+/// Resuming what still waits says for what; once that is decided, the page says to resume it.
+#[test]
+fn a_run_that_waits_says_for_what_and_when_to_resume_it() {
+    let served = Served::start();
+    let id = frozen(&served, "waits");
+    let resumed = served.form("/threads/waits/resume", &[]);
+    let to = resumed.head("location").unwrap_or_default().to_owned();
+    assert!(to.contains(&format!("told=It%20waits%20for%20approval%20{id}")), "{to} {}", resumed.text());
+    let page = served.get("/threads/waits").text();
+    assert!(page.contains(&format!("It waits for a decision: <a href=\"/approvals/{id}\">")), "{page}");
+    let approval = served.get(&format!("/api/v1/approvals/{id}")).json();
+    let body = json!({ "decision": "approve", "shown": approval["shown"] });
+    assert_eq!(served.request("POST", &format!("/api/v1/approvals/{id}/decision")).json_body(&body).status, 200);
+    let page = served.get("/threads/waits").text();
+    assert!(page.contains("Decided: approved") && page.contains("Resume it."), "{page}");
+    let resumed = served.form("/threads/waits/resume", &[]);
+    assert!(resumed.head("location").is_some_and(|to| to.contains("goes%20on")), "{}", resumed.text());
+    once(&served, "waits", "done");
+}
+
 #[test]
 fn a_run_is_forked_and_cancelled_and_what_it_asked_is_withdrawn() {
     let served = Served::start();
