@@ -44,9 +44,14 @@ pub(crate) fn parse(name: &str) -> Result<RelPathBuf> {
 
 /// Does Git, on some host, take this name for a repository's own directory?
 pub(crate) fn is_repository(name: &str) -> bool {
-    let lower = name.to_ascii_lowercase();
+    let lower: String = name.chars().filter(|c| !is_passed_over(*c)).map(|c| c.to_ascii_lowercase()).collect();
     let bare = lower.trim_end_matches([' ', '.']);
     bare == ".git" || bare == "git~1" || lower.starts_with(".git:")
+}
+
+/// Characters that HFS+ passes over when it compares names.
+fn is_passed_over(c: char) -> bool {
+    matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }
 
 /// Where a link leads, lexically, seen from the directory it is in; nothing where it leaves the project.
@@ -131,11 +136,27 @@ mod tests {
             "git~1/x",
             ".git. /x",
             ".git::$INDEX_ALLOCATION/x",
+            ".g\u{200c}it/hooks/x",
+            "a/\u{200d}.gIt/x",
+            ".git\u{feff}/x",
+            ".\u{200c}git\u{200d}. /x",
         ] {
             assert!(matches!(parse(bad), Err(ProjectError::BadName { .. })), "{bad:?}");
         }
         assert!(parse(&"x".repeat(300)).is_err());
         assert!(parse(&"x/".repeat(3000)).is_err());
+    }
+
+    #[test]
+    fn what_a_host_passes_over_makes_no_other_name() {
+        for passed_over in ('\u{200c}'..='\u{200f}').chain('\u{202a}'..='\u{202e}').chain('\u{206a}'..='\u{206f}') {
+            assert!(is_repository(&format!(".g{passed_over}it")), "{passed_over:?}");
+        }
+        assert!(is_repository("\u{feff}.git"));
+        assert_eq!(link_leads("", ".g\u{200c}it/config"), None);
+        // Other letters, and other names with such a character, are what they are.
+        assert!(!is_repository(".g\u{131}t") && !is_repository(".g\u{200c}itignore"));
+        assert!(parse("caf\u{200c}e").is_ok());
     }
 
     #[test]
