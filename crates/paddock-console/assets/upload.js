@@ -91,8 +91,8 @@ function told(text) {
 
 function row(place, name) {
   const list = document.querySelector(".uploads") ?? make("ul", { class: "uploads card", "aria-label": "Uploads" });
-  // Outside what live pages exchange.
-  if (!list.isConnected) (place.closest(".split") ?? place).after(list);
+  // Outside what live pages exchange, and above a listing that may be long: somebody may be asked something in it.
+  if (!list.isConnected) (place.closest(".split") ?? place).before(list);
   const bar = make("progress", { max: "1", value: "0", "aria-label": `Upload of ${name}` });
   const state = make("span", { role: "status" }, "waits");
   const line = make("li", {}, make("span", { class: "path" }, name), state, bar);

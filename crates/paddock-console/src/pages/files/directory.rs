@@ -22,6 +22,7 @@ pub(super) fn page(here: &Here<'_>, stat: &FileShown) -> Result<Markup> {
         html! { @if let Some(history) = &history { a.button href=(history) { (icon("history")) "History" } } };
     Ok(html! {
         (head(here, stat, &actions))
+        @if writable { div.row { (upload(here)) (make_dir(here)) } }
         div.split.files-split {
             (tree(here)?)
             section.card #listing data-live="files" data-upload=[drop_here] aria-labelledby="h-listing" {
@@ -31,10 +32,9 @@ pub(super) fn page(here: &Here<'_>, stat: &FileShown) -> Result<Markup> {
                 }
                 (entries(here, &listing))
                 (pager(here, &listing))
-                @if writable { footer { (upload(here)) } }
             }
         }
-        @if writable { (make_dir(here)) @if stat.workspace.as_deref() != Some(path) { (super::file::change(here, stat)) } }
+        @if writable && stat.workspace.as_deref() != Some(path) { (super::file::change(here, stat)) }
     })
 }
 
