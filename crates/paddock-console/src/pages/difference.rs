@@ -1,18 +1,30 @@
 //! What is different between two contents, as the pages show it.
 
-use maud::{Markup, html};
+use maud::{Markup, Render, html};
 use paddock_desk::diff::{Diff, Line, LineKind};
 
 use super::parts::shown;
 
+/// More lines than this are folded: a page stays as long as a person scrolls.
+const UNFOLDED: usize = 200;
+
+/// The lines of a diff; folded where they are many, with how many they are.
+pub(crate) fn folded(lines: usize, (added, removed): (impl Render, impl Render), table: &Markup) -> Markup {
+    if lines <= UNFOLDED {
+        return table.clone();
+    }
+    html! { details.more { summary { (lines) " lines: " span.delta { span.plus { "+" (added) } " " span.less { "−" (removed) } } } (table) } }
+}
+
 /// The changes of one file, under a heading of the third level.
 pub(crate) fn of_file(name: &str, diff: &Diff) -> Markup {
     let (added, removed) = (diff.added, diff.removed);
+    let lines = diff.hunks.iter().map(|hunk| hunk.lines.len()).sum();
     html! {
         div.diff-file data-diff {
             header { h3.path { (shown(name)) } span.delta { span.plus { "+" (added) } " " span.less { "−" (removed) } } }
             @if let Some(why) = &diff.not_shown { p.muted { "No lines are shown: " (shown(why)) } }
-            @if !diff.hunks.is_empty() {
+            @if !diff.hunks.is_empty() { (folded(lines, (added, removed), &html! {
                 div.scroll tabindex="0" role="region" aria-label={ "Changes of " (name) } {
                     table.diff {
                         caption.sr { "Changes of " (shown(name)) ": " (added) " lines added, " (removed) " removed" }
@@ -23,7 +35,7 @@ pub(crate) fn of_file(name: &str, diff: &Diff) -> Markup {
                         } }
                     }
                 }
-            }
+            })) }
             @if diff.more > 0 { p.muted { (diff.more) " more lines are not shown." } }
         }
     }
@@ -43,6 +55,19 @@ fn row(line: &Line) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_lines_are_folded() {
+        let many: String = (0..=UNFOLDED).map(|line| format!("{line}\n")).collect();
+        let made = of_file("/w/a", &Diff::of(None, Some(many.as_bytes()))).into_string();
+        assert!(
+            made.contains(
+                "<details class=\"more\"><summary>201 lines: <span class=\"delta\"><span class=\"plus\">+201"
+            ),
+            "{made}"
+        );
+        assert!(!of_file("/w/a", &Diff::of(None, Some(b"one\n"))).into_string().contains("<details"));
+    }
 
     #[test]
     fn lines_are_text_with_what_deceives_shown() {

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use crate::pages::difference::folded;
 use crate::pages::parts::shown;
 
 /// One part of a preview: the lines of a file's diff, or what stands between.
@@ -93,13 +94,15 @@ fn file(label: &str, name: &str, lines: &[&str]) -> Markup {
     html! {
         div.diff-file data-diff {
             header { h3.path { (shown(name)) } span.delta { span.plus { "+" (added) } " " span.less { "−" (removed) } } }
-            div.scroll tabindex="0" role="region" aria-label=(label) {
-                table.diff {
-                    caption.sr { "Changes of " (name) ": " (added) " lines added, " (removed) " removed" }
-                    thead.sr { tr { th scope="col" { "Old line" } th scope="col" { "New line" } th scope="col" { "Text" } } }
-                    tbody { (rows(lines)) }
+            (folded(lines.len(), (added, removed), &html! {
+                div.scroll tabindex="0" role="region" aria-label=(label) {
+                    table.diff {
+                        caption.sr { "Changes of " (name) ": " (added) " lines added, " (removed) " removed" }
+                        thead.sr { tr { th scope="col" { "Old line" } th scope="col" { "New line" } th scope="col" { "Text" } } }
+                        tbody { (rows(lines)) }
+                    }
                 }
-            }
+            }))
         }
     }
 }
