@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::Thread;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -20,6 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{broadcast, mpsc};
 
+use crate::guard::Key;
 use crate::problem::Problem;
 use crate::shared::{Shared, on_a_thread};
 
@@ -184,7 +186,7 @@ fn topics(row: &Row, waits: bool) -> Vec<&'static str> {
         "fork" | "discard" => &["forks", "files"],
         "apply" => &["forks", "files", "projects"],
         "new" | "import" | "publish" | "share" => &["projects", "files"],
-        "token" | "grant" => &["settings"],
+        "token" | "grant" | "config" => &["settings"],
         "run" | "resume" | "threads" => &["threads", "instances"],
         "instance" => &["instances"],
         _ => &["files"],
@@ -204,6 +206,7 @@ pub(crate) struct After {
 /// The stream.
 pub(crate) async fn stream(
     State(shared): State<Shared>,
+    Extension(key): Extension<Key>,
     headers: HeaderMap,
     after: Result<Query<After>, axum::extract::rejection::QueryRejection>,
 ) -> Response {
@@ -220,7 +223,12 @@ pub(crate) async fn stream(
     let (sender, receiver) = mpsc::channel(4);
     tokio::spawn(async move {
         let _reader = reader;
-        tell(&hub, last, &sender).await;
+        // It is open no longer than the door that it came through.
+        tokio::select! {
+            () = tell(&hub, last, &sender) => {}
+            () = key.until_it_ends(&shared) => {}
+            () = shared.ends() => {}
+        }
     });
     let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
     (headers, Body::from_stream(Told(receiver))).into_response()

@@ -270,11 +270,11 @@ table! {
         optional {
             /// The address to listen on. Default "127.0.0.1".
             bind: IpAddress,
-            /// The port to listen on.
+            /// The port to listen on. Default 7433; 0 takes a free one.
             port: u16,
             /// Further Host names that are accepted.
             hosts: Vec<String>,
-            /// The origin of published projects: "{id}.localhost".
+            /// The name that published projects stand under: "{id}.localhost", which is the default, or "{id}.pages.example.com".
             publish_origin: String,
         }
     }

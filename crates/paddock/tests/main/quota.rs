@@ -35,6 +35,9 @@ fn it_shows_what_is_used_and_allowed() {
     let told = world.paddock(&["quota", "/notes", "--json"]).json();
     let expected = json!([{
         "prefix": "/notes",
+        "scope": "READ_WRITE",
+        "store": "virtual",
+        "origin": "paddock.toml:4",
         "used": {"bytes": 600, "files": 1},
         "quota": {"bytes": 1024, "files": 3},
     }]);
