@@ -145,6 +145,18 @@ pub enum ProjectError {
         /// Why.
         why: &'static str,
     },
+    /// A path of this machine where nothing is.
+    #[error("there is no \"{path}\" on this machine")]
+    NothingThere {
+        /// The path, harmless to show.
+        path: String,
+    },
+    /// A file of this machine that is nothing that can be taken in.
+    #[error("\"{path}\" is neither a Zip nor a Git bundle")]
+    OtherKind {
+        /// The path, harmless to show.
+        path: String,
+    },
     /// A name that no branch can have.
     #[error("\"{0}\" is no name for a branch")]
     BadBranch(String),
@@ -192,13 +204,17 @@ impl ProjectError {
     #[must_use]
     pub fn kind(&self) -> FaultKind {
         match self {
-            Self::UnknownTemplate { .. } | Self::NoDirectory { .. } | Self::NoWorkspace { .. } => FaultKind::NotFound,
+            Self::UnknownTemplate { .. }
+            | Self::NoDirectory { .. }
+            | Self::NoWorkspace { .. }
+            | Self::NothingThere { .. } => FaultKind::NotFound,
             Self::NotEmpty { .. } | Self::InTheWay { .. } | Self::Changed { .. } => FaultKind::Conflict,
             Self::Denied { .. } => FaultKind::Denied,
             Self::BadName { .. }
             | Self::SameName { .. }
             | Self::LinkLeaves { .. }
             | Self::Encrypted { .. }
+            | Self::OtherKind { .. }
             | Self::Damaged { .. } => FaultKind::BadContent,
             Self::TooMuch { .. } => FaultKind::TooLarge,
             Self::BadAddress { .. } | Self::BadBranch(_) => FaultKind::Misuse,
@@ -249,6 +265,13 @@ impl ProjectError {
             Self::NoGit => "install git; a Zip needs no other program".to_owned(),
             Self::BadAddress { .. } => {
                 "write https://HOST/PATH, ssh://HOST/PATH, git://HOST/PATH or the path of a repository".to_owned()
+            }
+            Self::NothingThere { .. } => {
+                "an import takes a Zip, a Git bundle, a repository or an address such as https://HOST/PATH; a push takes the last two"
+                    .to_owned()
+            }
+            Self::OtherKind { .. } => {
+                "an import takes a Zip, a Git bundle, a repository or an address such as https://HOST/PATH".to_owned()
             }
             Self::BadBranch(_) => "letters, digits, '-', '_', '.' and '/' make a name, as in \"main\"".to_owned(),
             Self::TooSlow { .. } => "a run may take 10 minutes, and 60 seconds of silence; try again later".to_owned(),

@@ -142,6 +142,15 @@ pub(crate) fn size_of(directory: &Path) -> u64 {
     entries.flatten().map(size).sum()
 }
 
+/// How a file begins; nothing where it is no file that can be read.
+pub(crate) fn beginning(path: &Path, len: u64) -> Option<Vec<u8>> {
+    let file = fs::OpenOptions::new().read(true).custom_flags(no_follow()).open(path).ok()?;
+    file.metadata().ok().filter(fs::Metadata::is_file)?;
+    let mut begins = Vec::new();
+    file.take(len).read_to_end(&mut begins).ok()?;
+    Some(begins)
+}
+
 /// Where something on this machine really is.
 pub(crate) fn absolute(path: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(path)

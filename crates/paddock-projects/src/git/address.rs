@@ -124,9 +124,11 @@ impl Address {
     /// `HOST:PATH`, as ssh writes it, or a path.
     fn without_scheme(text: &str) -> Result<Self> {
         let colon = text.find(':').filter(|colon| text.find('/').is_none_or(|slash| *colon < slash));
-        let Some(colon) = colon else { return Self::local(text, text) };
-        let path = &text[colon + 1..];
         let refuse = |why| Err(ProjectError::BadAddress { address: without_words(text), why });
+        let Some(colon) = colon else {
+            return if text.starts_with('-') { refuse(LIKE_OPTION) } else { Self::local(text, text) };
+        };
+        let path = &text[colon + 1..];
         match Authority::parse(&text[..colon]) {
             Ok(_) if path.starts_with('-') => refuse(LIKE_OPTION),
             Ok(_) if path.is_empty() => refuse("it names no repository of its host"),
@@ -136,7 +138,7 @@ impl Address {
     }
 
     fn local(path: &str, text: &str) -> Result<Self> {
-        let refuse = |_| ProjectError::BadAddress { address: without_words(text), why: "nothing is there" };
+        let refuse = |_| ProjectError::NothingThere { path: visible(text) };
         host::absolute(Path::new(path)).map(Self::Local).map_err(refuse)
     }
 

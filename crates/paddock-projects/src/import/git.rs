@@ -15,12 +15,15 @@ use super::{Import, Imported, Incoming};
 use crate::error::{ProjectError, Result};
 use crate::export::host_branch;
 use crate::git::{Address, Deadline, Git, Growth, Remote, WHOLE, end, spawn};
-use crate::host::Scratch;
+use crate::host::{self, Scratch};
 use crate::left_out::WhyLeft;
 use crate::progress::{Meter, Watch};
 
 /// The most that is read of a link.
 const LONGEST_LINK: u64 = 4096;
+
+/// How a bundle begins, with the number of its version before it.
+const BUNDLE: &str = " git bundle\n";
 
 /// One line of a tree.
 struct Line {
@@ -46,6 +49,11 @@ pub fn git(
 ) -> Result<Imported> {
     let branch = branch.map(host_branch).transpose()?;
     let address = Address::parse(remote.address)?;
+    if let Address::Local(path) = &address
+        && host::beginning(path, BUNDLE.len() as u64 + 16).is_some_and(|begins| !is_bundle(&begins))
+    {
+        return Err(ProjectError::OtherKind { path: visible(remote.address) });
+    }
     let mut meter = Meter::new(watch);
     let home = scratch.directory()?;
     let fetched = home.path().join("in");
@@ -59,6 +67,12 @@ pub fn git(
         incoming.unwrap()?;
     }
     incoming.settle(person, "import", path, import)
+}
+
+/// `# v2 git bundle`, or a later version.
+fn is_bundle(begins: &[u8]) -> bool {
+    let line = begins.split_inclusive(|b| *b == b'\n').next().unwrap_or_default();
+    line.starts_with(b"# v") && line.ends_with(BUNDLE.as_bytes())
 }
 
 fn fetch(

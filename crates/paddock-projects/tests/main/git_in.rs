@@ -190,6 +190,21 @@ fn addresses_that_start_something_and_names_that_are_options_are_refused() {
 }
 
 #[test]
+fn what_is_not_there_or_of_another_kind_is_told_with_what_is_taken() {
+    let world = World::new();
+    let file = world.dir.path().join("notes.txt");
+    let error = world.clone("/p/in", file.to_str().unwrap()).unwrap_err();
+    assert!(matches!(&error, ProjectError::NothingThere { .. }), "{error}");
+    assert!(error.hint().contains("a Zip, a Git bundle, a repository"), "{}", error.hint());
+    for content in ["no archive", "", "# v2 git bundles\n", "# v"] {
+        std::fs::write(&file, content).unwrap();
+        let error = world.clone("/p/in", file.to_str().unwrap()).unwrap_err();
+        assert!(matches!(&error, ProjectError::OtherKind { .. }), "{error}");
+        assert!(error.hint().contains("a Zip, a Git bundle, a repository"), "{}", error.hint());
+    }
+}
+
+#[test]
 fn what_is_no_repository_is_told_in_gits_words() {
     let world = World::new();
     let error = world.clone("/p/in", world.disk("").to_str().unwrap()).unwrap_err();
