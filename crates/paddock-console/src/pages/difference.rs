@@ -59,14 +59,14 @@ mod tests {
     #[test]
     fn many_lines_are_folded() {
         let many: String = (0..=UNFOLDED).map(|line| format!("{line}\n")).collect();
-        let made = of_file("/w/a", &Diff::of(None, Some(many.as_bytes()))).into_string();
+        let made = of_file("/w/a", &Diff::of(Some(b""), Some(many.as_bytes()))).into_string();
         assert!(
             made.contains(
                 "<details class=\"more\"><summary>201 lines: <span class=\"delta\"><span class=\"plus\">+201"
             ),
             "{made}"
         );
-        assert!(!of_file("/w/a", &Diff::of(None, Some(b"one\n"))).into_string().contains("<details"));
+        assert!(!of_file("/w/a", &Diff::of(Some(b""), Some(b"one\n"))).into_string().contains("<details"));
     }
 
     #[test]
