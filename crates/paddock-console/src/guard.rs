@@ -4,11 +4,14 @@
 //! request for an unknown host gets nothing (421), and one that could change something must say that it comes from our own pages, or
 //! carry a token, which no page can make a browser send.
 
+use std::time::Duration;
+
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use paddock_desk::Failure;
+use paddock_desk::access::Access;
 
 use crate::pages;
 use crate::problem::Problem;
@@ -18,6 +21,8 @@ use crate::shared::{Shared, Who, on_a_thread};
 pub(crate) const COOKIE: &str = "paddock_session";
 /// The most cookies of this name that are looked at.
 const MOST_SESSIONS: usize = 4;
+/// How often what stays open is looked at: another process may have closed its door.
+const LOOKED_AT_EVERY: Duration = Duration::from_secs(3);
 
 /// What no page of ours needs is not allowed.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
@@ -66,8 +71,9 @@ pub(crate) async fn identity(State(shared): State<Shared>, mut request: Request,
     let is_api = request.uri().path().starts_with("/api/");
     let (method, headers) = (request.method().clone(), request.headers().clone());
     match let_in(&shared, &method, &headers).await {
-        Ok(who) => {
+        Ok((who, key)) => {
             request.extensions_mut().insert(who.clone());
+            request.extensions_mut().insert(key);
             let mut response = next.run(request).await;
             // For the log.
             response.extensions_mut().insert(who);
@@ -75,6 +81,39 @@ pub(crate) async fn identity(State(shared): State<Shared>, mut request: Request,
         }
         Err(refusal) if is_api => refusal.problem().into_response(),
         Err(refusal) => refusal.page(),
+    }
+}
+
+/// What somebody came in with. It holds a secret, so it is never shown.
+#[derive(Clone)]
+pub(crate) enum Key {
+    Token(String),
+    Sessions(Vec<String>),
+}
+
+impl Key {
+    fn holds(&self, access: &Access) -> paddock_desk::Result<bool> {
+        match self {
+            Self::Token(secret) => access.token(secret).map(|token| token.is_some()),
+            Self::Sessions(secrets) => {
+                secrets.iter().try_fold(false, |known, secret| Ok(known || access.has_session(secret)?))
+            }
+        }
+    }
+
+    /// Waits until it opens nothing any more. What cannot be asked counts as that: whoever listens comes again.
+    pub(crate) async fn until_it_ends(&self, shared: &Shared) {
+        let mut doors = shared.doors.subscribe();
+        loop {
+            let (key, access) = (self.clone(), shared.access.clone());
+            if !on_a_thread(move || key.holds(&access)).await.unwrap_or(false) {
+                return;
+            }
+            tokio::select! {
+                _ = doors.changed() => {}
+                () = tokio::time::sleep(LOOKED_AT_EVERY) => {}
+            }
+        }
     }
 }
 
@@ -124,30 +163,30 @@ impl Refusal {
     }
 }
 
-async fn let_in(shared: &Shared, method: &Method, headers: &HeaderMap) -> Result<Who, Refusal> {
+async fn let_in(shared: &Shared, method: &Method, headers: &HeaderMap) -> Result<(Who, Key), Refusal> {
     let is_safe = matches!(*method, Method::GET | Method::HEAD);
     if let Some(secret) = bearer(headers) {
         let access = shared.access.clone();
+        let key = Key::Token(secret.to_owned());
         let secret = secret.to_owned();
         let token = on_a_thread(move || access.token(&secret)).await.map_err(Refusal::Broken)?;
         let token = token.ok_or(Refusal::SignedOut)?;
         return match () {
             () if token.agent.is_some() => Err(Refusal::OfAgent),
             () if token.read_only && !is_safe => Err(Refusal::ReadOnly),
-            () => Ok(Who::Program(token)),
+            () => Ok((Who::Program(token), key)),
         };
     }
     // A published page below our own name may have put another one before ours.
-    let secrets: Vec<String> = cookies(headers, COOKIE).take(MOST_SESSIONS).map(str::to_owned).collect();
-    let access = shared.access.clone();
-    let known = move || secrets.iter().try_fold(false, |known, secret| Ok(known || access.has_session(secret)?));
-    if !on_a_thread(known).await.map_err(Refusal::Broken)? {
+    let key = Key::Sessions(cookies(headers, COOKIE).take(MOST_SESSIONS).map(str::to_owned).collect());
+    let (access, asked) = (shared.access.clone(), key.clone());
+    if !on_a_thread(move || asked.holds(&access)).await.map_err(Refusal::Broken)? {
         return Err(Refusal::SignedOut);
     }
     if !is_safe && !is_from_us(shared, headers) {
         return Err(Refusal::OtherPage);
     }
-    Ok(Who::Person)
+    Ok((Who::Person, key))
 }
 
 /// Does a browser say that one of our own pages sent this? What says nothing is not from us.

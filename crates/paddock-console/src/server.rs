@@ -17,7 +17,8 @@ use paddock_desk::shares::{Base, Shares};
 use paddock_desk::{Desk, Failure};
 use paddock_mcp::http::{HttpOptions, HttpService};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{Semaphore, watch};
 
 use crate::events::Hub;
 use crate::metrics::{self, Metrics};
@@ -90,11 +91,16 @@ pub struct Listening {
     pub sign_in: String,
 }
 
-/// Serves until somebody asks the process to end; `begun` hears where.
+/// Serves until somebody asks the process to end; `begun` hears where, `ending` that it ends when what is under way has ended.
 ///
 /// # Errors
 /// When the address cannot be had, or the project's state cannot be used.
-pub fn serve(desk: Arc<Desk>, options: &ServeOptions, begun: impl FnOnce(&Listening)) -> Result<(), ServeError> {
+pub fn serve(
+    desk: Arc<Desk>,
+    options: &ServeOptions,
+    begun: impl FnOnce(&Listening),
+    ending: impl FnOnce(),
+) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(THREADS)
@@ -109,11 +115,13 @@ pub fn serve(desk: Arc<Desk>, options: &ServeOptions, begun: impl FnOnce(&Listen
         let url = format!("http://{}", name(address));
         let link = shared.access.link().map_err(ServeError::Desk)?;
         begun(&Listening { address, sign_in: format!("{url}/login/{link}"), url });
-        accept(listener, router(&shared), &shared.mcp).await;
-        Ok(())
+        Ok(accept(listener, router(&shared), &shared, ending).await)
     });
-    runtime.shutdown_timeout(FAREWELL);
-    served
+    match served {
+        Ok(End::AtOnce) => runtime.shutdown_background(),
+        _ => runtime.shutdown_timeout(FAREWELL),
+    }
+    served.map(|_| ())
 }
 
 fn shared(desk: Arc<Desk>, options: &ServeOptions, address: SocketAddr) -> Result<Shared, Failure> {
@@ -137,8 +145,22 @@ fn shared(desk: Arc<Desk>, options: &ServeOptions, address: SocketAddr) -> Resul
     let (shares, base) = (Shares::of(desk.installation())?, Base::of_url(&url));
     let passwords = Passwords::default();
     let mcp = HttpService::new(mcp);
-    let outflow = Outflow::default();
-    Ok(Shared::new(Inner { desk, access, hub, mcp, hosts, shares, base, passwords, outflow, url, metrics }))
+    let (outflow, doors, ending) = (Outflow::default(), watch::Sender::new(0), watch::Sender::new(false));
+    Ok(Shared::new(Inner {
+        desk,
+        access,
+        hub,
+        mcp,
+        hosts,
+        shares,
+        base,
+        passwords,
+        outflow,
+        doors,
+        ending,
+        url,
+        metrics,
+    }))
 }
 
 /// The address as people type it.
@@ -178,23 +200,24 @@ fn router(shared: &Shared) -> Router {
 }
 
 /// Takes connections until somebody asks the process to end, then lets what is under way finish.
-async fn accept(listener: TcpListener, router: Router, mcp: &HttpService) {
+async fn accept(listener: TcpListener, router: Router, shared: &Shared, ending: impl FnOnce()) -> End {
     let room = Arc::new(Semaphore::new(CONNECTIONS));
     let graceful = GracefulShutdown::new();
-    let mut end = std::pin::pin!(asked_to_end());
+    let mut asked = AskedToEnd::listen();
     loop {
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else { break };
-        let (stream, _) = tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok(accepted) => accepted,
+        // Also a server that is full hears that it shall end.
+        let next = async { (Arc::clone(&room).acquire_owned().await, listener.accept().await) };
+        let (place, stream) = tokio::select! {
+            accepted = next => match accepted {
+                (place, Ok((stream, _))) => (place, stream),
                 // Out of descriptors, or the client is gone: the next may do.
-                Err(error) => {
+                (_, Err(error)) => {
                     tracing::warn!(%error, "a connection could not be taken");
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 }
             },
-            () = &mut end => break,
+            () = asked.again() => break,
         };
         let connection = graceful.watch(serve_one(stream, router.clone()));
         tokio::spawn(async move {
@@ -205,11 +228,25 @@ async fn accept(listener: TcpListener, router: Router, mcp: &HttpService) {
         });
     }
     drop(listener);
-    mcp.drain().await;
+    ending();
+    // Streams would go on for as long as a tab is open.
+    shared.ending.send_replace(true);
+    let farewell = async {
+        shared.mcp.drain().await;
+        graceful.shutdown().await;
+    };
     tokio::select! {
-        () = graceful.shutdown() => {}
-        () = tokio::time::sleep(FAREWELL) => {}
+        _ = tokio::time::timeout(FAREWELL, farewell) => End::Quiet,
+        () = asked.again() => End::AtOnce,
     }
+}
+
+/// How it ends.
+enum End {
+    /// What was under way has ended, or had its time.
+    Quiet,
+    /// Somebody asked twice.
+    AtOnce,
 }
 
 type Connection = hyper::server::conn::http1::Connection<TokioIo<TcpStream>, TowerToHyperService<Router>>;
@@ -223,15 +260,21 @@ fn serve_one(stream: TcpStream, router: Router) -> Connection {
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
 }
 
-/// Waits until a signal asks the process to end.
-async fn asked_to_end() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut terminate), Ok(mut interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+/// The signals that ask the process to end.
+struct AskedToEnd(Option<(Signal, Signal)>);
+
+impl AskedToEnd {
+    fn listen() -> Self {
+        let both = signal(SignalKind::terminate()).and_then(|one| Ok((one, signal(SignalKind::interrupt())?)));
+        Self(both.ok())
+    }
+
+    /// Waits for the next of them.
+    async fn again(&mut self) {
+        let Some((terminate, interrupt)) = &mut self.0 else { return std::future::pending().await };
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
     }
 }

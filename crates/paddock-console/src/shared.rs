@@ -8,6 +8,7 @@ use paddock_desk::shares::{Base, Shares};
 use paddock_desk::{Desk, Failure, FailureKind, Result};
 
 use paddock_mcp::http::HttpService;
+use tokio::sync::watch;
 
 use crate::events::Hub;
 use crate::metrics::Metrics;
@@ -33,6 +34,10 @@ pub(crate) struct Inner {
     pub(crate) passwords: Passwords,
     /// What is sent at the pace of whoever takes it.
     pub(crate) outflow: Outflow,
+    /// Counts what closed a door: what is open looks then whether it still may be.
+    pub(crate) doors: watch::Sender<u64>,
+    /// The server is asked to end.
+    pub(crate) ending: watch::Sender<bool>,
     /// How people and agents reach it.
     pub(crate) url: String,
     /// What it counts about itself.
@@ -50,7 +55,18 @@ impl Inner {
     pub(crate) fn revoke_token(&self, id: &str) -> Result<()> {
         self.access.revoke(id)?;
         self.mcp.revoke(id);
+        self.doors_changed();
         Ok(())
+    }
+
+    /// A session or a token has ended: what is open with it ends now.
+    pub(crate) fn doors_changed(&self) {
+        self.doors.send_modify(|count| *count += 1);
+    }
+
+    /// Waits until the server is asked to end.
+    pub(crate) async fn ends(&self) {
+        let _ = self.ending.subscribe().wait_for(|ending| *ending).await;
     }
 }
 

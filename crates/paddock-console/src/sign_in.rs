@@ -64,7 +64,10 @@ pub(crate) async fn logout(State(shared): State<Shared>, headers: HeaderMap, bod
         false => access.sign_out(&secret),
     });
     match ended.await {
-        Ok(()) => (cookies("", 0), pages::sign_in()).into_response(),
+        Ok(()) => {
+            shared.doors_changed();
+            (cookies("", 0), pages::sign_in()).into_response()
+        }
         Err(failure) => pages::failed(&failure),
     }
 }

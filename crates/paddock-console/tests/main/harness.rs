@@ -176,7 +176,7 @@ fn serve_and_sign_in(desk: &Arc<Desk>) -> (SocketAddr, String) {
     let serving = Arc::clone(desk);
     std::thread::spawn(move || {
         let options = ServeOptions { address: IpAddr::V4(Ipv4Addr::LOCALHOST), port: 0, hosts: Vec::new() };
-        let ended = serve(serving, &options, |listening| told.send(listening.clone()).unwrap());
+        let ended = serve(serving, &options, |listening| told.send(listening.clone()).unwrap(), || {});
         if let Err(error) = ended {
             panic!("{error}");
         }

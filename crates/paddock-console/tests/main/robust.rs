@@ -86,3 +86,56 @@ fn a_body_that_does_not_come_is_not_waited_for() {
         assert!(line.starts_with("HTTP/1.1 408"), "{target}: {line}");
     }
 }
+
+/// Listens to the events of a server with these headers; nothing where it is not let in.
+fn listening(served: &Served, identity: &str) -> Option<BufReader<TcpStream>> {
+    let mut stream = TcpStream::connect(served.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    write!(stream, "GET /api/v1/events HTTP/1.1\r\nhost: {}\r\n{identity}\r\n", served.address).unwrap();
+    let mut stream = BufReader::new(stream);
+    let mut line = String::new();
+    while !line.starts_with(": here") {
+        line.clear();
+        stream.read_line(&mut line).unwrap();
+        if line.contains(" 401 ") || line.is_empty() {
+            return None;
+        }
+    }
+    Some(stream)
+}
+
+/// Reads to the end of a stream, which comes or the time to read runs out.
+fn ends(mut stream: BufReader<TcpStream>) -> bool {
+    let mut line = String::new();
+    while stream.read_line(&mut line).is_ok_and(|read| read > 0) {
+        if line == "0\r\n" {
+            return true;
+        }
+        line.clear();
+    }
+    false
+}
+
+#[test]
+fn events_end_with_the_token_or_session_that_opened_them() {
+    let served = Served::start();
+    let bearer = |secret: &str| format!("authorization: Bearer {secret}\r\n");
+    let id_of = |name: &str| {
+        let listed = served.get("/api/v1/tokens").json();
+        let token = listed.as_array().unwrap().iter().find(|token| token["name"] == name).unwrap().clone();
+        token["id"].as_str().unwrap().to_owned()
+    };
+    let (here, there) = (served.token("here", true), served.token("there", true));
+    let by_here = listening(&served, &bearer(&here)).unwrap();
+    let by_there = listening(&served, &bearer(&there)).unwrap();
+    assert_eq!(served.request("DELETE", &format!("/api/v1/tokens/{}", id_of("here"))).status, 204);
+    assert!(ends(by_here), "a revoked token hears nothing more");
+    // As `paddock token revoke` does it, in another process.
+    paddock_desk::access::Access::of(served.desk.installation()).unwrap().revoke(&id_of("there")).unwrap();
+    assert!(ends(by_there), "also where another process revoked it");
+    let cookie = format!("cookie: {}\r\n", served.session());
+    let by_person = listening(&served, &cookie).unwrap();
+    assert_eq!(served.form("/logout", &[]).status, 200);
+    assert!(ends(by_person), "who signed out hears nothing more");
+    assert!(listening(&served, &cookie).is_none());
+}

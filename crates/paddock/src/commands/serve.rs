@@ -36,7 +36,8 @@ pub(crate) fn run(global: &Global, options: &Serve, printer: &Printer) -> anyhow
             printer::tell("no browser could be opened; open the link above yourself");
         }
     };
-    let served = paddock_console::serve(Arc::clone(&desk), &serve, begun);
+    let ending = || printer::tell("ending when what is under way has ended; once more ends it now");
+    let served = paddock_console::serve(Arc::clone(&desk), &serve, begun, ending);
     listening::forget(desk.installation(), &at);
     desk.audit().flush().map_err(|error| Failure::failed(&error, "run `paddock doctor`"))?;
     served.map_err(|error| Failure::failed(&error, error.hint()))?;

@@ -106,6 +106,34 @@ fn it_says_where_it_listens_and_ends_when_it_is_asked_to() {
 }
 
 #[test]
+fn an_open_tab_does_not_keep_it_from_ending() {
+    let world = World::seed();
+    let log = world.path().join("said");
+    let file = std::fs::File::create(&log).unwrap();
+    let mut serving = Serving::start_with(&world, &[], file.into());
+    let token = world.paddock(&["token", "new", "ci", "--api", "--json"]).json()["secret"].as_str().unwrap().to_owned();
+    let mut tab = TcpStream::connect(serving.address).unwrap();
+    tab.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let host = serving.address;
+    write!(tab, "GET /api/v1/events HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\n\r\n").unwrap();
+    let mut tab = BufReader::new(tab);
+    let mut line = String::new();
+    while !line.starts_with(": here") {
+        line.clear();
+        assert!(tab.read_line(&mut line).unwrap() > 0);
+    }
+    let pid = rustix::process::Pid::from_child(&serving.child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    // Ended, not broken off when the time for a farewell was over.
+    let mut rest = String::new();
+    tab.read_to_string(&mut rest).unwrap();
+    assert!(rest.ends_with("0\r\n\r\n"), "{rest}");
+    assert!(serving.child.wait().unwrap().success());
+    let said = std::fs::read_to_string(&log).unwrap();
+    assert!(said.contains("ending when what is under way has ended"), "{said}");
+}
+
+#[test]
 fn every_request_is_a_line_of_the_log_and_no_secret_is_in_any() {
     let world = World::seed();
     let log = world.path().join("log");
