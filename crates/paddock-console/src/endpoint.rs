@@ -5,6 +5,7 @@
 //! answer a problem as one.
 
 use std::any::TypeId;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
@@ -13,7 +14,7 @@ use axum::extract::{FromRequestParts, Path, Query, Request, State};
 use axum::http::{Method, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::{MethodFilter, MethodRouter, on};
-use paddock_desk::{Failure, Result};
+use paddock_desk::{Failure, FailureKind, Result};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -38,6 +39,32 @@ pub(crate) struct Asked<P = Nothing, Q = Nothing, B = Nothing> {
     pub(crate) path: P,
     pub(crate) query: Q,
     pub(crate) body: B,
+    /// Is anybody still waiting for the answer?
+    pub(crate) waits: Waits,
+}
+
+/// Whether whoever asked still waits: what takes long looks at it, and stops.
+#[derive(Debug, Clone)]
+pub(crate) struct Waits(Weak<()>);
+
+impl Waits {
+    pub(crate) fn still(&self) -> bool {
+        self.0.strong_count() > 0
+    }
+}
+
+impl<P, Q, B> Asked<P, Q, B> {
+    /// Refuses a program: a token that could make others, or widen the policy, would have no bounds of its own.
+    pub(crate) fn by_a_person(&self, command: &str) -> Result<()> {
+        match self.who {
+            Who::Person => Ok(()),
+            Who::Program(_) => Err(Failure::of(
+                FailureKind::Denied,
+                "a token may not do this",
+                format!("a person does it in the console, or with `{command}`"),
+            )),
+        }
+    }
 }
 
 /// A part of a request.
@@ -144,8 +171,12 @@ async fn answered<P: Part, Q: Part, B: Part, A: Send + 'static>(
     });
     let body = body_of::<B>(is_json, body).await?;
     let who = who(&parts)?;
-    let asked = Asked { shared, who, path, query, body };
-    on_a_thread(move || run(&asked)).await.map_err(|failure| Problem::from(&failure))
+    // Let go of with this future, which ends when the connection does.
+    let here = Arc::new(());
+    let asked = Asked { shared, who, path, query, body, waits: Waits(Arc::downgrade(&here)) };
+    let answer = on_a_thread(move || run(&asked)).await.map_err(|failure| Problem::from(&failure));
+    drop(here);
+    answer
 }
 
 /// Who asks, as the guard found.

@@ -23,12 +23,12 @@ use paddock_desk::shares::{NewShare, Share};
 use paddock_desk::{Desk, Failure, FailureKind, Result};
 use paddock_projects::export::Pushed;
 use paddock_projects::import::Imported;
-use paddock_projects::{Created, Progress, Template, unwatched};
+use paddock_projects::{Created, Progress, Template, Watch, unwatched};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
-use crate::endpoint::{Answers, Asked, Endpoint, Nothing, json, path_of, query_of, raw};
+use crate::endpoint::{Answers, Asked, Endpoint, Nothing, Waits, json, path_of, query_of, raw};
 use crate::outflow::Outlet;
 use crate::problem::Problem;
 use crate::shared::{Shared, Who, on_a_thread};
@@ -191,7 +191,8 @@ fn new(asked: &Asked<Nothing, Nothing, NewProject>) -> Result<Created> {
 
 fn from_git(asked: &Asked<Nothing, Nothing, FromGit>) -> Result<Imported> {
     let FromGit { agent, path, remote, taking } = &asked.body;
-    take_from_git(&asked.shared.desk, &asked.who, agent.as_deref(), path, *taking, remote)
+    let mut watch = while_somebody_waits(&asked.waits);
+    take_watched(&asked.shared.desk, &asked.who, agent.as_deref(), path, *taking, remote, &mut watch)
 }
 
 /// Takes in what is on a branch of a remote that is elsewhere.
@@ -203,10 +204,22 @@ pub(crate) fn take_from_git(
     taking: Taking,
     remote: &RemoteNamed,
 ) -> Result<Imported> {
+    take_watched(desk, who, agent, path, taking, remote, &mut unwatched)
+}
+
+fn take_watched(
+    desk: &Desk,
+    who: &Who,
+    agent: Option<&str>,
+    path: &str,
+    taking: Taking,
+    remote: &RemoteNamed,
+    watch: Watch<'_>,
+) -> Result<Imported> {
     elsewhere(remote)?;
     opened_by_a_person(who, remote)?;
     let _place = intake::run()?;
-    projects::import_git(desk, agent, path, taking, remote, &mut unwatched)
+    projects::import_git(desk, agent, path, taking, remote, watch)
 }
 
 fn to_git(asked: &Asked<Nothing, Nothing, ToGit>) -> Result<Pushed> {
@@ -214,7 +227,13 @@ fn to_git(asked: &Asked<Nothing, Nothing, ToGit>) -> Result<Pushed> {
     elsewhere(remote)?;
     opened_by_a_person(&asked.who, remote)?;
     let _place = intake::run()?;
-    projects::push(&asked.shared.desk, agent.as_deref(), path, (remote, *include_ignored), &mut unwatched)
+    let mut watch = while_somebody_waits(&asked.waits);
+    projects::push(&asked.shared.desk, agent.as_deref(), path, (remote, *include_ignored), &mut watch)
+}
+
+/// Goes on as long as somebody waits for the answer.
+fn while_somebody_waits(waits: &Waits) -> impl FnMut(Progress<'_>) -> ControlFlow<()> {
+    |_| if waits.still() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }
 
 fn elsewhere(remote: &RemoteNamed) -> Result<()> {

@@ -175,6 +175,12 @@ fn few_runs_of_git_are_under_way_at_once() {
     for mut stream in asked {
         assert_eq!(status_of(&mut stream), "422");
     }
+    // Whoever leaves ends the run: the remote hears that it is over long before silence would end it.
+    let client = send();
+    let (mut remote, _) = silent.accept().unwrap();
+    drop(client);
+    remote.set_read_timeout(Some(std::time::Duration::from_secs(30))).unwrap();
+    remote.read_to_end(&mut Vec::new()).unwrap();
 }
 
 #[test]
