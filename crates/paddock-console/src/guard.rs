@@ -17,8 +17,12 @@ use crate::pages;
 use crate::problem::Problem;
 use crate::shared::{Shared, Who, on_a_thread};
 
-/// The cookie that holds a session.
-pub(crate) const COOKIE: &str = "paddock_session";
+/// The cookie that holds a session. Browsers keep cookies by host name alone, so that two consoles of one machine would sign each other out
+/// if the port were not in it.
+pub(crate) fn session_cookie(port: impl std::fmt::Display) -> String {
+    format!("paddock_session_{port}")
+}
+
 /// The most cookies of this name that are looked at.
 const MOST_SESSIONS: usize = 4;
 /// How often what stays open is looked at: another process may have closed its door.
@@ -70,7 +74,7 @@ pub(crate) fn asked_host(request: &Request) -> Option<String> {
 pub(crate) async fn identity(State(shared): State<Shared>, mut request: Request, next: Next) -> Response {
     let is_api = request.uri().path().starts_with("/api/");
     let (method, headers) = (request.method().clone(), request.headers().clone());
-    match let_in(&shared, &method, &headers).await {
+    match let_in(&shared, &method, &headers, is_api).await {
         Ok((who, key)) => {
             request.extensions_mut().insert(who.clone());
             request.extensions_mut().insert(key);
@@ -123,6 +127,7 @@ enum Refusal {
     OtherPage,
     ReadOnly,
     OfAgent,
+    ForPeople,
     Broken(Failure),
 }
 
@@ -141,12 +146,20 @@ impl Refusal {
                 "this does not come from a page of the console",
                 "programs send a token instead of a cookie",
             ),
-            Self::ReadOnly => (StatusCode::FORBIDDEN, "read-only", "this token may only look", "make another token"),
+            Self::ReadOnly => {
+                (StatusCode::FORBIDDEN, "read-only", "this token may only look", "make one without --read-only")
+            }
             Self::OfAgent => (
                 StatusCode::FORBIDDEN,
                 "token-of-agent",
                 "this token speaks for an agent, and opens /mcp only",
-                "make a token without --agent",
+                "make one with `paddock token new NAME --api`",
+            ),
+            Self::ForPeople => (
+                StatusCode::FORBIDDEN,
+                "for-people",
+                "the forms of pages are for people",
+                "programs use /api/v1, which /api/v1/openapi.json describes",
             ),
             Self::Broken(failure) => return Problem::from(failure),
         };
@@ -157,13 +170,13 @@ impl Refusal {
         match self {
             Self::SignedOut => (StatusCode::UNAUTHORIZED, pages::sign_in()).into_response(),
             Self::OtherPage => (StatusCode::FORBIDDEN, pages::other_page()).into_response(),
-            Self::ReadOnly | Self::OfAgent => self.problem().into_response(),
+            Self::ReadOnly | Self::OfAgent | Self::ForPeople => self.problem().into_response(),
             Self::Broken(failure) => pages::failed(failure),
         }
     }
 }
 
-async fn let_in(shared: &Shared, method: &Method, headers: &HeaderMap) -> Result<(Who, Key), Refusal> {
+async fn let_in(shared: &Shared, method: &Method, headers: &HeaderMap, is_api: bool) -> Result<(Who, Key), Refusal> {
     let is_safe = matches!(*method, Method::GET | Method::HEAD);
     if let Some(secret) = bearer(headers) {
         let access = shared.access.clone();
@@ -174,11 +187,13 @@ async fn let_in(shared: &Shared, method: &Method, headers: &HeaderMap) -> Result
         return match () {
             () if token.agent.is_some() => Err(Refusal::OfAgent),
             () if token.read_only && !is_safe => Err(Refusal::ReadOnly),
+            // The forms of pages do what no token may.
+            () if !is_api && !is_safe => Err(Refusal::ForPeople),
             () => Ok((Who::Program(token), key)),
         };
     }
     // A published page below our own name may have put another one before ours.
-    let key = Key::Sessions(cookies(headers, COOKIE).take(MOST_SESSIONS).map(str::to_owned).collect());
+    let key = Key::Sessions(cookies(headers, &shared.cookie).take(MOST_SESSIONS).map(str::to_owned).collect());
     let (access, asked) = (shared.access.clone(), key.clone());
     if !on_a_thread(move || asked.holds(&access)).await.map_err(Refusal::Broken)? {
         return Err(Refusal::SignedOut);
@@ -219,7 +234,7 @@ pub(crate) fn cookie<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> 
 }
 
 /// Every cookie of a name.
-fn cookies<'h>(headers: &'h HeaderMap, name: &str) -> impl Iterator<Item = &'h str> {
+pub(crate) fn cookies<'h>(headers: &'h HeaderMap, name: &str) -> impl Iterator<Item = &'h str> {
     let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     all.flat_map(|value| value.split(';')).filter_map(move |pair| pair.trim().strip_prefix(name)?.strip_prefix('='))
 }

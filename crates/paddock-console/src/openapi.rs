@@ -4,13 +4,18 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::api;
 use crate::endpoint::{Answers, Endpoint};
 use crate::problem::Problem;
+use crate::{api, guard};
 
 /// The document.
 #[must_use]
 pub fn document() -> Value {
+    with_cookie(&guard::session_cookie("PORT"))
+}
+
+/// The document of a server whose sessions are in this cookie.
+pub(crate) fn with_cookie(cookie: &str) -> Value {
     let mut schemas = Schemas::new();
     let problem = schemas.answered.subschema_for::<Problem>();
     let mut paths: Map<String, Value> = Map::new();
@@ -33,7 +38,7 @@ pub fn document() -> Value {
             "schemas": schemas.answered.take_definitions(true),
             "securitySchemes": {
                 "token": { "type": "http", "scheme": "bearer" },
-                "session": { "type": "apiKey", "in": "cookie", "name": "paddock_session" },
+                "session": { "type": "apiKey", "in": "cookie", "name": cookie },
             },
         },
     })

@@ -22,6 +22,7 @@ use paddock_desk::shares::{self, Door, Opened, Published, Sought};
 use serde::Deserialize;
 use tokio::sync::{Semaphore, mpsc};
 
+use crate::server::OWN_NAME;
 use crate::shared::{Shared, on_a_thread};
 use crate::{endpoint, guard};
 
@@ -71,7 +72,8 @@ fn named<'h>(shared: &Shared, host: &'h str) -> Option<&'h str> {
     let (id, rest) = host.split_once('.')?;
     let name = rest.rsplit_once(':').map_or(rest, |(name, _)| name);
     let is_number = name.parse::<std::net::IpAddr>().is_ok() || name.starts_with('[');
-    (shares::is_id(id) && !is_number && shared.hosts.contains(rest)).then_some(id)
+    // What is published is no neighbour of the console's own name.
+    (shares::is_id(id) && !is_number && name != OWN_NAME && shared.hosts.contains(rest)).then_some(id)
 }
 
 /// Answers what is asked of a share; everything else goes on to the console.

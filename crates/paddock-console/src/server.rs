@@ -33,6 +33,8 @@ const CONNECTIONS: usize = 8192;
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
 /// How long what is under way may take when the server ends.
 const FAREWELL: Duration = Duration::from_secs(10);
+/// A name that no other server of this machine is asked under, so that none is sent our cookie.
+pub(crate) const OWN_NAME: &str = "paddock.localhost";
 /// Threads for what waits for a disk or a database.
 const THREADS: usize = 64;
 /// The stack of such a thread: a path can be two thousand directories deep.
@@ -145,6 +147,7 @@ fn shared(desk: Arc<Desk>, options: &ServeOptions, address: SocketAddr) -> Resul
     let (shares, base) = (Shares::of(desk.installation())?, Base::of_url(&url));
     let passwords = Passwords::default();
     let mcp = HttpService::new(mcp);
+    let cookie = guard::session_cookie(address.port());
     let (outflow, doors, ending) = (Outflow::default(), watch::Sender::new(0), watch::Sender::new(false));
     Ok(Shared::new(Inner {
         desk,
@@ -152,6 +155,7 @@ fn shared(desk: Arc<Desk>, options: &ServeOptions, address: SocketAddr) -> Resul
         hub,
         mcp,
         hosts,
+        cookie,
         shares,
         base,
         passwords,
@@ -174,7 +178,7 @@ fn name(address: SocketAddr) -> String {
 /// The names that this server answers under.
 fn hosts(options: &ServeOptions, address: SocketAddr) -> BTreeSet<String> {
     let port = address.port();
-    let own = ["127.0.0.1", "localhost", "[::1]"].into_iter().map(|host| format!("{host}:{port}"));
+    let own = ["127.0.0.1", "localhost", "[::1]", OWN_NAME].into_iter().map(|host| format!("{host}:{port}"));
     let more = options.hosts.iter().map(|host| host.to_ascii_lowercase());
     own.chain([address.to_string()]).chain(more).collect()
 }

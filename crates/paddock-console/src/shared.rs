@@ -27,6 +27,8 @@ pub(crate) struct Inner {
     pub(crate) mcp: HttpService,
     /// The hosts that this server answers as, with their ports.
     pub(crate) hosts: BTreeSet<String>,
+    /// The name of the cookie that holds a session.
+    pub(crate) cookie: String,
     /// The links to published projects.
     pub(crate) shares: Shares,
     /// Under which address they are reached.

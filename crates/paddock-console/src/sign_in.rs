@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use paddock_desk::Failure;
 use serde::Deserialize;
 
-use crate::guard::{COOKIE, cookie};
+use crate::guard;
 use crate::shared::{Shared, on_a_thread};
 use crate::{endpoint, pages};
 
@@ -34,7 +34,7 @@ pub(crate) async fn login(
     let label = headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default().to_owned();
     let access = shared.access.clone();
     match on_a_thread(move || access.sign_in(&link, &label)).await {
-        Ok(Some(secret)) => (cookies(&secret, KEPT_SECONDS), Redirect::to("/")).into_response(),
+        Ok(Some(secret)) => (cookies(&shared.cookie, &secret, KEPT_SECONDS), Redirect::to("/")).into_response(),
         Ok(None) => (StatusCode::FORBIDDEN, pages::used_link()).into_response(),
         Err(failure) => pages::failed(&failure),
     }
@@ -58,23 +58,24 @@ pub(crate) async fn logout(State(shared): State<Shared>, headers: HeaderMap, bod
         return pages::failed(&Failure::misused("the form is not what this page takes", "load the page again"));
     };
     let access = shared.access.clone();
-    let secret = cookie(&headers, COOKIE).unwrap_or_default().to_owned();
+    // A session that another cookie of this name stood before would go on.
+    let secrets: Vec<String> = guard::cookies(&headers, &shared.cookie).map(str::to_owned).collect();
     let ended = on_a_thread(move || match form.everybody {
         true => access.sign_everybody_out().map(|_| ()),
-        false => access.sign_out(&secret),
+        false => secrets.iter().try_for_each(|secret| access.sign_out(secret)),
     });
     match ended.await {
         Ok(()) => {
             shared.doors_changed();
-            (cookies("", 0), pages::sign_in()).into_response()
+            (cookies(&shared.cookie, "", 0), pages::sign_in()).into_response()
         }
         Err(failure) => pages::failed(&failure),
     }
 }
 
 /// Lax: a link in a chat should arrive signed in; what could change something is checked by where it comes from.
-fn cookies(secret: &str, seconds: u64) -> HeaderMap {
-    let text = format!("{COOKIE}={secret}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}");
+fn cookies(name: &str, secret: &str, seconds: u64) -> HeaderMap {
+    let text = format!("{name}={secret}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}");
     let mut headers = HeaderMap::new();
     if let Ok(value) = HeaderValue::try_from(text) {
         headers.insert(header::SET_COOKIE, value);

@@ -14,6 +14,7 @@ mod threads;
 mod tokens;
 
 use axum::Router;
+use axum::extract::State;
 use axum::http::Method;
 use axum::routing::get;
 
@@ -41,7 +42,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
             "/api/v1/openapi.json",
             "This document",
             Answers::Other("application/json"),
-            get(|| async { axum::Json(openapi::document()) }),
+            get(|State(shared): State<Shared>| async move { axum::Json(openapi::with_cookie(&shared.cookie)) }),
         ),
     ];
     rows.extend(activity::endpoints());

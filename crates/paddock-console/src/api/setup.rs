@@ -49,11 +49,13 @@ fn one(asked: &Asked<Key>) -> Result<Setting> {
 }
 
 fn set(asked: &Asked<Key, Nothing, NewValue>) -> Result<ChangedSetting> {
+    asked.by_a_person("paddock config set")?;
     let desk = &asked.shared.desk;
     setup::set(desk.project(), &*desk.audit(), &asked.path.key, &asked.body.value)
 }
 
 fn unset(asked: &Asked<Key>) -> Result<ChangedSetting> {
+    asked.by_a_person("paddock config unset")?;
     let desk = &asked.shared.desk;
     setup::unset(desk.project(), &*desk.audit(), &asked.path.key)
 }

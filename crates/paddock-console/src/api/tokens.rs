@@ -28,9 +28,11 @@ fn list(asked: &Asked) -> Result<Vec<Token>> {
 }
 
 fn make(asked: &Asked<Nothing, Nothing, NewToken>) -> Result<MadeToken> {
+    asked.by_a_person("paddock token new")?;
     asked.shared.access.make_token(&asked.body)
 }
 
 fn revoke(asked: &Asked<Id>) -> Result<Nothing> {
+    asked.by_a_person("paddock token revoke")?;
     asked.shared.revoke_token(&asked.path.id).map(|()| Nothing {})
 }

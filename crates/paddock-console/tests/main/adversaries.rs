@@ -95,7 +95,7 @@ fn a_wrong_secret_opens_nothing_and_each_opens_its_own_door_only() {
         }
     }
     assert_eq!(asked("GET", "/api/v1/agents", &api), 200);
-    assert_eq!(asked("POST", "/api/v1/tokens", &api), 200);
+    assert_eq!(asked("POST", "/api/v1/tokens", &api), 403, "a token makes no other");
     assert_eq!(asked("GET", "/api/v1/agents", &reader), 200);
     assert_eq!(asked("POST", "/api/v1/tokens", &reader), 403, "it may only look");
     assert_eq!(asked("GET", "/api/v1/agents", &agent), 403, "an agent does not look through the API");

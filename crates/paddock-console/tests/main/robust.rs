@@ -139,3 +139,85 @@ fn events_end_with_the_token_or_session_that_opened_them() {
     assert!(ends(by_person), "who signed out hears nothing more");
     assert!(listening(&served, &cookie).is_none());
 }
+
+#[test]
+fn a_token_makes_no_token_and_widens_no_policy() {
+    let served = Served::start();
+    let secret = served.token("ci", false);
+    let id = served.get("/api/v1/tokens").json()[0]["id"].as_str().unwrap().to_owned();
+    let asked = |method: &str, target: &str| {
+        served.stranger(method, target).header("authorization", &format!("Bearer {secret}"))
+    };
+    let scope = "/api/v1/config/workspace%5B0%5D.scope";
+    for (request, command) in [
+        (asked("POST", "/api/v1/tokens").json_body(&json!({ "name": "x" })), "paddock token new"),
+        (asked("DELETE", &format!("/api/v1/tokens/{id}")), "paddock token revoke"),
+        (asked("PUT", scope).json_body(&json!({ "value": "READ_WRITE" })), "paddock config set"),
+        (asked("DELETE", "/api/v1/config/workspace%5B1%5D.hide"), "paddock config unset"),
+    ] {
+        assert_eq!(request.status, 403, "{}", request.text());
+        assert!(request.json()["hint"].as_str().unwrap().contains(command), "{}", request.text());
+    }
+    // The forms of pages are no way around.
+    assert_eq!(asked("POST", "/settings/tokens").form(&[("name", "x"), ("agent", ""), ("days", "")]).status, 403);
+    assert_eq!(asked("POST", "/logout").form(&[("everybody", "true")]).status, 403);
+    assert_eq!(served.get("/api/v1/tokens").json().as_array().unwrap().len(), 1);
+    assert!(std::fs::read_to_string(served.file("paddock.toml")).unwrap().contains("scope = \"READ_ONLY\""));
+    assert_eq!(asked("POST", "/api/v1/directories").json_body(&json!({ "path": "/project/workspace/d" })).status, 200);
+}
+
+#[test]
+fn two_consoles_of_one_machine_keep_their_sessions_apart() {
+    let served = Served::start();
+    let port = served.address.port();
+    let name = format!("paddock_session_{port}=");
+    assert!(served.session().starts_with(&name), "{}", served.session());
+    let document = served.get("/api/v1/openapi.json").json();
+    let scheme = &document["components"]["securitySchemes"]["session"]["name"];
+    assert_eq!(*scheme, json!(format!("paddock_session_{port}")));
+    // Of two sessions that a browser sends, both end.
+    let link = served.link();
+    let signed_in = served.stranger("GET", &format!("/login/{link}"));
+    let second = signed_in.head("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    let both = format!("{name}made-up; {}; {second}", served.session());
+    let out = served.stranger("POST", "/logout").header("cookie", &both).header("sec-fetch-site", "same-origin");
+    assert_eq!(out.form(&[]).status, 200);
+    for ended in [served.session(), second] {
+        assert_eq!(served.stranger("GET", "/api/v1/agents").header("cookie", &ended).status, 401);
+    }
+}
+
+#[test]
+fn the_console_has_a_name_that_it_shares_with_no_other_server() {
+    let served = Served::start();
+    let port = served.address.port();
+    let asked = |host: &str| {
+        let mut stream = TcpStream::connect(served.address).unwrap();
+        write!(stream, "GET /healthz HTTP/1.1\r\nhost: {host}\r\n\r\n").unwrap();
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        line.split(' ').nth(1).unwrap().to_owned()
+    };
+    assert_eq!(asked(&format!("paddock.localhost:{port}")), "200");
+    assert_eq!(asked(&format!("other.localhost:{port}")), "421");
+    // What is published is no neighbour of it.
+    assert_eq!(asked(&format!("{}.paddock.localhost:{port}", "a".repeat(32))), "421");
+}
+
+#[test]
+fn a_refusal_names_what_helps() {
+    let served = Served::start();
+    let hint = |secret: &str| {
+        let asked = served.stranger("POST", "/api/v1/tokens").header("authorization", &format!("Bearer {secret}"));
+        asked.json_body(&json!({ "name": "x" })).json()["hint"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(hint(&served.agent_token("main")), "make one with `paddock token new NAME --api`");
+    assert_eq!(hint(&served.token("r", true)), "make one without --read-only");
+    let missing = served.get("/api/v1/list?path=/project/workspace/nowhere");
+    let problem = missing.json();
+    assert_eq!(
+        (missing.status, &problem["detail"]),
+        (404, &json!("/project/workspace/nowhere: no such file or directory"))
+    );
+    assert!(!problem["hint"].as_str().unwrap().is_empty(), "{problem}");
+}

@@ -340,7 +340,7 @@ fn what_a_published_page_sends_reaches_nothing_of_the_console() {
     // The mark of a visit is no session.
     let mark = format!("cookie: {}\r\n", page.mark());
     assert_eq!(ask(&served, "GET", &format!("127.0.0.1:{port}"), "/api/v1/agents", &mark, "").status, 401);
-    let as_session = format!("cookie: paddock_session={}\r\n", page.mark().split('=').nth(1).unwrap());
+    let as_session = format!("cookie: paddock_session_{port}={}\r\n", page.mark().split('=').nth(1).unwrap());
     assert_eq!(ask(&served, "GET", &format!("127.0.0.1:{port}"), "/api/v1/agents", &as_session, "").status, 401);
 }
 
@@ -349,7 +349,7 @@ fn a_published_page_cannot_sign_the_person_out_by_a_cookie_of_its_own() {
     let served = site();
     let (port, session) = (served.address.port(), served.session());
     // What a script below the console's own name could put before ours.
-    let tossed = format!("cookie: paddock_session=made-up; {session}\r\n");
+    let tossed = format!("cookie: paddock_session_{port}=made-up; {session}\r\n");
     assert_eq!(ask(&served, "GET", &format!("127.0.0.1:{port}"), "/api/v1/agents", &tossed, "").status, 200);
 }
 

@@ -142,9 +142,10 @@ fn every_request_is_a_line_of_the_log_and_no_secret_is_in_any() {
     let sign_in = serving.told["sign_in"].as_str().unwrap().to_owned();
     let link = sign_in.rsplit('/').next().unwrap().to_owned();
     let (_, signed_in) = serving.ask("GET", &format!("/login/{link}"), "", "").unwrap();
-    let session = signed_in.split("paddock_session=").nth(1).unwrap().split(';').next().unwrap().to_owned();
+    let name = format!("paddock_session_{}=", serving.address.port());
+    let session = signed_in.split(&name).nth(1).unwrap().split(';').next().unwrap().to_owned();
     let token = world.paddock(&["token", "new", "ci", "--api", "--json"]).json()["secret"].as_str().unwrap().to_owned();
-    let cookie = format!("cookie: paddock_session={session}\r\nsec-fetch-site: same-origin\r\n");
+    let cookie = format!("cookie: {name}{session}\r\nsec-fetch-site: same-origin\r\n");
     let form = format!("{cookie}content-type: application/x-www-form-urlencoded\r\n");
     let (status, made) = serving.ask("POST", "/settings/tokens", &form, "name=x&agent=main&days=").unwrap();
     let shown = made.split("Bearer ").nth(1).unwrap_or_default();
