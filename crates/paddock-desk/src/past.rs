@@ -7,7 +7,7 @@ use std::error::Error as _;
 use std::sync::Arc;
 
 use paddock_config::Installation;
-use paddock_core::{DenyRule, Operation, Outcome, Refused, visible};
+use paddock_core::{DenyRule, ErrorKind, Operation, Outcome, Refused, visible};
 use paddock_db::DbError;
 use paddock_ledger::audit::AuditError;
 use paddock_ledger::history::{Content, History, HistoryError};
@@ -70,7 +70,8 @@ pub fn refused(refused: &Refused) -> Failure {
             Failure::of(FailureKind::Denied, message, format!("`paddock why {} {}` says more", denial.op, denial.path))
         }
         Refused::Store { path, source } => {
-            let cause = source.source().map(ToString::to_string);
+            // What the host says of it is the same once more.
+            let cause = source.source().filter(|_| *source.kind() != ErrorKind::NotFound).map(ToString::to_string);
             let message = match &cause {
                 Some(cause) => format!("{path}: {source}: {cause}"),
                 None => format!("{path}: {source}"),
@@ -85,6 +86,9 @@ pub fn refused(refused: &Refused) -> Failure {
 
 /// What to do, as the database or the audit that caused it says.
 fn deepest_hint(source: &paddock_core::StoreError) -> &'static str {
+    if *source.kind() == ErrorKind::NotFound {
+        return "list the directory above it to see what is there";
+    }
     let inner = source.source().and_then(|cause| cause.downcast_ref::<std::io::Error>()).and_then(|io| io.get_ref());
     let database = inner.and_then(|inner| inner.downcast_ref::<DbError>()).map(DbError::hint);
     let audit = || inner.and_then(|inner| inner.downcast_ref::<AuditError>()).map(AuditError::hint);
