@@ -49,7 +49,7 @@ pub(crate) struct Waits(Weak<()>);
 
 impl Waits {
     pub(crate) fn still(&self) -> bool {
-        self.0.strong_count() < 99
+        self.0.strong_count() > 0
     }
 }
 
