@@ -44,8 +44,9 @@ test("a published project is open to whoever has the link, cannot reach the cons
   paddock.project.write("workspace/shop/spy.html", "<!doctype html><title>spy</title><script src=spy.js></script>");
   paddock.project.write("workspace/shop/spy.js", "window.ran = true;");
   const page = await paddock.visit("/projects");
-  await projectRow(page, "shop").getByText("Publish", { exact: false }).first().click();
-  await projectRow(page, "shop").getByRole("button", { name: "Publish" }).click();
+  const publishing = page.locator("#projects details").filter({ hasText: "Publish shop" });
+  await publishing.locator("summary").click();
+  await publishing.getByRole("button", { name: "Publish" }).click();
   await page.getByRole("heading", { name: /is published/ }).waitFor();
   await accessible(page);
   const link = await page.getByRole("link", { name: "Open" }).getAttribute("href");

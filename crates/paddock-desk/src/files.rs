@@ -21,7 +21,7 @@ use crate::{past, workspaces};
 pub use act::{Changed, delete, make_dir, move_to, put};
 pub use look::{EntryShown, FileShown, Listing, Opened, TextShown, list, open, stat, text};
 pub use receive::Receiving;
-pub use search::{FileHits, Found, Line, Sought, search};
+pub use search::{FileHits, Found, Line, Named, Sought, named, search};
 
 /// A path of an agent's Workspaces, and the policy that judges it.
 pub struct Spot {

@@ -10,7 +10,7 @@ use paddock_desk::{Result, past};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::parts::{icon, in_url, outcome, shown, time};
+use super::parts::{counted, hinted, icon, in_url, outcome, shown, time};
 use super::{Done, Page, Visit, act, show};
 use crate::endpoint::Nothing;
 use crate::shared::Shared;
@@ -18,7 +18,7 @@ use crate::shared::Shared;
 /// Rows of one page.
 const ROWS: usize = 50;
 /// The outcomes that can be asked for.
-const OUTCOMES: [&str; 5] = ["done", "denied", "failed", "parked", "rejected"];
+const OUTCOMES: [&str; 6] = ["done", "denied", "failed", "invalid", "parked", "rejected"];
 
 pub(super) fn router() -> Router<Shared> {
     Router::new()
@@ -119,7 +119,7 @@ fn page(visit: &Visit<Nothing, Asked>) -> Result<Page> {
                 // Who reads an older page is not disturbed by what comes.
                 Ok(rows) if is_first => section.card #acts aria-label="Acts" data-live="activity" { (table(rows)) (pager(asked, rows)) },
                 Ok(rows) => section.card #acts aria-label="Acts" { (table(rows)) (pager(asked, rows)) },
-                Err(failure) => div.note.bad role="alert" { p { (shown(failure.message())) } @if let Some(hint) = failure.hint() { p { (shown(hint)) } } },
+                Err(failure) => div.note.bad role="alert" { p { (shown(failure.message())) } @if let Some(hint) = failure.hint() { p { (hinted(hint)) } } },
             }
         },
     ))
@@ -140,7 +140,7 @@ fn table(rows: &[Act]) -> Markup {
 
 fn line(row: &Act) -> Markup {
     if row.kind == "gap" {
-        return html! { tr { td data-label="When" { (time(&row.time)) } td colspan="4" { (row.bytes) " rows could not be kept here." } } };
+        return html! { tr { td data-label="When" { (time(&row.time)) } td colspan="4" { (counted(row.bytes, "row")) " could not be kept here." } } };
     }
     html! {
         tr data-key-item tabindex="-1" {
@@ -149,7 +149,8 @@ fn line(row: &Act) -> Markup {
             th scope="row" data-label="Act" { a href={ "/activity/" (in_url(&row.call)) } data-key="Enter" { (shown(&row.tool)) " " span.path { (shown(&row.path)) } } }
             td data-label="Outcome" {
                 (outcome(&row.outcome))
-                @if row.outcome == "denied" { " " a.small href=(why(row)) { "why?" } }
+                // What is hidden answers as if it were not there: a person is told better.
+                @if row.outcome == "denied" || row.reason == "hidden" { " " a.small href=(why(row)) { "why?" } }
             }
             td class="number wide-only" data-label="Size" { @if row.bytes > 0 { (past::size(row.bytes)) } }
         }
@@ -168,7 +169,7 @@ fn pager(asked: &Asked, rows: &[Act]) -> Markup {
         @if !is_first || older.is_some() {
             nav.pager aria-label="Pages" {
                 @if !is_first { a.button.small rel="first" href=(asked.address(None)) { "Newest" } }
-                span { (rows.len()) " rows" }
+                span { (counted(rows.len(), "row")) }
                 @if let Some(last) = older { a.button.small rel="next" href=(asked.address(Some(&last.cursor))) { "Older" } }
             }
         }
@@ -189,9 +190,9 @@ fn verify(visit: &Visit, _: Nothing) -> Result<Done> {
 fn verdict(found: &Verified) -> Markup {
     html! {
         @if found.ok {
-            div.note.ok role="status" { p { (found.rows) " rows in " (found.chains) " chains, as they were written." } }
+            div.note.ok role="status" { p { (counted(found.rows, "row")) " in " (counted(found.chains, "chain")) ", as they were written." } }
         } @else {
-            div.note.bad role="alert" { p { "It is not: " (found.said.len() as u64 + found.more) " findings. Find out who can write the System Root." } }
+            div.note.bad role="alert" { p { "It is not: " (counted(found.said.len() as u64 + found.more, "finding")) ". Find out who can write the System Root." } }
             section.card aria-labelledby="h-found" {
                 header { h2 #h-found { "Findings" } }
                 div.card-body { ul { @for one in &found.said { li { (shown(one)) } } @if found.more > 0 { li { "and " (found.more) " more" } } } }
@@ -200,8 +201,8 @@ fn verdict(found: &Verified) -> Markup {
         dl.facts {
             div { dt { "Rows" } dd { (found.rows) } }
             div { dt { "Could not be kept" } dd { (found.lost) } }
-            div { dt { "Taken as it was" } dd { (found.accepted) " times" } }
-            div { dt { "Removed by a person" } dd { (found.pruned_rows) " rows" } }
+            div { dt { "Taken as it was" } dd { (counted(found.accepted, "time")) } }
+            div { dt { "Removed by a person" } dd { (counted(found.pruned_rows, "row")) } }
         }
     }
 }

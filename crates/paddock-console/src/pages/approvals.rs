@@ -59,10 +59,14 @@ fn inbox(visit: &Visit<Nothing, Looked>) -> Result<Page> {
     let (which, limit) = if decided { (Which::Decided, DECIDED) } else { (Which::Waiting, A_PAGE) };
     let asked =
         ListAsked { which: Some(which), after: visit.query.after.clone(), limit: Some(limit), ..ListAsked::default() };
-    let found = approvals::list(&visit.shared.desk, &asked)?;
+    let mut found = approvals::list(&visit.shared.desk, &asked)?;
     let here = |yes: bool| yes.then_some("page");
     let tab = if decided { "?which=decided&after=" } else { "?after=" };
     let more = found.last().filter(|_| found.len() == limit).map(|last| format!("/approvals{tab}{}", in_url(&last.id)));
+    if decided {
+        // The page is cut by when it was asked, and read by when it was decided.
+        found.sort_by(|one, other| when(other).cmp(when(one)));
+    }
     Ok(Page::new(
         "Approvals",
         html! {
@@ -90,6 +94,11 @@ fn inbox(visit: &Visit<Nothing, Looked>) -> Result<Page> {
     ))
 }
 
+/// When it was decided, or came to its end.
+fn when(approval: &ApprovalShown) -> &String {
+    approval.decided_at.as_ref().unwrap_or(&approval.expires_at)
+}
+
 fn nothing() -> Markup {
     html! {
         div.empty {
@@ -115,7 +124,7 @@ fn history(found: &[ApprovalShown]) -> Markup {
                             td data-label="Agent" { (shown(&row.agent)) }
                             td data-label="Decision" { (outcome(&row.status)) @if let Some(reach) = &row.reach { " " span.label { (reach) } } }
                             td data-label="By" { @match &row.decided_by { Some(by) => (shown(by)), None => span.muted { "nobody" } } }
-                            td data-label="When" { (time(row.decided_at.as_ref().unwrap_or(&row.expires_at))) }
+                            td data-label="When" { (time(when(row))) }
                         }
                     } }
                 }

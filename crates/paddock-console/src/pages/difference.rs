@@ -3,7 +3,7 @@
 use maud::{Markup, Render, html};
 use paddock_desk::diff::{Diff, Line, LineKind};
 
-use super::parts::shown;
+use super::parts::{counted, shown};
 
 /// More lines than this are folded: a page stays as long as a person scrolls.
 const UNFOLDED: usize = 200;
@@ -27,7 +27,7 @@ pub(crate) fn of_file(name: &str, diff: &Diff) -> Markup {
             @if !diff.hunks.is_empty() { (folded(lines, (added, removed), &html! {
                 div.scroll tabindex="0" role="region" aria-label={ "Changes of " (name) } {
                     table.diff {
-                        caption.sr { "Changes of " (shown(name)) ": " (added) " lines added, " (removed) " removed" }
+                        caption.sr { "Changes of " (shown(name)) ": " (counted(added, "line")) " added, " (removed) " removed" }
                         thead.sr { tr { th scope="col" { "Old line" } th scope="col" { "New line" } th scope="col" { "Text" } } }
                         tbody { @for hunk in &diff.hunks {
                             tr.hunk { td colspan="3" { (hunk.header) } }
@@ -36,7 +36,7 @@ pub(crate) fn of_file(name: &str, diff: &Diff) -> Markup {
                     }
                 }
             })) }
-            @if diff.more > 0 { p.muted { (diff.more) " more lines are not shown." } }
+            @if diff.more > 0 { p.muted { (counted(diff.more, "more line")) " not shown." } }
         }
     }
 }
@@ -74,6 +74,6 @@ mod tests {
         let diff = Diff::of(Some(b"one\n<b>\n"), Some("one\n\u{202e}two\n".as_bytes()));
         let made = of_file("/w/<a>", &diff).into_string();
         assert!(made.contains("<del>&lt;b&gt;</del>") && made.contains("U+202E") && !made.contains("<a>"), "{made}");
-        assert!(made.contains("1 lines added, 1 removed"), "{made}");
+        assert!(made.contains("1 line added, 1 removed"), "{made}");
     }
 }

@@ -41,6 +41,9 @@ fn list(visit: &Visit) -> Result<Page> {
     let (forks, overlays) = (forks::list(desk)?, forks::overlays(desk)?);
     let workspaces = workspaces::of_agent(desk, visit.agent.as_deref())?;
     let sources = workspaces.iter().filter(|one| one.scope != "WRITE_ONLY" && !one.prefix.starts_with("/forks/"));
+    // What can be written is what somebody wants to try something on.
+    let writable = sources.clone().filter(|one| one.scope == "READ_WRITE");
+    let usual = writable.min_by_key(|one| one.store != "physical");
     let agents = desk.agents()?;
     let chosen = workspaces::agent_named(desk, visit.agent.as_deref())?;
     Ok(Page::new(
@@ -56,7 +59,7 @@ fn list(visit: &Visit) -> Result<Page> {
                 header { h2 #h-make { "Make a fork" } }
                 div.card-body { form.row method="post" action="/forks" {
                     div.field { label for="k-source" { "Workspace" } select #k-source name="workspace" {
-                        @for one in sources { option value=(one.prefix) { (one.prefix) } }
+                        @for one in sources { option value=(one.prefix) selected[usual.is_some_and(|usual| usual.prefix == one.prefix)] { (one.prefix) } }
                     } }
                     input type="hidden" name="from" value=(chosen.as_str());
                     div.field { label for="k-name" { "Name" } input #k-name name="name" required maxlength="64" aria-describedby="k-hint"; p.hint #k-hint { "Letters, digits and dashes: the agent has it at /forks/NAME." } }

@@ -11,7 +11,7 @@ use paddock_desk::past;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::parts::{icon, in_url, outcome, shown, time};
+use super::parts::{counted, icon, in_url, outcome, shown, time};
 use super::{Done, Page, Visit, act, show};
 use crate::api::instances_export;
 use crate::endpoint::Nothing;
@@ -111,7 +111,7 @@ fn one(visit: &Visit<Key, Part>) -> Result<Page> {
         format!("Instance {key}"),
         html! {
             header.page-head {
-                div { h1 { "Instance " (shown(key)) } p.lede { "of " (shown(&detail.instance.agent)) ", " (detail.messages) " messages, " (past::size(detail.bytes)) } }
+                div { h1 { "Instance " (shown(key)) } p.lede { "of " (shown(&detail.instance.agent)) ", " (counted(detail.messages, "message")) ", " (past::size(detail.bytes)) } }
                 div.actions { a.button href={ "/instances/" (at) "/export" } { (icon("export")) "Export" } a.button href={ "/threads/" (at) } { "Thread" } }
             }
             @for notice in &detail.notices { p.note.warn { (shown(&notice.said)) } }

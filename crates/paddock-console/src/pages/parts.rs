@@ -105,6 +105,13 @@ pub(crate) fn quota(prefix: &str, used: u64, most: Option<u64>) -> Markup {
     }
 }
 
+/// So many of something.
+pub(crate) fn counted<N: std::fmt::Display>(count: N, what: &str) -> String {
+    let count = count.to_string();
+    let end = if count == "1" { "" } else { "s" };
+    format!("{count} {what}{end}")
+}
+
 /// A text as a part of a URL.
 pub(crate) fn in_url(text: &str) -> String {
     let mut out = String::new();

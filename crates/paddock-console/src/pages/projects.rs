@@ -12,7 +12,7 @@ use paddock_projects::{Project, Template, unwatched};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::parts::{icon, in_url, path_in_url, quota, shown, time};
+use super::parts::{counted, icon, in_url, path_in_url, quota, shown, time};
 use super::{Done, OfAgent, Page, Visit, act, show};
 use crate::endpoint::Nothing;
 use crate::shared::Shared;
@@ -39,13 +39,13 @@ fn page(visit: &Visit) -> Result<Page> {
     let desk = &visit.shared.desk;
     let agent = workspaces::agent_named(desk, visit.agent.as_deref())?;
     let agent = agent.as_str();
-    let listed = projects::list(desk, Some(agent), true, None, Some(LISTED))?;
+    let mut listed = projects::list(desk, Some(agent), true, None, Some(LISTED))?;
+    listed.workspaces.sort_by_key(|workspace| is_fork(&workspace.prefix));
+    listed.projects.sort_by_key(|project| is_fork(&project.workspace));
     let templates = projects::templates(desk)?;
     let shares = visit.shared.shares.list(&visit.shared.base)?;
     // A fork is for trying: what is begun anew belongs beside it.
-    let lasting = listed.workspaces.iter().find(|workspace| !workspace.prefix.starts_with("/forks/"));
-    let place =
-        lasting.or(listed.workspaces.first()).map(|workspace| format!("{}/", workspace.prefix.trim_end_matches('/')));
+    let place = listed.workspaces.first().map(|workspace| format!("{}/", workspace.prefix.trim_end_matches('/')));
     Ok(Page::new(
         "Projects",
         html! {
@@ -62,6 +62,11 @@ fn page(visit: &Visit) -> Result<Page> {
             (all_shares(&shares))
         },
     ))
+}
+
+/// What is tried stands behind what lasts.
+fn is_fork(prefix: &str) -> bool {
+    prefix.starts_with("/forks/")
 }
 
 /// What each Workspace holds, and which part of it each project is.
@@ -132,12 +137,11 @@ fn row(agent: &str, at: usize, project: &Project) -> Markup {
             td.actions {
                 a.button.small href=(export("zip")) download { "Zip" span.sr { " of " (project.name) } }
                 a.button.small href=(export("bundle")) download { "Git bundle" span.sr { " of " (project.name) } }
-                details.more {
-                    summary.button.small { "Publish" span.sr { " " (project.name) } }
-                    (publish_form(agent, &dialog, project))
-                }
             }
         }
+        tr { td colspan="5" {
+            details.more { summary { "Publish " (shown(&project.name)) } (publish_form(agent, &dialog, project)) }
+        } }
     }
 }
 
@@ -256,7 +260,7 @@ struct Make {
 fn make(visit: &Visit, form: Make) -> Result<Done> {
     let Make { agent, template, path } = form;
     let made = projects::new(&visit.shared.desk, Some(&agent), &template, &path, &mut unwatched)?;
-    Ok(back(&agent, format!("{} is there, with {} files.", made.path, made.files)))
+    Ok(back(&agent, format!("{} is there, with {}.", made.path, counted(made.files, "file"))))
 }
 
 fn back(agent: &str, told: String) -> Done {
@@ -277,7 +281,7 @@ fn from_git(visit: &Visit, form: FromGit) -> Result<Done> {
     let remote = RemoteNamed { url: form.url, branch: some(form.branch), secret: some(form.secret), user: None };
     let desk = &visit.shared.desk;
     let taken = crate::api::take_from_git(desk, &visit.who, Some(&form.agent), &form.path, Taking::default(), &remote)?;
-    Ok(back(&form.agent, format!("{} is there, with {} files.", taken.path, taken.files)))
+    Ok(back(&form.agent, format!("{} is there, with {}.", taken.path, counted(taken.files, "file"))))
 }
 
 #[derive(Deserialize)]

@@ -1,18 +1,21 @@
-//! Searching the contents of an agent's files.
+//! Searching an agent's files: lines of their contents, and their names.
 
 use axum::Router;
 use axum::routing::get;
 use maud::{Markup, html};
-use paddock_desk::files::{self, FileHits, Found, Sought, Spot};
+use paddock_desk::files::{self, FileHits, Found, Named, Sought, Spot};
 use paddock_desk::{FailureKind, Result};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::parts::{icon, in_url, path_in_url, shown};
+use super::parts::{counted, icon, in_url, path_in_url, shown};
 use super::{Page, Visit, show};
 use crate::endpoint::Nothing;
 use crate::problem;
 use crate::shared::Shared;
+
+/// As many names as are shown.
+const NAMES: usize = 50;
 
 pub(super) fn router() -> Router<Shared> {
     Router::new().route("/search", get(|shared, request| show(shared, request, page)))
@@ -44,7 +47,13 @@ fn page(visit: &Visit<Nothing, Search>) -> Result<Page> {
     if !asked.q.is_empty() {
         let spot = Spot::of(&visit.shared.desk, visit.agent.as_deref(), below);
         match spot.and_then(|spot| Ok((found(&spot, asked)?, spot))) {
-            Ok((found, spot)) => told = results(visit, spot.agent.as_str(), &found),
+            Ok((found, spot)) => {
+                let names = names(&spot, asked);
+                told = html! {
+                    (by_name(spot.agent.as_str(), &names))
+                    @if !found.files.is_empty() || names.paths.is_empty() { (results(visit, spot.agent.as_str(), &found)) }
+                };
+            }
             Err(failure) => {
                 let denied = failure.kind() == FailureKind::Denied;
                 status = problem::status(failure.kind());
@@ -60,7 +69,7 @@ fn page(visit: &Visit<Nothing, Search>) -> Result<Page> {
     let mut page = Page::new(
         "Search",
         html! {
-            header.page-head { div { h1 { "Search" } p.lede { "Lines in the files that the agent perceives." } } }
+            header.page-head { div { h1 { "Search" } p.lede { "Lines and names of the files that the agent perceives." } } }
             (form(visit))
             (told)
         },
@@ -80,6 +89,30 @@ fn found(spot: &Spot, asked: &Search) -> Result<Found> {
         limit: None,
     };
     files::search(spot, &sought)
+}
+
+/// The files that are called so. Who asks for a pattern, for some files only or for a further page looks for lines.
+fn names(spot: &Spot, asked: &Search) -> Named {
+    if asked.regex || !asked.glob.is_empty() || asked.after.is_some() {
+        return Named::default();
+    }
+    files::named(spot, &asked.q, asked.include_ignored, NAMES).unwrap_or_default()
+}
+
+fn by_name(agent: &str, names: &Named) -> Markup {
+    html! {
+        @if !names.paths.is_empty() {
+            section.card aria-labelledby="h-names" {
+                header { h2 #h-names { "Files by name" } span.label { (names.paths.len()) @if names.more { "+" } } }
+                table.table {
+                    caption.sr { "Files whose name matches" }
+                    tbody data-key-list { @for path in &names.paths {
+                        tr data-key-item tabindex="-1" { th scope="row" { a.path href={ "/files" (path_in_url(path)) "?agent=" (in_url(agent)) } data-key="Enter" { (shown(path)) } } }
+                    } }
+                }
+            }
+        }
+    }
 }
 
 fn form(visit: &Visit<Nothing, Search>) -> Markup {
@@ -103,7 +136,7 @@ fn results(visit: &Visit<Nothing, Search>, agent: &str, found: &Found) -> Markup
         return html! { div.empty { (icon("search")) h2 { "Nothing matches" } p { "Try less of it, any case, or ignored files too." } } };
     }
     html! {
-        p.muted role="status" { (found.matches) " lines in " (found.files.len()) " files" }
+        p.muted role="status" { (counted(found.matches, "line")) " in " (counted(found.files.len(), "file")) }
         div.stack data-key-list { @for file in &found.files { (card(agent, file)) } }
         @for prefix in &found.unreachable { p.note.warn { "The Workspace " span.path { (prefix) } " cannot be searched." } }
         @if let Some(next) = &found.next {

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::instances::talk;
-use super::parts::{icon, in_url, outcome, shown, time};
+use super::parts::{counted, icon, in_url, outcome, shown, time};
 use super::{Done, Page, Visit, act, show};
 use crate::endpoint::Nothing;
 use crate::shared::Shared;
@@ -142,7 +142,7 @@ fn one(visit: &Visit<Id, Looked>) -> Result<Page> {
                     (waits(thread, decision.as_ref(), &at))
                     (plan(&detail.steps))
                     section.card #conversation data-live="threads instances" aria-labelledby="h-talk" {
-                        header { h2 #h-talk { "Conversation" } a.button.small href={ "/instances/" (at) } { "All " (count) " messages" } }
+                        header { h2 #h-talk { "Conversation" } a.button.small href={ "/instances/" (at) } { "All of " (counted(count, "message")) } }
                         div.card-body { (talk::conversation(&said)) }
                     }
                     (steps(&checkpoints, thread, &at, after))
@@ -156,7 +156,7 @@ fn one(visit: &Visit<Id, Looked>) -> Result<Page> {
 fn replay_told(replayed: &ReplayShown) -> Markup {
     html! {
         @match replayed.differs_at {
-            None => div.note.ok role="status" { (replayed.checkpoints) " checkpoints, each comes to the same again." },
+            None => div.note.ok role="status" { (counted(replayed.checkpoints, "checkpoint")) ", each comes to the same again." },
             Some(n) => div.note.bad role="status" { "Checkpoint " (n) " does not come to the same again." },
         }
     }
@@ -227,7 +227,7 @@ fn steps(found: &[CheckpointShown], thread: &ThreadShown, at: &str, after: u64) 
     let to = found.last().map_or(after, |last| last.n);
     html! {
         section.card #steps data-live="threads" aria-labelledby="h-steps" {
-            header { h2 #h-steps { "Steps" } span.muted { (thread.checkpoints) " checkpoints" } }
+            header { h2 #h-steps { "Steps" } span.muted { (counted(thread.checkpoints, "checkpoint")) } }
             table.table {
                 caption.sr { "Checkpoints of the run" }
                 thead { tr { th scope="col" class="number" { "Step" } th scope="col" { "Node" } th scope="col" { "What" } th scope="col" { span.sr { "Acts" } } } }

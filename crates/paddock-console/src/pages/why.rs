@@ -52,7 +52,7 @@ fn page(visit: &Visit<Nothing, Question>) -> Result<Page> {
             @match &told {
                 None => div.empty { h2 { "Ask about a path" } p { "Denied calls in the activity lead here with their question filled in." } pre.terminal { "paddock why write src/App.tsx" } },
                 Some(Ok(told)) => (answer(told)),
-                Some(Err(failure)) => div.note.bad role="alert" { p { (shown(failure.message())) } @if let Some(hint) = failure.hint() { p { (shown(hint)) } } },
+                Some(Err(failure)) => div.note.bad role="alert" { p { (shown(failure.message())) } @if let Some(hint) = failure.hint() { p { (super::parts::hinted(hint)) } } },
             }
         },
     ))

@@ -88,6 +88,11 @@ fn a_fork_is_made_by_a_form() {
     let made = served.form("/forks", &fields);
     assert_eq!(made.status, 303, "{}", made.text());
     assert!(served.get("/forks/mine").text().contains("Nothing differs"));
+    let page = served.get("/forks").text();
+    assert!(page.contains("<option value=\"/project/workspace\" selected>"), "what can be written is offered: {page}");
+    let page = served.get("/projects").text();
+    let (lasting, fork) = (page.find(">/project/workspace</h3>").unwrap(), page.find(">/forks/mine</h3>").unwrap());
+    assert!(lasting < fork && !page.contains("value=\"/forks/mine/"), "{page}");
     let again = served.form("/forks", &fields);
     assert_eq!(again.status, 400);
     assert!(again.text().contains("there is a fork"), "{}", again.text());

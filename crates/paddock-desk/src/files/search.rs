@@ -2,7 +2,7 @@
 //!
 //! A page holds whole files: one that would be cut is left for the next page. Only a file that fills a page by itself is cut, and says so.
 
-use paddock_core::{Hit, LogicalPath, Operation, Outcome, PathGlob, Search};
+use paddock_core::{Browse, Hit, LogicalPath, Operation, Outcome, PathGlob, Search};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -109,6 +109,55 @@ pub fn search(spot: &Spot, sought: &Sought) -> Result<Found> {
         next,
         unreachable: hits.unreachable.iter().map(ToString::to_string).collect(),
     })
+}
+
+/// Files by their names.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub struct Named {
+    /// Their paths.
+    pub paths: Vec<String>,
+    /// Are there more of them?
+    pub more: bool,
+}
+
+/// Looks below a path for files whose name has a text in it, in any case. A text with a slash is looked for in their paths.
+///
+/// # Errors
+/// When the policy does not allow it, or the text is too long to look for.
+pub fn named(spot: &Spot, text: &str, include_ignored: bool, limit: usize) -> Result<Named> {
+    let browse = Browse {
+        path: spot.path.clone(),
+        depth: None,
+        skip_ignored: !include_ignored,
+        after: None,
+        limit: limit.clamp(1, MOST),
+    };
+    let glob = glob(&holding(text))?;
+    match spot.person().look(Operation::Find { browse, glob }) {
+        Ok(Outcome::Entries(entries)) => Ok(Named {
+            paths: entries.found.into_iter().filter(|one| one.plain).map(|one| one.path).collect(),
+            more: entries.more,
+        }),
+        Ok(_) => Err(Failure::failed("the search answered something else", "please report this")),
+        Err(error) => Err(refused(&error)),
+    }
+}
+
+/// The pattern of paths that have the text in them. What means something in a pattern stands for any one character.
+fn holding(text: &str) -> String {
+    let text = text.trim_start_matches('/');
+    let lead = if text.contains('/') { "**/" } else { "" };
+    let middle: String = text
+        .chars()
+        .map(|letter| match letter {
+            '*' | '?' | '[' | ']' | '{' | '}' | ',' | '\\' => "?".to_owned(),
+            letter if letter.is_ascii_alphabetic() => {
+                format!("[{}{}]", letter.to_ascii_lowercase(), letter.to_ascii_uppercase())
+            }
+            letter => letter.to_string(),
+        })
+        .collect();
+    format!("{lead}*{middle}*")
 }
 
 fn glob(text: &str) -> Result<PathGlob> {

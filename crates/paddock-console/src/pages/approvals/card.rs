@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use paddock_desk::approvals::{ApprovalShown, Offer, ReachWord};
 
 use super::preview;
-use crate::pages::parts::{in_url, outcome, shown, time};
+use crate::pages::parts::{counted, in_url, outcome, shown, time};
 
 /// The call with what can be decided about it, or what was.
 pub(super) fn card(approval: &ApprovalShown) -> Markup {
@@ -52,7 +52,7 @@ fn arguments(approval: &ApprovalShown) -> Markup {
     let odd = invisible(&text);
     html! {
         @if odd > 0 {
-            p.note.warn { "These arguments hold " (odd) " invisible or misleading characters; they are shown as " span.char { "U+200B" } "." }
+            p.note.warn { "These arguments hold " (counted(odd, "invisible or misleading character")) ", shown as " span.char { "U+200B" } "." }
         }
         @if !approval.arguments_whole && !approval.held {
             p.note.warn { "Values of secrets were taken out of these arguments." }

@@ -6,7 +6,7 @@ use paddock_desk::approvals;
 
 use super::Id;
 use crate::endpoint::Nothing;
-use crate::pages::parts::{icon, in_url, shown, time};
+use crate::pages::parts::{counted, icon, in_url, shown, time};
 use crate::pages::{Done, Page, Visit};
 
 pub(super) fn page(visit: &Visit) -> Result<Page> {
@@ -32,7 +32,7 @@ pub(super) fn page(visit: &Visit) -> Result<Page> {
                                 td data-label="Agent" { (shown(&grant.agent)) }
                                 td data-label="Reach" { span.label { (grant.reach) } }
                                 td data-label="From" { a href={ "/approvals/" (in_url(&grant.approval)) } { (grant.approval) } " by " (shown(&grant.granted_by)) ", " (time(&grant.granted_at)) }
-                                td data-label="Last used" { @match &grant.last_used { Some(last) => { (time(last)) ", " (grant.uses) " times" }, None => span.muted { "never" } } }
+                                td data-label="Last used" { @match &grant.last_used { Some(last) => { (time(last)) ", " (counted(grant.uses, "time")) }, None => span.muted { "never" } } }
                                 td.actions { form method="post" action={ "/grants/" (in_url(&grant.id)) "/revoke" } data-confirm={ "Revoke this grant? From the next call on you are asked again." } data-confirm-label="Revoke" { button.button.danger.small { "Revoke" span.sr { " " (grant.id) } } } }
                             }
                         } }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::pages::difference::folded;
-use crate::pages::parts::shown;
+use crate::pages::parts::{counted, shown};
 
 /// One part of a preview: the lines of a file's diff, or what stands between.
 #[derive(Debug, PartialEq, Eq)]
@@ -89,15 +89,15 @@ impl Hunk {
 }
 
 fn file(label: &str, name: &str, lines: &[&str]) -> Markup {
-    let counted = |sign: char| lines.iter().filter(|line| line.starts_with(sign)).count();
-    let (added, removed) = (counted('+'), counted('-'));
+    let of_sign = |sign: char| lines.iter().filter(|line| line.starts_with(sign)).count();
+    let (added, removed) = (of_sign('+'), of_sign('-'));
     html! {
         div.diff-file data-diff {
             header { h3.path { (shown(name)) } span.delta { span.plus { "+" (added) } " " span.less { "−" (removed) } } }
             (folded(lines.len(), (added, removed), &html! {
                 div.scroll tabindex="0" role="region" aria-label=(label) {
                     table.diff {
-                        caption.sr { "Changes of " (name) ": " (added) " lines added, " (removed) " removed" }
+                        caption.sr { "Changes of " (name) ": " (counted(added, "line")) " added, " (removed) " removed" }
                         thead.sr { tr { th scope="col" { "Old line" } th scope="col" { "New line" } th scope="col" { "Text" } } }
                         tbody { (rows(lines)) }
                     }

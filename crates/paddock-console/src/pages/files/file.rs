@@ -5,7 +5,7 @@ use paddock_desk::files::{self, FileShown, Spot, TextShown};
 use paddock_desk::{Result, past};
 
 use super::{Here, address, head, highlight, is_writable, markdown, raw};
-use crate::pages::parts::{icon, shown, time};
+use crate::pages::parts::{counted, icon, shown, time};
 
 /// How much of a text is shown.
 const MOST: u64 = 256 * 1024;
@@ -127,7 +127,7 @@ fn source(stat: &FileShown, text: &TextShown) -> Markup {
     let invisible = content.chars().filter(|c| is_invisible(*c)).count();
     html! {
         @if invisible > 0 {
-            p.note.warn { "This text holds " (invisible) " invisible characters; they are shown as " span.char { "U+200B" } "." }
+            p.note.warn { "This text holds " (counted(invisible, "invisible character")) ", shown as " span.char { "U+200B" } "." }
         }
         div.code.scroll tabindex="0" role="region" aria-label={ "Content of " (paddock_core::visible(&stat.name)) } {
             pre.gutter aria-hidden="true" { (gutter(lines)) }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use paddock_desk::diff::{Diff, Line, LineKind};
 use paddock_desk::forks::ConflictShown;
 
-use crate::pages::parts::shown;
+use crate::pages::parts::{counted, shown};
 
 /// A path that both sides changed.
 pub(super) fn card(conflict: &ConflictShown) -> Markup {
@@ -37,7 +37,7 @@ fn side_by_side(path: &str, diff: &Diff) -> Markup {
                 } }
             }
         }
-        @if diff.more > 0 { p.muted { (diff.more) " more lines are not shown." } }
+        @if diff.more > 0 { p.muted { (counted(diff.more, "more line")) " not shown." } }
     }
 }
 

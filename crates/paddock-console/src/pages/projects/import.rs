@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::api::Archive;
 use crate::endpoint::Nothing;
-use crate::pages::parts::in_url;
+use crate::pages::parts::{counted, in_url};
 use crate::pages::{OfAgent, back, refused, visit};
 use crate::shared::Shared;
 
@@ -30,7 +30,7 @@ pub(super) async fn upload(State(shared): State<Shared>, request: Request) -> Re
     };
     match taken(shared, fields).await {
         Ok((agent, imported)) => {
-            let told = format!("{} is there, with {} files.", imported.path, imported.files);
+            let told = format!("{} is there, with {}.", imported.path, counted(imported.files, "file"));
             back(&format!("/projects?agent={}", in_url(&agent)), &told).into_response()
         }
         Err(failure) => refused(visit, failure).await,

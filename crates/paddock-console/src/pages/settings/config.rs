@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::endpoint::Nothing;
-use crate::pages::parts::{in_url, shown};
+use crate::pages::parts::{counted, in_url, shown};
 use crate::pages::{Done, Page, Visit};
 
 /// What the form is filled in with.
@@ -44,7 +44,7 @@ fn body(settings: &[Setting], key: Option<&str>, value: Option<&str>, note: &Mar
             } }
         }
         section.card #config aria-labelledby="h-config" data-live="settings" {
-            header { h2 #h-config { "In effect" } span.muted { (settings.len()) " values" } }
+            header { h2 #h-config { "In effect" } span.muted { (counted(settings.len(), "value")) } }
             table.table {
                 caption.sr { "Every value that is set" }
                 thead { tr { th scope="col" { "Key" } th scope="col" { "Value" } th scope="col" { "Written at" } th scope="col" { span.sr { "Acts" } } } }

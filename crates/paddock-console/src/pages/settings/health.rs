@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use paddock_desk::Result;
 use paddock_desk::doctor::{self, Row, Status};
 
-use crate::pages::parts::shown;
+use crate::pages::parts::{counted, hinted, shown};
 use crate::pages::{Page, Visit};
 
 pub(super) fn doctor(visit: &Visit) -> Result<Page> {
@@ -15,8 +15,8 @@ pub(super) fn doctor(visit: &Visit) -> Result<Page> {
         "Doctor",
         html! {
             (super::head("/settings/doctor"))
-            @if bad > 0 { div.note.bad { p { (bad) " things do not work." } } }
-            @else if doubtful > 0 { div.note.warn { p { "Everything works; " (doubtful) " things may not be meant so." } } }
+            @if bad > 0 { div.note.bad { p { @if bad == 1 { "1 thing does" } @else { (bad) " things do" } " not work." } } }
+            @else if doubtful > 0 { div.note.warn { p { "Everything works; " (counted(doubtful, "thing")) " may not be meant so." } } }
             @else { div.note.ok { p { "Everything is as it should be." } } }
             section.card aria-labelledby="h-doctor" {
                 header { h2 #h-doctor { "What was looked at" } }
@@ -41,7 +41,7 @@ fn line(row: &Row) -> Markup {
             td data-label="Stands" { span class={ "outcome " (class) } { (sign) span.sr { " " (word) } } }
             th scope="row" data-label="What" { (shown(&row.what)) }
             td data-label="Found" { (shown(&row.found)) }
-            td data-label="Remedy" { @if let Some(remedy) = &row.remedy { (shown(remedy)) } }
+            td data-label="Remedy" { @if let Some(remedy) = &row.remedy { (hinted(remedy)) } }
         }
     }
 }
