@@ -38,5 +38,6 @@ function forgetTold() {
   const address = new URL(location.href);
   if (!address.searchParams.has("told")) return;
   address.searchParams.delete("told");
+  address.searchParams.delete("seal");
   history.replaceState(history.state, "", address);
 }

@@ -392,7 +392,10 @@ fn token(row: &Row) -> Token {
 }
 
 /// 256 bits that nobody can guess, in letters that fit into a URL.
-pub(crate) fn secret() -> Result<String> {
+///
+/// # Errors
+/// When the host gives no randomness.
+pub fn secret() -> Result<String> {
     let mut bytes = [0_u8; 32];
     let mut filled = 0;
     while filled < bytes.len() {

@@ -156,5 +156,5 @@ fn count(id: &str, number: u64, badge: bool) -> Markup {
 fn told<P, Q>(visit: &Visit<P, Q>) -> Option<String> {
     let uri = visit.address.parse().ok()?;
     let query = axum::extract::Query::<super::OfAgent>::try_from_uri(&uri).ok()?;
-    query.0.told.filter(|told| !told.is_empty())
+    query.0.said()
 }

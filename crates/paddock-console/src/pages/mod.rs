@@ -13,6 +13,7 @@ mod instances;
 mod overview;
 pub(crate) mod parts;
 mod projects;
+mod seal;
 mod search;
 mod settings;
 mod threads;
@@ -75,6 +76,17 @@ pub(crate) struct OfAgent {
     /// What was just done, to be told once.
     #[serde(default)]
     pub(crate) told: Option<String>,
+    /// That it was the console itself who says so.
+    #[serde(default)]
+    seal: Option<String>,
+}
+
+impl OfAgent {
+    /// What was just done, where the console itself says so.
+    fn said(self) -> Option<String> {
+        let seal = self.seal.unwrap_or_default();
+        self.told.filter(|told| !told.is_empty() && seal::is_ours(told, &seal))
+    }
 }
 
 /// How a browser wants pages.
@@ -188,7 +200,7 @@ fn read_form<F: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<F, String> 
 
 fn back(to: &str, told: &str) -> Redirect {
     let mark = if to.contains('?') { '&' } else { '?' };
-    Redirect::to(&format!("{to}{mark}told={}", parts::in_url(told)))
+    Redirect::to(&format!("{to}{mark}{}", seal::parameters(told)))
 }
 
 async fn visit<P: Part, Q: Part>(
@@ -219,7 +231,9 @@ fn came_from(headers: &axum::http::HeaderMap) -> Option<String> {
         return None;
     }
     let fields = from.query().unwrap_or_default().split('&');
-    let kept: Vec<&str> = fields.filter(|field| !field.is_empty() && !field.starts_with("told=")).collect();
+    let kept: Vec<&str> = fields
+        .filter(|field| !field.is_empty() && !field.starts_with("told=") && !field.starts_with("seal="))
+        .collect();
     let mark = if kept.is_empty() { "" } else { "?" };
     Some(format!("{}{mark}{}", from.path(), kept.join("&")))
 }

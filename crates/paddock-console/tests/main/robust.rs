@@ -221,3 +221,19 @@ fn a_refusal_names_what_helps() {
     );
     assert!(!problem["hint"].as_str().unwrap().is_empty(), "{problem}");
 }
+
+#[test]
+fn a_link_cannot_put_words_into_the_consoles_mouth() {
+    let served = Served::start();
+    assert!(!served.get("/settings?told=You+were+signed+out").text().contains("You were signed out"));
+    let zeros = "0".repeat(64);
+    let forged = served.get(&format!("/settings?told=You+were+signed+out&seal={zeros}"));
+    assert!(forged.status == 200 && !forged.text().contains("You were signed out"));
+    // What the console itself says is told.
+    served.token("ci", true);
+    let id = served.get("/api/v1/tokens").json()[0]["id"].as_str().unwrap().to_owned();
+    let revoked = served.form(&format!("/settings/tokens/{id}/revoke"), &[]);
+    let to = revoked.head("location").unwrap_or_else(|| panic!("{} {}", revoked.status, revoked.text())).to_owned();
+    assert!(served.get(&to).text().contains("The token is revoked."), "{to}");
+    assert!(!served.get(&to.replace("revoked", "made")).text().contains("The token is made."), "{to}");
+}
