@@ -41,7 +41,7 @@ impl Page {
 }
 
 /// The page as the browser gets it. What is around a page never fails: it is there to say what did.
-pub(super) fn framed<P, Q>(visit: &Visit<P, Q>, page: Page) -> Markup {
+pub(super) fn framed<P, Q>(visit: &Visit<P, Q>, page: &Page) -> Markup {
     let desk = &visit.shared.desk;
     let project = desk
         .project()
@@ -154,7 +154,5 @@ fn count(id: &str, number: u64, badge: bool) -> Markup {
 
 /// What was just done, as the address says.
 fn told<P, Q>(visit: &Visit<P, Q>) -> Option<String> {
-    let uri = visit.address.parse().ok()?;
-    let query = axum::extract::Query::<super::OfAgent>::try_from_uri(&uri).ok()?;
-    query.0.said()
+    super::OfAgent::in_address(&visit.address).said()
 }

@@ -89,6 +89,17 @@ impl OfAgent {
     }
 }
 
+impl OfAgent {
+    /// What an address says of it.
+    fn in_address(address: &str) -> Self {
+        let uri = address.parse().unwrap_or_default();
+        axum::extract::Query::<Self>::try_from_uri(&uri).map(|query| query.0).unwrap_or_default()
+    }
+}
+
+/// The cookie of the agent that is looked at.
+const CHOSEN: &str = "paddock_agent";
+
 /// How a browser wants pages.
 #[derive(Debug, Clone)]
 pub(crate) struct Taste {
@@ -122,18 +133,36 @@ pub(crate) async fn show<P: Part, Q: Part>(
         Ok((visit, _)) => visit,
         Err(response) => return *response,
     };
-    framed(move || {
+    let rendered = on_a_thread(move || {
         let page = page(&visit).unwrap_or_else(|failure| failed_page(&visit, &failure));
-        (page.status, frame::framed(&visit, page))
-    })
-    .await
+        Ok((page.status, held_choice(&visit), frame::framed(&visit, &page)))
+    });
+    match rendered.await {
+        Ok((status, held, markup)) => (status, held, as_html(&markup)).into_response(),
+        Err(failure) => failed(&failure),
+    }
+}
+
+/// The agent that an address names is looked at until another is chosen.
+fn held_choice<P, Q>(visit: &Visit<P, Q>) -> axum::http::HeaderMap {
+    let mut headers = axum::http::HeaderMap::new();
+    let known = visit.shared.desk.agents().unwrap_or_default();
+    let named = OfAgent::in_address(&visit.address).agent;
+    let cookie = named.filter(|name| known.iter().any(|agent| agent.as_str() == name)).and_then(|name| {
+        let text = format!("{CHOSEN}={name}; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax");
+        axum::http::HeaderValue::try_from(text).ok()
+    });
+    if let Some(cookie) = cookie {
+        headers.insert(header::SET_COOKIE, cookie);
+    }
+    headers
 }
 
 /// Says what failed, on a page with everything around it that pages have.
 pub(crate) async fn refused<P: Part, Q: Part>(visit: Visit<P, Q>, failure: Failure) -> Response {
     framed(move || {
         let page = failed_page(&visit, &failure);
-        (page.status, frame::framed(&visit, page))
+        (page.status, frame::framed(&visit, &page))
     })
     .await
 }
@@ -184,7 +213,7 @@ pub(crate) async fn act<P: Part, F: serde::de::DeserializeOwned + Send + 'static
             Ok(Done::Page(page)) => *page,
             Err(failure) => failed_page(&visit, &failure),
         };
-        Ok(Ok((page.status, frame::framed(&visit, page))))
+        Ok(Ok((page.status, frame::framed(&visit, &page))))
     });
     match done.await {
         Ok(Ok((status, markup))) => (status, as_html(&markup)).into_response(),
@@ -214,10 +243,22 @@ async fn visit<P: Part, Q: Part>(
     let query = endpoint::query_of::<Q>(&parts).map_err(bad)?;
     let of_agent: OfAgent = endpoint::query_of(&parts).unwrap_or_default();
     let taste = Taste::of(&parts.headers);
-    let chosen = of_agent.agent.or_else(|| guard::cookie(&parts.headers, "paddock_agent").map(str::to_owned));
+    let held = guard::cookie(&parts.headers, CHOSEN).map(str::to_owned);
+    let chosen = match (of_agent.agent, held) {
+        (None, Some(held)) => still_there(&shared, held).await,
+        (named, _) => named,
+    };
     let address = parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
     let came_from = came_from(&parts.headers).filter(|from| *from != address);
     Ok((Visit { shared, who, path, query, agent: chosen, taste, address, came_from }, body))
+}
+
+/// A choice of before holds while there is such an agent.
+async fn still_there(shared: &Shared, held: String) -> Option<String> {
+    let shared = shared.clone();
+    let is_there =
+        on_a_thread(move || Ok(shared.desk.agents()?.iter().any(|agent| agent.as_str() == held).then_some(held)));
+    is_there.await.ok().flatten()
 }
 
 /// The page of this console that a browser says it came from, without what it was told there.

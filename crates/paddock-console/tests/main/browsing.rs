@@ -218,3 +218,36 @@ fn what_fails_is_told_inside_the_console_with_the_way_back() {
         assert!(text.contains("href=\"/settings\">Back</a>") && !text.contains("elsewhere.example"), "{text}");
     }
 }
+
+/// The agent that was picked is looked at on the pages after it, until there is no such agent any more.
+#[test]
+fn the_agent_that_was_picked_is_held() {
+    let served = Served::start();
+    let picked = served.get("/files?agent=reviewer");
+    let cookie = picked.head("set-cookie").unwrap().to_owned();
+    assert!(cookie.starts_with("paddock_agent=reviewer; Path=/;"), "{cookie}");
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax"), "{cookie}");
+    assert!(served.get("/files?agent=nobody").head("set-cookie").is_none(), "only what there is is held");
+    let with = |agent: &str, page: &str| {
+        let cookies = format!("{}; paddock_agent={agent}", served.session());
+        served.stranger("GET", page).header("cookie", &cookies).text()
+    };
+    assert!(with("reviewer", "/files").contains("/files/code?agent=reviewer"), "the choice holds");
+    let gone = with("gone", "/files");
+    assert!(gone.contains("/files/project?agent=main"), "a choice of nobody is none: {gone}");
+}
+
+#[test]
+fn a_search_finds_files_by_their_names_too() {
+    let served = Served::start();
+    let page = served.get("/search?q=HELLO.T").text();
+    assert!(
+        page.contains("Files by name") && page.contains("href=\"/files/project/workspace/hello.txt?agent=main\""),
+        "{page}"
+    );
+    assert!(!served.get("/search?q=.env").text().contains("/files/project/.env"), "what is hidden has no name");
+    let path = served.get("/search?q=workspace%2Fhel").text();
+    assert!(path.contains("/files/project/workspace/hello.txt"), "{path}");
+    let lines = served.get("/search?q=pub+fn").text();
+    assert!(lines.contains("1 line in 1 file<") && !lines.contains("Files by name"), "{lines}");
+}
