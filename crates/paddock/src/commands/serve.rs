@@ -9,7 +9,7 @@ use paddock_desk::{Desk, Project};
 use serde_json::json;
 
 use super::{init, publish};
-use crate::cli::{Global, Init, Serve};
+use crate::cli::{Global, Init, LogFormat, Serve};
 use crate::failure::{Ended, Failure};
 use crate::printer::{self, Look, Printer};
 use crate::{host, listening};
@@ -36,7 +36,10 @@ pub(crate) fn run(global: &Global, options: &Serve, printer: &Printer) -> anyhow
             printer::tell("no browser could be opened; open the link above yourself");
         }
     };
-    let ending = || printer::tell("ending when what is under way has ended; once more ends it now");
+    let ending = || match options.log_format {
+        LogFormat::Json => tracing::info!("ending"),
+        LogFormat::Text => printer::tell("ending when what is under way has ended; once more ends it now"),
+    };
     let served = paddock_console::serve(Arc::clone(&desk), &serve, begun, ending);
     listening::forget(desk.installation(), &at);
     desk.audit().flush().map_err(|error| Failure::failed(&error, "run `paddock doctor`"))?;
