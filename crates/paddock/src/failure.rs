@@ -49,11 +49,6 @@ impl Failure {
     pub(crate) fn misused(message: impl fmt::Display, hint: impl fmt::Display) -> anyhow::Error {
         paddock_desk::Failure::misused(message, hint).into()
     }
-
-    /// A text that is complete already, its hints included.
-    pub(crate) fn told(text: impl Into<String>, kind: FailureKind) -> anyhow::Error {
-        paddock_desk::Failure::told(text, kind).into()
-    }
 }
 
 /// The words and the exit code for an error.

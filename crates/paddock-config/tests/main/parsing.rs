@@ -1,7 +1,7 @@
 //! What a valid file means.
 
-use paddock_config::schema::{ByteSize, Durability, HardLinks, MountSpec, Network};
 use paddock_config::ConfigFile;
+use paddock_config::schema::{ByteSize, Durability, HardLinks, MountSpec, Network};
 use paddock_core::AccessScope;
 use proptest::prelude::*;
 

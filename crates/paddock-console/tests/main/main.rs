@@ -1,6 +1,12 @@
 //! The console over a real socket: a project on disk, the server as it runs, requests written by hand.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    clippy::needless_pass_by_value,
+    missing_docs
+)]
 
 mod activity;
 mod adversaries;

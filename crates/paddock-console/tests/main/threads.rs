@@ -20,7 +20,7 @@ fn call(name: &str, arguments: &Value) -> Value {
 }
 
 /// Begins a run that writes and then wants to delete, and waits for that; gives the approval.
-pub fn frozen(served: &Served, thread: &str) -> String {
+pub(crate) fn frozen(served: &Served, thread: &str) -> String {
     std::fs::write(served.file("workspace/old.txt"), "one\n").unwrap();
     let script = served.file(format!("../{thread}.jsonl"));
     let lines = [

@@ -213,7 +213,7 @@ fn what_was_answered_is_there_after_kill_9() {
         let answered = std::thread::scope(|scope| {
             let (address, token, api, listening) = (serving.address, &token, &api, &listening);
             let last = all.last.clone();
-            let ears = scope.spawn(move || listen(address, api, last, listening));
+            let ears = scope.spawn(move || listen(address, api, last.as_deref(), listening));
             while !listening.load(Ordering::Acquire) && !ears.is_finished() {
                 std::thread::yield_now();
             }
@@ -279,9 +279,9 @@ fn work(address: SocketAddr, token: &str, round: usize, agent: usize) -> (Vec<St
 }
 
 /// Listens until the server is gone.
-fn listen(address: SocketAddr, token: &str, last: Option<String>, listening: &AtomicBool) -> Answered {
-    let mut answered = Answered { last: last.clone(), ..Answered::default() };
-    let mut from = stream(address, token, last.as_deref());
+fn listen(address: SocketAddr, token: &str, last: Option<&str>, listening: &AtomicBool) -> Answered {
+    let mut answered = Answered { last: last.map(str::to_owned), ..Answered::default() };
+    let mut from = stream(address, token, last);
     let mut id = None;
     let mut line = String::new();
     loop {

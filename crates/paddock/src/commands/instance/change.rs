@@ -123,8 +123,7 @@ fn say_what_is_kept(key: &InstanceKey, repaired: &RepairShown, apply: bool, prin
             visible(&aside.display().to_string())
         )),
         None => printer::tell(format_args!(
-            "nothing was changed; `paddock instance repair {} --apply` keeps these and puts the files as they are aside",
-            key
+            "nothing was changed; `paddock instance repair {key} --apply` keeps these and puts the files as they are aside"
         )),
     }
     Ok(())
