@@ -44,7 +44,7 @@ test("a published project is open to whoever has the link, cannot reach the cons
   paddock.project.write("workspace/shop/spy.html", "<!doctype html><title>spy</title><script src=spy.js></script>");
   paddock.project.write("workspace/shop/spy.js", "window.ran = true;");
   const page = await paddock.visit("/projects");
-  const publishing = page.locator("#projects details").filter({ hasText: "Publish shop" });
+  const publishing = page.locator("#projects details").filter({ hasText: "Publish /project/workspace/shop" });
   await publishing.locator("summary").click();
   await publishing.getByRole("button", { name: "Publish" }).click();
   await page.getByRole("heading", { name: /is published/ }).waitFor();

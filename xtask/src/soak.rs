@@ -18,7 +18,7 @@ Usage: cargo xtask soak [--minutes N] [SUITE…]
 
   --minutes N  how long each fuzz target runs (default 10); the other suites run to the end of their counts
 
-Suites: race, kills, commands, run-kills, properties-core, properties-config, properties-tools, forks, conversations,
+Suites: race, kills, commands, run-kills, serve-kills, properties-core, properties-config, properties-tools, forks, conversations,
 conversation-kills, and fuzz (every target) or fuzz:TARGET.
 Without a name, all of them.
 Fuzzing needs a C++ compiler; cargo-fuzz is installed when it is absent.

@@ -46,7 +46,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite {
         name: "clippy",
         about: "no lint of the workspace speaks up",
-        budget_minutes: 6,
+        budget_minutes: 4,
         needs: "clippy",
         runs_tests: true,
         run: clippy,
@@ -54,7 +54,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite {
         name: "unit+integration",
         about: "tests beside the code and the integration binaries of every crate",
-        budget_minutes: 15,
+        budget_minutes: 14,
         needs: "PostgreSQL, PgBouncer, strace, fuse3, git, gcc, python3, sqlite3",
         runs_tests: true,
         run: unit_and_integration,
@@ -62,7 +62,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite {
         name: "doc",
         about: "the examples in the documentation compile and run",
-        budget_minutes: 3,
+        budget_minutes: 1,
         needs: "nothing",
         runs_tests: true,
         run: doc,
@@ -70,7 +70,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite {
         name: "clients",
         about: "MCP clients that others wrote and the protocol's conformance suite, over stdio and HTTP, in both eras",
-        budget_minutes: 8,
+        budget_minutes: 5,
         needs: "npm, python3 with venv, the network",
         runs_tests: true,
         run: clients::suite,
@@ -78,7 +78,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite {
         name: "browser",
         about: "the console in a real browser: every page, both themes, a phone, the keyboard, eight tabs, attacks",
-        budget_minutes: 3,
+        budget_minutes: 4,
         needs: "chromium, npm, git, the network",
         runs_tests: true,
         run: browser::suite,

@@ -140,7 +140,7 @@ fn row(agent: &str, at: usize, project: &Project) -> Markup {
             }
         }
         tr { td colspan="5" {
-            details.more { summary { "Publish " (shown(&project.name)) } (publish_form(agent, &dialog, project)) }
+            details.more { summary { "Publish " (shown(&project.path)) } (publish_form(agent, &dialog, project)) }
         } }
     }
 }
