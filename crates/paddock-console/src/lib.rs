@@ -21,6 +21,7 @@ mod metrics;
 mod openapi;
 mod outflow;
 mod pages;
+mod pieces;
 mod problem;
 mod published;
 mod server;

@@ -6,22 +6,21 @@
 //! Addresses are read strictly: what is not written plainly is not there.
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use futures_core::Stream;
 use maud::{DOCTYPE, Markup, html};
 use paddock_core::TextKind;
 use paddock_desk::shares::{self, Door, Opened, Published, Sought};
 use serde::Deserialize;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::Semaphore;
 
+use crate::pieces::pieces;
 use crate::server::OWN_NAME;
 use crate::shared::{Shared, on_a_thread};
 use crate::{endpoint, guard};
@@ -35,9 +34,6 @@ const POLICY: &str = "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blo
 /// What a page of ours may do here.
 const OWN_POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
-/// How much is read at once, and how many pieces wait for a slow reader.
-const PIECE: u64 = 256 * 1024;
-const AHEAD: usize = 2;
 /// The largest form.
 const FORM: usize = 8 * 1024;
 /// How often a password of one share may be tried within a minute.
@@ -250,7 +246,11 @@ fn sent(file: Published, method: &Method, asked: &HeaderMap) -> Response {
     put(header::CONTENT_TYPE, &content_type(file.name(), file.text_kind()));
     let len = file.len();
     put(header::CONTENT_LENGTH, &len.to_string());
-    let body = if *method == Method::HEAD { Body::empty() } else { Body::from_stream(pieces(file, 0..len)) };
+    let body = if *method == Method::HEAD {
+        Body::empty()
+    } else {
+        Body::from_stream(pieces(0..len, move |part| file.piece(part)))
+    };
     (headers, body).into_response()
 }
 
@@ -298,40 +298,6 @@ fn content_type(name: &str, text: TextKind) -> String {
         TextKind::Binary => kind.to_owned(),
         text if is_text => format!("{kind}; charset={}", text.name().to_ascii_lowercase()),
         _ => kind.to_owned(),
-    }
-}
-
-/// The bytes, read while they are sent. What changes meanwhile breaks the answer off.
-fn pieces(file: Published, range: Range<u64>) -> Pieces {
-    let (to, from) = mpsc::channel(AHEAD);
-    let file = Arc::new(file);
-    tokio::spawn(async move {
-        let mut at = range.start;
-        while at < range.end {
-            let next = at..range.end.min(at + PIECE);
-            at = next.end;
-            let reading = Arc::clone(&file);
-            let piece = on_a_thread(move || reading.piece(next)).await;
-            let broken = piece.is_err();
-            let piece = piece.map(Bytes::from).map_err(|failure| std::io::Error::other(failure.message().to_owned()));
-            if to.send(piece).await.is_err() || broken {
-                return;
-            }
-        }
-    });
-    Pieces(from)
-}
-
-struct Pieces(mpsc::Receiver<std::io::Result<Bytes>>);
-
-impl Stream for Pieces {
-    type Item = std::io::Result<Bytes>;
-
-    fn poll_next(
-        mut self: std::pin::Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Self::Item>> {
-        self.0.poll_recv(context)
     }
 }
 

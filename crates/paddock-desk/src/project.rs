@@ -6,9 +6,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use paddock_config::{ConfigError, ConfigFile, Host, Installation, InstallationError, Ports, Reloader, Settings};
+use paddock_config::{
+    ConfigError, ConfigFile, Host, Installation, InstallationError, Ports, Reloader, Settings, StateDatabase,
+};
 use paddock_core::{AgentName, Audit, CommandRunner, Gate, NoAudit};
 use paddock_db::Postgres;
+use paddock_db::statements::Storage;
 use paddock_exec::Runner;
 use paddock_state::{HomeSources, Secrets, SystemRoot, WorkspaceHome};
 use paddock_stores::virtual_store::PostgresBase;
@@ -205,6 +208,15 @@ enum Stopped {
 impl From<ConfigError> for Stopped {
     fn from(error: ConfigError) -> Self {
         Self::Config(error)
+    }
+}
+
+/// Where the tables of an installation's state are, and whose rows in them are ours.
+pub(crate) fn state_of(installation: &Installation) -> Result<(Arc<dyn Storage>, String)> {
+    match installation.state_database() {
+        Some(StateDatabase::Sqlite(database)) => Ok((Arc::new(database.clone()), String::new())),
+        Some(StateDatabase::Postgres(database, home)) => Ok((Arc::new(database.clone()), home.clone())),
+        None => Err(Failure::misused("there is no project here", "begin with `paddock init`")),
     }
 }
 

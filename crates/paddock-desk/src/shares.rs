@@ -11,7 +11,7 @@ mod published;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use paddock_config::{Installation, StateDatabase, Tables};
+use paddock_config::{Installation, Tables};
 use paddock_db::statements::{Row, Session, Storage, Value};
 use paddock_db::{DbError, Migration, Schema};
 use schemars::JsonSchema;
@@ -231,11 +231,7 @@ impl Shares {
     /// # Errors
     /// When it keeps nothing.
     pub fn of(installation: &Installation) -> Result<Self> {
-        let (storage, home): (Arc<dyn Storage>, String) = match installation.state_database() {
-            Some(StateDatabase::Sqlite(database)) => (Arc::new(database.clone()), String::new()),
-            Some(StateDatabase::Postgres(database, home)) => (Arc::new(database.clone()), home.clone()),
-            None => return Err(Failure::misused("there is no project here", "begin with `paddock init`")),
-        };
+        let (storage, home) = crate::project::state_of(installation)?;
         Ok(Self { storage, home })
     }
 

@@ -1,28 +1,19 @@
 //! Reading a file: whole or in part, piece by piece under one version.
 
-use std::ops::Range;
-use std::sync::Arc;
-
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use futures_core::Stream;
 use paddock_desk::files::{self, Opened};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use tokio::sync::mpsc;
 
 use super::ranges::{Part, part};
 use super::{OfFile, conditions, kinds};
 use crate::endpoint::{path_of, query_of};
+use crate::pieces::pieces;
 use crate::problem::Problem;
 use crate::shared::{Shared, on_a_thread};
-
-/// How much is read at once.
-const PIECE: u64 = 256 * 1024;
-/// How many pieces wait for a slow reader.
-const AHEAD: usize = 2;
 
 /// How a file is read.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -74,7 +65,11 @@ async fn answer(shared: Shared, request: Request) -> Result<Response, Problem> {
         put(&mut headers, header::CONTENT_RANGE, &told);
     }
     put(&mut headers, header::CONTENT_LENGTH, &(range.end - range.start).to_string());
-    let body = if parts.method == Method::HEAD { Body::empty() } else { Body::from_stream(pieces(opened, range)) };
+    let body = if parts.method == Method::HEAD {
+        Body::empty()
+    } else {
+        Body::from_stream(pieces(range, move |part| opened.piece(part)))
+    };
     Ok((status, headers, body).into_response())
 }
 
@@ -94,39 +89,5 @@ fn facts(opened: &Opened, download: bool) -> HeaderMap {
 fn put(headers: &mut HeaderMap, name: header::HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);
-    }
-}
-
-/// The bytes, read while they are sent. What changes meanwhile breaks the answer off: parts of two versions are never one file.
-fn pieces(opened: Opened, range: Range<u64>) -> Pieces {
-    let (to, from) = mpsc::channel(AHEAD);
-    let opened = Arc::new(opened);
-    tokio::spawn(async move {
-        let mut at = range.start;
-        while at < range.end {
-            let next = at..range.end.min(at + PIECE);
-            at = next.end;
-            let reading = Arc::clone(&opened);
-            let piece = on_a_thread(move || reading.piece(next)).await;
-            let broken = piece.is_err();
-            let piece = piece.map(Bytes::from).map_err(|failure| std::io::Error::other(failure.message().to_owned()));
-            if to.send(piece).await.is_err() || broken {
-                return;
-            }
-        }
-    });
-    Pieces(from)
-}
-
-struct Pieces(mpsc::Receiver<std::io::Result<Bytes>>);
-
-impl Stream for Pieces {
-    type Item = std::io::Result<Bytes>;
-
-    fn poll_next(
-        mut self: std::pin::Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Self::Item>> {
-        self.0.poll_recv(context)
     }
 }
