@@ -98,6 +98,8 @@ fn a_wrong_secret_opens_nothing_and_each_opens_its_own_door_only() {
     assert_eq!(asked("POST", "/api/v1/tokens", &api), 403, "a token makes no other");
     assert_eq!(asked("GET", "/api/v1/agents", &reader), 200);
     assert_eq!(asked("POST", "/api/v1/tokens", &reader), 403, "it may only look");
+    let file = "/api/v1/files/main/project/workspace/hello.txt";
+    assert_eq!(asked("DELETE", file, &reader), 403, "it may only look, at files too");
     assert_eq!(asked("GET", "/api/v1/agents", &agent), 403, "an agent does not look through the API");
     assert_eq!(asked("GET", "/", &agent), 403);
     for wrong in [&api, &reader, "x"] {
