@@ -8,6 +8,7 @@
 
 mod console;
 mod pages;
+mod promises;
 mod tables;
 
 use std::collections::BTreeSet;
