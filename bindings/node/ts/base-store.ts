@@ -1,0 +1,105 @@
+/**
+ * Files in a LangGraph `BaseStore`.
+ *
+ * Owns the form of the values (key: the path relative to the Mount, without a leading slash) and the exact namespace.
+ * `search` takes a *prefix* of namespaces, and stores read it so loosely that `["w", "a1"]` also finds `["w", "a10"]`: what
+ * is not exactly ours is dropped here, before anything else sees it. Only `get`, `put`, `delete` and `search` are used, so
+ * the batching store that a run hands out as `runtime.store` works too.
+ */
+import { Buffer } from "node:buffer";
+
+import type { BaseFunctions, BaseItem, BasePage } from "./native.js";
+import { isRecord, kindOf } from "./shapes.js";
+
+/** One value of a LangGraph store, as far as it matters here. */
+export interface LangGraphItem {
+  namespace: string[];
+  key: string;
+  value: Record<string, unknown>;
+  updatedAt?: Date;
+}
+
+/** Any LangGraph `BaseStore`: the four methods that are used of it. */
+export interface LangGraphStore {
+  get(namespace: string[], key: string): Promise<LangGraphItem | null>;
+  put(namespace: string[], key: string, value: Record<string, unknown>, index?: false | string[]): Promise<void>;
+  delete(namespace: string[], key: string): Promise<void>;
+  search(namespacePrefix: string[], options?: { limit?: number; offset?: number }): Promise<LangGraphItem[]>;
+}
+
+const METHODS: readonly string[] = ["get", "put", "delete", "search"];
+
+/** Whether the value has the four methods. */
+export function isLangGraphStore(value: unknown): value is LangGraphStore {
+  return isRecord(value) && METHODS.every((name) => typeof value[name] === "function");
+}
+
+/** The store's methods as the core calls them, within one namespace. */
+export function baseFunctions(store: LangGraphStore, namespace: string[]): BaseFunctions {
+  return {
+    get: async (key) => {
+      const found: unknown = await store.get([...namespace], key);
+      return found === null || found === undefined ? null : itemOf(found);
+    },
+    put: async (item) => {
+      // A store with an index would make embeddings of whole files: nobody asked for that.
+      await store.put([...namespace], item.key, valueOf(item), false);
+    },
+    delete: async (key) => {
+      await store.delete([...namespace], key);
+    },
+    page: async (offset, limit) => pageOf(await store.search([...namespace], { limit, offset }), namespace),
+  };
+}
+
+function pageOf(found: unknown, namespace: string[]): BasePage {
+  if (!Array.isArray(found)) throw new Error(`the store's search has to answer an array, and answered ${kindOf(found)}`);
+  const ours = found.filter((item: unknown) => isRecord(item) && isExactly(item["namespace"], namespace));
+  return { items: ours.map(itemOf), scanned: found.length };
+}
+
+function isExactly(labels: unknown, namespace: string[]): boolean {
+  return (
+    Array.isArray(labels) &&
+    labels.length === namespace.length &&
+    namespace.every((label, position) => labels[position] === label)
+  );
+}
+
+/** What is kept under a key: plain JSON, made anew, since stores keep the very object they are given. */
+function valueOf(item: BaseItem): Record<string, unknown> {
+  const modified_at = new Date(item.modified ?? Date.now()).toISOString();
+  if (item.kind === "directory") return { kind: "directory", modified_at };
+  return { content: item.content, encoding: item.encoding, modified_at };
+}
+
+function itemOf(found: unknown): BaseItem {
+  if (!isRecord(found) || typeof found["key"] !== "string" || !isRecord(found["value"])) {
+    throw new Error("the store answered something that is not an item with a key and a value");
+  }
+  const { key, value } = found;
+  const modified = momentOf(value["modified_at"]) ?? momentOf(found["updatedAt"]);
+  const at = modified === undefined ? {} : { modified };
+  if (value["kind"] === "directory") return { key, kind: "directory", content: "", encoding: "utf-8", ...at };
+  return { key, kind: "file", ...contentOf(key, value), ...at };
+}
+
+/** Ours, and the forms that deepagents keeps: lines in an array, text, bytes. */
+function contentOf(key: string, value: Record<string, unknown>): { content: string; encoding: string } {
+  const { content, encoding } = value;
+  if (content instanceof Uint8Array) return { content: Buffer.from(content).toString("base64"), encoding: "base64" };
+  if (isLines(content)) return { content: content.join("\n"), encoding: "utf-8" };
+  if (typeof content === "string" && (encoding === undefined || encoding === "utf-8" || encoding === "base64")) {
+    return { content, encoding: encoding ?? "utf-8" };
+  }
+  throw new Error(`the value under the key ${JSON.stringify(key)} is not a file: its content is ${kindOf(content)}`);
+}
+
+function isLines(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((line) => typeof line === "string");
+}
+
+function momentOf(value: unknown): number | undefined {
+  const moment = value instanceof Date ? value.getTime() : typeof value === "string" ? Date.parse(value) : Number.NaN;
+  return Number.isFinite(moment) ? moment : undefined;
+}

@@ -1,0 +1,62 @@
+/**
+ * One call of a tool, through the core.
+ *
+ * Owns the way in and the form of what comes out. It never throws for what a model or a store does: the core answers each
+ * call, and stopping it is an answer too.
+ */
+import { Buffer } from "node:buffer";
+
+import type { Core, NativeAnswer, NativePiece } from "./native.js";
+import { parseObject } from "./shapes.js";
+
+/** A piece of an answer: text, or an image. */
+export type AnswerPiece = { type: "text"; text: string } | { type: "image"; mimeType: string; data: string };
+
+/** What a call came to. */
+export interface Answer {
+  /** `done`, or why not: `denied`, `failed`, `invalid` (arguments), `parked` (a person is asked first). */
+  verdict: string;
+  /** Which kind of denial. */
+  denial?: string;
+  /** The text of the answer. */
+  text: string;
+  /** The answer piece by piece, images included. */
+  pieces: AnswerPiece[];
+  /** Facts beside the text: versions, counts, where to go on. */
+  facts: Record<string, unknown>;
+}
+
+/** How long a call may take, and what stops it. */
+export interface CallOptions {
+  timeLimit: number;
+  signal?: AbortSignal | undefined;
+}
+
+/** Makes the call. */
+export async function call(core: Core, name: string, args: unknown, { timeLimit, signal }: CallOptions): Promise<Answer> {
+  const running = core.call(name, JSON.stringify(args) ?? "{}", timeLimit);
+  const stop = (): void => running.stop();
+  if (signal?.aborted) stop();
+  signal?.addEventListener("abort", stop, { once: true });
+  try {
+    return answerOf(await running.answer());
+  } finally {
+    signal?.removeEventListener("abort", stop);
+  }
+}
+
+function answerOf({ verdict, denial, pieces, facts }: NativeAnswer): Answer {
+  const all = pieces.map(pieceOf);
+  return {
+    verdict,
+    ...(denial !== undefined && { denial }),
+    text: all.flatMap((piece) => (piece.type === "text" ? [piece.text] : [])).join("\n"),
+    pieces: all,
+    facts: parseObject(facts),
+  };
+}
+
+function pieceOf({ kind, text, mime, data }: NativePiece): AnswerPiece {
+  if (kind !== "image") return { type: "text", text: text ?? "" };
+  return { type: "image", mimeType: mime ?? "application/octet-stream", data: Buffer.from(data ?? []).toString("base64") };
+}
