@@ -489,7 +489,7 @@ fn contradiction(spec: AgentSpec<'_>, error: &BuildError) -> Problem {
 }
 
 /// Lets nothing pass: for looking at Workspaces that nobody will use.
-struct Closed;
+pub(crate) struct Closed;
 
 impl Gate for Closed {
     fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, _: Permit) -> Result<Passed, Refused> {

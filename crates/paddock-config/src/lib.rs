@@ -26,6 +26,7 @@ mod installation;
 mod layer;
 mod nearest;
 mod problem;
+mod program;
 mod quiet;
 mod read;
 mod reload;
@@ -47,6 +48,7 @@ pub use init::{CONFIG_FILE, HIDE, InitError, SCHEMA_FILE, WORKSPACE_DIR, find_up
 pub use installation::{Installation, InstallationError, Settings, StateDatabase, Tables, TidyError, state_schemas};
 pub use layer::{Layer, LayerError, LayerName, Layers, NewFork};
 pub use problem::{ConfigError, Problem};
+pub use program::{ProgramCommands, ProgramError, ProgramMount, ProgramStore, program, program_commands};
 pub use reload::Reloader;
 pub use schema::json_schema;
 pub use source::{Located, Position, Source};

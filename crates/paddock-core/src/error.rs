@@ -68,6 +68,8 @@ pub enum ErrorKind {
     TimedOut,
     /// This Store cannot do it.
     Unsupported(&'static str),
+    /// Somebody else's store gave an answer that cannot be used: this is what is wrong with it.
+    BadAnswer(&'static str),
     /// Anything else the host answered.
     Io,
 }
@@ -140,6 +142,7 @@ impl fmt::Display for ErrorKind {
             Self::Cancelled => f.write_str("the call was cancelled"),
             Self::TimedOut => f.write_str("the call ran out of time"),
             Self::Unsupported(what) => write!(f, "{what} is not possible here"),
+            Self::BadAnswer(what) => write!(f, "its Store gave an answer that cannot be used: {what}"),
             Self::Io => f.write_str("the host could not do it"),
         }
     }

@@ -95,7 +95,7 @@ fn kind_of(error: &ErrorKind) -> FailureKind {
         | ErrorKind::Busy => FailureKind::Conflict,
         ErrorKind::LinkEscapes | ErrorKind::HardLinked => FailureKind::Denied,
         ErrorKind::BadPattern(_) => FailureKind::Misused,
-        ErrorKind::Io => FailureKind::Broken,
+        ErrorKind::BadAnswer(_) | ErrorKind::Io => FailureKind::Broken,
         _ => FailureKind::Failed,
     }
 }

@@ -45,6 +45,8 @@ pub struct Project {
     pub system_root: SystemRoot,
     /// The person's secrets.
     pub secrets: Secrets,
+    /// Are its agents without commands, whatever the configuration says?
+    without_commands: bool,
 }
 
 impl Project {
@@ -54,7 +56,14 @@ impl Project {
         // Where there is no configuration there is no Project Root either.
         let project_root = config.parent().filter(|_| host::is_file(&config));
         let system_root = system_root(places, project_root)?;
-        Ok(Self { config, system_root, secrets: places.secrets.clone() })
+        Ok(Self { config, system_root, secrets: places.secrets.clone(), without_commands: false })
+    }
+
+    /// The same, with agents that run no commands, whatever the configuration says.
+    #[must_use]
+    pub fn without_commands(mut self) -> Self {
+        self.without_commands = true;
+        self
     }
 
     /// As [`Self::find`], for commands that are about the configuration itself.
@@ -182,6 +191,9 @@ impl Project {
                 approvals.tell_by(Arc::new(paddock_tools::notify));
             }
             let ports = taken.ports(gate());
+            if self.without_commands {
+                return Ok(ports);
+            }
             let runner = runner(taken.home(), Arc::clone(&ports.audit));
             Ok(ports.with_runner(runner))
         };

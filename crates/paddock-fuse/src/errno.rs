@@ -67,7 +67,7 @@ fn failed(kind: &ErrorKind) -> Errno {
         ErrorKind::TimedOut => Errno::ETIMEDOUT,
         ErrorKind::Unsupported(_) => Errno::EOPNOTSUPP,
         ErrorKind::Edit(_) | ErrorKind::BadPattern(_) => Errno::EINVAL,
-        ErrorKind::Io => Errno::EIO,
+        ErrorKind::BadAnswer(_) | ErrorKind::Io => Errno::EIO,
     }
 }
 

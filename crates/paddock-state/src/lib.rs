@@ -30,7 +30,7 @@ pub use forks::{ForkRecord, Forks};
 pub use names::{BadName, ExtensionName, InstanceKey, TurnId};
 pub use origin::Origin;
 pub use secrets::{
-    BadSecretName, BadSecretValue, NewKey, Passphrases, Protection, RedactedStream, Redactor, SecretEntry, SecretName,
+    BadSecretName, BadSecretValue, FromEnvironment, NewKey, Passphrases, Protection, RedactedStream, Redactor, SecretEntry, SecretName,
     SecretValue, Secrets, SecretsError, Vault,
 };
 pub use system_root::{HomeSources, SystemRoot};

@@ -10,6 +10,7 @@
 
 pub mod conformance;
 pub mod doubles;
+pub mod foreign;
 pub mod fork;
 mod ignores;
 mod memory;

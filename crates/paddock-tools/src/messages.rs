@@ -343,6 +343,11 @@ fn store_error(path: &LogicalPath, kind: &ErrorKind) -> Answer {
         ErrorKind::Unsupported(what) => {
             told(Verdict::Failed, "unsupported", format!("cannot do this: {what} is not possible there."))
         }
+        ErrorKind::BadAnswer(what) => told(
+            Verdict::Failed,
+            "bad_answer",
+            format!("cannot be reached: its Store gave an answer that cannot be used ({what}). Ask a person to look."),
+        ),
         ErrorKind::Io => failed("io", "cannot be reached: the host failed. Try again, or ask a person to look."),
     }
 }

@@ -9,13 +9,11 @@ use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use paddock_state::{HomeSources, Passphrases, SecretValue, Secrets, SecretsError, SystemRoot, Vault};
+use paddock_state::{FromEnvironment, HomeSources, Passphrases, SecretValue, Secrets, SecretsError, SystemRoot, Vault};
 
 use crate::failure::Failure;
 use crate::host;
 
-const FILE: &str = "PADDOCK_PASSPHRASE_FILE";
-const VARIABLE: &str = "PADDOCK_PASSPHRASE";
 const NEW_FILE: &str = "PADDOCK_NEW_PASSPHRASE_FILE";
 
 static SECRETS: OnceLock<Secrets> = OnceLock::new();
@@ -70,10 +68,7 @@ impl Person {
 
 impl Passphrases for Person {
     fn given(&self) -> Result<Option<SecretValue>, SecretsError> {
-        match from_file(FILE)? {
-            None => Ok(std::env::var(VARIABLE).ok().filter(|text| !text.is_empty()).map(SecretValue::new)),
-            given => Ok(given),
-        }
+        FromEnvironment.given()
     }
 
     fn passphrase(&self) -> Result<Option<SecretValue>, SecretsError> {
@@ -87,7 +82,7 @@ impl Passphrases for Person {
 /// A new passphrase: what was given for it, or what a person types twice.
 pub(crate) fn new_passphrase(is_first: bool) -> anyhow::Result<SecretValue> {
     let person = Person { stdin_is_data: false };
-    let given = match from_file(NEW_FILE).map_err(problem)? {
+    let given = match FromEnvironment::in_file(NEW_FILE).map_err(problem)? {
         // Without a passphrase so far, the one that is given can only be the new one.
         None if is_first => person.given().map_err(problem)?,
         given => given,
@@ -116,19 +111,6 @@ pub(crate) fn twice(prompt: &str) -> anyhow::Result<SecretValue> {
 #[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
 pub(crate) fn problem(error: SecretsError) -> anyhow::Error {
     Failure::failed(&error, error.hint())
-}
-
-fn from_file(variable: &str) -> Result<Option<SecretValue>, SecretsError> {
-    let Some(path) = std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from) else {
-        return Ok(None);
-    };
-    let failed = |why: String| SecretsError::NoPassphrase { place: format!("\"{}\"", path.display()), why };
-    let text = host::read_text(&path).map_err(|error| failed(error.to_string()))?;
-    let line = text.lines().next().unwrap_or_default();
-    if line.is_empty() {
-        return Err(failed("it is empty".to_owned()));
-    }
-    Ok(Some(SecretValue::new(line.to_owned())))
 }
 
 fn asked(prompt: &str) -> Result<SecretValue, SecretsError> {

@@ -9,6 +9,7 @@
 //! It must never write a value in plain text, print one, or take a damaged vault for an empty one.
 
 mod crypt;
+mod environment;
 mod error;
 mod files;
 mod format;
@@ -20,6 +21,7 @@ mod stream;
 mod value;
 mod vault;
 
+pub use self::environment::FromEnvironment;
 pub use self::error::SecretsError;
 pub use self::format::SecretEntry;
 pub use self::name::{BadSecretName, SecretName};

@@ -1,0 +1,446 @@
+//! Workspaces that a program gives instead of a file: each with its prefix, its Access Scope and a Store.
+//!
+//! For who embeds Paddock, as the LangChain.js middleware does. A directory gets what a configuration would give it:
+//! Paddock's own files in it stay its own, the System Root is out of reach, the names that `init` hides are hidden
+//! unless other patterns are given. Two Mounts of one place that disagree are an error here too.
+
+use std::sync::Arc;
+
+use paddock_core::{
+    AccessScope, AgentName, AgentPolicy, BuildError, CommandRunner, CommandSettings, Commands, HidePattern,
+    LogicalPath, Mount, NameRuleError, NameRules, Origin, PathError, RelPathBuf, Store, Territory, Vfs, View,
+    Workspace,
+};
+use paddock_state::Secrets;
+use paddock_stores::PhysicalStore;
+use paddock_stores::virtual_store::VirtualStore;
+use paddock_stores::virtual_store::base::{BaseStore, Namespace};
+
+use crate::build::{Ports, look, physical, refuse_system_root};
+use crate::commands;
+use crate::config_file::ConfigFile;
+use crate::fault::Fault;
+use crate::host::Host;
+use crate::init::HIDE;
+use crate::problem::ConfigError;
+
+/// Where a rule of a program comes from, as it is told.
+const PROGRAM: &str = "the program";
+
+/// A Workspace as a program gives it.
+#[derive(Debug, Clone)]
+pub struct ProgramMount {
+    /// Where the agent sees it.
+    pub prefix: String,
+    /// What the agent may do in it.
+    pub scope: AccessScope,
+    /// What backs it.
+    pub store: ProgramStore,
+    /// The names that do not exist for the agent; those that `init` hides where nothing is said.
+    pub hide: Option<Vec<String>>,
+}
+
+/// What backs a Workspace of a program. Cheap to clone.
+#[derive(Clone)]
+pub enum ProgramStore {
+    /// A directory of the host.
+    Physical {
+        /// The directory.
+        store: Arc<PhysicalStore>,
+        /// As the program wrote it.
+        written: String,
+    },
+    /// A namespace of a database.
+    Virtual {
+        /// The database.
+        base: Arc<dyn BaseStore>,
+        /// Tells databases apart.
+        database: String,
+        /// The namespace.
+        namespace: Namespace,
+    },
+    /// Copy-on-write.
+    Overlay {
+        /// What shows through. It is only read.
+        lower: Box<ProgramStore>,
+        /// The database of what differs.
+        base: Arc<dyn BaseStore>,
+        /// Tells databases apart.
+        database: String,
+        /// The namespace of what differs.
+        namespace: Namespace,
+    },
+    /// A Store that somebody else wrote.
+    Other {
+        /// The Store.
+        store: Arc<dyn Store>,
+        /// The place that it reaches.
+        territory: Territory,
+    },
+}
+
+impl std::fmt::Debug for ProgramStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Physical { .. } => "Physical",
+            Self::Virtual { .. } => "Virtual",
+            Self::Overlay { .. } => "Overlay",
+            Self::Other { .. } => "Other",
+        })
+    }
+}
+
+/// Why a program's Workspaces cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// A prefix is no logical path.
+    #[error("the prefix \"{written}\" is not a path that an agent could see: {error}")]
+    Prefix {
+        /// As it was given.
+        written: String,
+        /// What is wrong with it.
+        error: PathError,
+    },
+    /// A prefix has to be absolute: there is nothing that it could be relative to.
+    #[error("the prefix \"{0}\" does not start with \"/\"")]
+    Relative(String),
+    /// The directory cannot be used.
+    #[error("{0}")]
+    Directory(Fault),
+    /// A pattern does not compile.
+    #[error("{0}")]
+    Names(#[from] NameRuleError),
+    /// Only a Virtual Store can be above another.
+    #[error("the upper Store of an overlay has to be a Virtual Store: only there can be kept that something is gone")]
+    Upper,
+    /// Two of them reach one place and disagree about it.
+    #[error("{0}")]
+    Contradiction(Box<BuildError>),
+    /// What is said about commands is wrong.
+    #[error("{0}")]
+    Commands(Box<ConfigError>),
+    /// No command can run beside such a Workspace.
+    #[error("{0}")]
+    Room(Fault),
+}
+
+impl ProgramError {
+    /// The one thing to do next.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Prefix { error, .. } => error.hint().into(),
+            Self::Relative(_) => "write it as \"/project\"".into(),
+            Self::Directory(fault) | Self::Room(fault) => fault.hint(),
+            Self::Names(_) => "write the pattern as in a .gitignore".into(),
+            Self::Upper => "use a virtual one above; below may be any".into(),
+            Self::Contradiction(_) => "mount each place once, or with the same Access Scope".into(),
+            Self::Commands(_) => "write it as the table [commands] of a paddock.toml".into(),
+        }
+    }
+}
+
+impl ProgramStore {
+    /// A directory of the host, relative to where the program runs. It may be made by the first write.
+    ///
+    /// # Errors
+    /// When it cannot be reached.
+    pub fn directory(written: &str, host: &Host) -> Result<Self, ProgramError> {
+        if written.is_empty() {
+            // As from a variable that is not set: nobody meant the current directory.
+            let why = "it is empty".to_owned();
+            return Err(ProgramError::Directory(Fault::BadDirectory { path: String::new(), prefix: "/".into(), why }));
+        }
+        let store = physical(&host.path_of(written), written, written).map_err(ProgramError::Directory)?;
+        look(store.host(), written, written, true).map_err(ProgramError::Directory)?;
+        refuse_system_root(store.host(), host).map_err(ProgramError::Directory)?;
+        Ok(Self::Physical { store: Arc::new(store), written: written.to_owned() })
+    }
+
+    /// This one with what differs kept in another.
+    ///
+    /// # Errors
+    /// When the other is no Virtual Store.
+    pub fn under(self, upper: &Self) -> Result<Self, ProgramError> {
+        match upper {
+            Self::Virtual { base, database, namespace } => Ok(Self::Overlay {
+                lower: Box::new(self),
+                base: Arc::clone(base),
+                database: database.clone(),
+                namespace: namespace.clone(),
+            }),
+            _ => Err(ProgramError::Upper),
+        }
+    }
+
+    /// The Store itself, as one who tests Stores wants it.
+    #[must_use]
+    pub fn store(&self) -> Arc<dyn Store> {
+        match self {
+            Self::Physical { store, .. } => Arc::clone(store) as Arc<dyn Store>,
+            Self::Virtual { base, namespace, .. } => Arc::new(VirtualStore::new(Arc::clone(base), namespace.clone())),
+            Self::Overlay { lower, base, namespace, .. } => {
+                let upper = VirtualStore::new(Arc::clone(base), namespace.clone());
+                let below = Workspace::new(LogicalPath::top(), AccessScope::ReadOnly, Mount::new(lower.store(), None));
+                Arc::new(upper.over(view_of(&below)))
+            }
+            Self::Other { store, .. } => Arc::clone(store),
+        }
+    }
+}
+
+/// How a program's agent runs commands.
+pub struct ProgramCommands {
+    /// What they may.
+    pub settings: CommandSettings,
+    /// What runs them.
+    pub runner: Arc<dyn CommandRunner>,
+}
+
+impl std::fmt::Debug for ProgramCommands {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProgramCommands").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+/// What a program says about commands: the text of a table `[commands]`, read as strictly as in a file.
+///
+/// # Errors
+/// When there is a problem in it.
+pub fn program_commands(table: &str, host: &Host) -> Result<CommandSettings, ProgramError> {
+    let wrong = |error: ConfigError| ProgramError::Commands(Box::new(error));
+    let text = format!("[commands]\n{table}");
+    let file = ConfigFile::parse("commands", &text).map_err(wrong)?;
+    let settings = commands::settings(file.config(), host, &Secrets::none())
+        .map_err(|problem| wrong(ConfigError::new(Arc::clone(file.source()), vec![*problem])))?;
+    Ok(settings.unwrap_or_else(|| unreachable!("the table is there")))
+}
+
+/// The policy of an agent that perceives exactly these.
+///
+/// # Errors
+/// When one of them cannot be had, or two contradict each other. Nothing of it is built then.
+pub fn program(
+    agent: AgentName,
+    base: Option<&str>,
+    mounts: &[ProgramMount],
+    commands: Option<ProgramCommands>,
+    host: &Host,
+    ports: &Ports,
+) -> Result<AgentPolicy, ProgramError> {
+    let directories = mounts.iter().filter_map(|mount| mount.store.host_directory());
+    let host = host.with_configs_over(directories.chain([host.project_root()]));
+    let workspaces: Vec<Workspace> = mounts.iter().map(|mount| workspace(mount, &host)).collect::<Result<_, _>>()?;
+    let base = match (base, workspaces.as_slice()) {
+        (Some(base), _) => prefix(base)?,
+        (None, [only]) => only.prefix().clone(),
+        (None, _) => LogicalPath::top(),
+    };
+    if commands.is_some() {
+        workspaces.iter().try_for_each(commands::leaves_room).map_err(ProgramError::Room)?;
+    }
+    let vfs = Vfs::new(workspaces, Arc::clone(&ports.gate), Arc::clone(&ports.journal))
+        .map_err(|error| ProgramError::Contradiction(Box::new(error)))?;
+    let commands = commands.map(|commands| Commands { settings: Arc::new(commands.settings), runner: commands.runner });
+    Ok(AgentPolicy::new(agent, base, vfs).with_commands(commands))
+}
+
+fn prefix(written: &str) -> Result<LogicalPath, ProgramError> {
+    if !written.starts_with('/') {
+        return Err(ProgramError::Relative(written.to_owned()));
+    }
+    LogicalPath::parse(written, &LogicalPath::top())
+        .map_err(|error| ProgramError::Prefix { written: paddock_core::visible(written), error })
+}
+
+fn workspace(mount: &ProgramMount, host: &Host) -> Result<Workspace, ProgramError> {
+    let prefix = prefix(&mount.prefix)?;
+    let hidden: Vec<String> = match &mount.hide {
+        Some(patterns) => patterns.clone(),
+        None => HIDE.iter().map(|text| (*text).to_owned()).collect(),
+    };
+    guarded(prefix, mount.scope, &mount.store, &hidden, host)
+}
+
+/// A Workspace on a Store, with the name rules that belong to it.
+fn guarded(
+    prefix: LogicalPath,
+    scope: AccessScope,
+    store: &ProgramStore,
+    hidden: &[String],
+    host: &Host,
+) -> Result<Workspace, ProgramError> {
+    let origin = || Origin::new(PROGRAM, 0);
+    let hide = hidden.iter().map(|text| HidePattern { text: text.clone(), origin: origin() }).collect();
+    let names = NameRules::new(hide, &[], &own_files(store, host))?;
+    let mount = store.mount(&prefix, hidden, host)?;
+    Ok(Workspace::new(prefix, scope, mount).with_names(names).with_origin(origin()))
+}
+
+/// Paddock's own files in it.
+fn own_files(store: &ProgramStore, host: &Host) -> Vec<RelPathBuf> {
+    store.host_directory().map(|directory| host.own_below(directory)).unwrap_or_default()
+}
+
+impl ProgramStore {
+    /// The directory that it shows, itself or from below.
+    fn host_directory(&self) -> Option<&std::path::Path> {
+        match self {
+            Self::Physical { store, .. } => Some(store.host()),
+            Self::Overlay { lower, .. } => lower.host_directory(),
+            Self::Virtual { .. } | Self::Other { .. } => None,
+        }
+    }
+
+    fn mount(&self, prefix: &LogicalPath, hidden: &[String], host: &Host) -> Result<Mount, ProgramError> {
+        Ok(match self {
+            Self::Physical { store, .. } => {
+                let territory = store.territory();
+                Mount::new(Arc::clone(store) as Arc<dyn Store>, Some(territory)).on_host(store.host())
+            }
+            Self::Virtual { database, namespace, .. } => {
+                Mount::new(self.store(), Some(territory(database, namespace)))
+            }
+            Self::Overlay { lower, base, database, namespace } => {
+                // It stands on what the agent could read there: hidden and own names included.
+                let below = guarded(prefix.clone(), AccessScope::ReadOnly, lower, hidden, host)?;
+                let store = VirtualStore::new(Arc::clone(base), namespace.clone()).over(view_of(&below));
+                Mount::new(Arc::new(store), Some(territory(database, namespace)))
+            }
+            Self::Other { store, territory } => Mount::new(Arc::clone(store), Some(territory.clone())),
+        })
+    }
+}
+
+/// What can be seen of a Workspace that is read-only and alone.
+fn view_of(workspace: &Workspace) -> View {
+    let view = View::of(workspace, std::slice::from_ref(workspace));
+    view.unwrap_or_else(|| unreachable!("what is read-only can be read"))
+}
+
+/// Two namespaces of one name are two places in two databases.
+fn territory(database: &str, namespace: &Namespace) -> Territory {
+    Territory::new(format!("{database} {namespace}"), Vec::<String>::new())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use paddock_core::{DenyRule, OpKind};
+    use paddock_state::{HomeSources, SystemRoot};
+    use paddock_stores::virtual_store::MemoryBase;
+
+    struct World {
+        directory: tempfile::TempDir,
+        host: Host,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let home = HomeSources::from_environment(Some(directory.path().join("home")));
+            let host = Host::without_config(SystemRoot::resolve(&home, None).unwrap()).unwrap();
+            std::fs::create_dir(directory.path().join("code")).unwrap();
+            Self { directory, host }
+        }
+
+        fn path(&self, name: &str) -> String {
+            self.directory.path().join(name).display().to_string()
+        }
+
+        fn code(&self) -> ProgramStore {
+            ProgramStore::directory(&self.path("code"), &self.host).unwrap()
+        }
+
+        fn policy(&self, mounts: &[ProgramMount]) -> Result<AgentPolicy, ProgramError> {
+            let ports = Ports::in_memory(Arc::new(crate::build::Closed));
+            program(AgentName::main(), None, mounts, None, &self.host, &ports)
+        }
+    }
+
+    fn notes() -> ProgramStore {
+        let namespace = Namespace::new(["notes"]);
+        ProgramStore::Virtual { base: Arc::new(MemoryBase::new()), database: "memory".into(), namespace }
+    }
+
+    fn mount(prefix: &str, scope: AccessScope, store: ProgramStore) -> ProgramMount {
+        ProgramMount { prefix: prefix.into(), scope, store, hide: None }
+    }
+
+    fn denied(policy: &AgentPolicy, op: OpKind, path: &str) -> bool {
+        !policy.vfs.judge(op, &policy.path(path).unwrap()).allowed()
+    }
+
+    #[test]
+    fn no_mounts_are_no_access() {
+        let policy = World::new().policy(&[]).unwrap();
+        assert!(policy.vfs.workspaces().is_empty());
+        assert!(denied(&policy, OpKind::Read, "/anything"));
+    }
+
+    #[test]
+    fn a_directory_hides_what_init_hides_and_keeps_paddocks_own_files() {
+        let world = World::new();
+        let policy = world.policy(&[mount("/code", AccessScope::ReadWrite, world.code())]).unwrap();
+        assert!(denied(&policy, OpKind::Read, "/code/.env"));
+        assert!(denied(&policy, OpKind::Write, "/code/paddock.toml"));
+        assert!(!denied(&policy, OpKind::Write, "/code/a"));
+    }
+
+    #[test]
+    fn an_overlay_shows_nothing_that_is_hidden_below() {
+        let world = World::new();
+        let over = world.code().under(&notes()).unwrap();
+        let policy = world.policy(&[mount("/try", AccessScope::ReadWrite, over)]).unwrap();
+        assert!(denied(&policy, OpKind::Read, "/try/.env"));
+        assert!(denied(&policy, OpKind::Write, "/try/paddock.toml"));
+    }
+
+    #[test]
+    fn only_a_virtual_store_is_above_another() {
+        let world = World::new();
+        assert!(matches!(world.code().under(&world.code()), Err(ProgramError::Upper)));
+    }
+
+    #[test]
+    fn two_mounts_of_one_place_must_agree() {
+        let world = World::new();
+        let both = |second| {
+            [mount("/a", AccessScope::ReadOnly, world.code()), mount("/b", second, world.code())]
+        };
+        assert!(matches!(world.policy(&both(AccessScope::ReadWrite)), Err(ProgramError::Contradiction(_))));
+        assert!(world.policy(&both(AccessScope::ReadOnly)).is_ok());
+    }
+
+    #[test]
+    fn the_system_root_is_out_of_reach() {
+        let world = World::new();
+        assert!(matches!(ProgramStore::directory(&world.path(""), &world.host), Err(ProgramError::Directory(_))));
+        assert!(matches!(ProgramStore::directory("", &world.host), Err(ProgramError::Directory(_))));
+    }
+
+    #[test]
+    fn a_prefix_is_absolute_and_stays_inside() {
+        let world = World::new();
+        let with = |prefix: &str| world.policy(&[mount(prefix, AccessScope::ReadOnly, notes())]);
+        assert!(matches!(with("notes"), Err(ProgramError::Relative(_))));
+        assert!(matches!(with("/../x"), Err(ProgramError::Prefix { .. })));
+        assert!(with("/notes").is_ok());
+    }
+
+    #[test]
+    fn a_write_into_read_only_is_denied_by_its_scope() {
+        let world = World::new();
+        let policy = world.policy(&[mount("/code", AccessScope::ReadOnly, world.code())]).unwrap();
+        let asked = policy.path("/code/a").unwrap();
+        assert_eq!(policy.vfs.judge(OpKind::Write, &asked).denial(&asked).rule, DenyRule::Scope);
+    }
+
+    #[test]
+    fn commands_are_read_as_in_a_file() {
+        let world = World::new();
+        let settings = program_commands("deny = [\"dd\"]\ntime_limit = \"5 s\"\n", &world.host).unwrap();
+        assert_eq!(settings.deny, ["dd"]);
+        assert!(matches!(program_commands("dney = []", &world.host), Err(ProgramError::Commands(_))));
+    }
+}
