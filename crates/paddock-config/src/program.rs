@@ -255,6 +255,7 @@ fn prefix(written: &str) -> Result<LogicalPath, ProgramError> {
 
 fn workspace(mount: &ProgramMount, host: &Host) -> Result<Workspace, ProgramError> {
     let prefix = prefix(&mount.prefix)?;
+    mount.store.check(&prefix, mount.scope)?;
     let hidden: Vec<String> = match &mount.hide {
         Some(patterns) => patterns.clone(),
         None => HIDE.iter().map(|text| (*text).to_owned()).collect(),
@@ -290,6 +291,12 @@ impl ProgramStore {
             Self::Overlay { lower, .. } => lower.host_directory(),
             Self::Virtual { .. } | Self::Other { .. } => None,
         }
+    }
+
+    /// A directory that the first write makes is fine where something may be written; elsewhere it is a slip.
+    fn check(&self, prefix: &LogicalPath, scope: AccessScope) -> Result<(), ProgramError> {
+        let (Self::Physical { store, written }, AccessScope::ReadOnly) = (self, scope) else { return Ok(()) };
+        look(store.host(), written, prefix.as_str(), false).map_err(ProgramError::Directory)
     }
 
     fn mount(&self, prefix: &LogicalPath, hidden: &[String], host: &Host) -> Result<Mount, ProgramError> {
@@ -417,6 +424,17 @@ mod tests {
         let world = World::new();
         assert!(matches!(ProgramStore::directory(&world.path(""), &world.host), Err(ProgramError::Directory(_))));
         assert!(matches!(ProgramStore::directory("", &world.host), Err(ProgramError::Directory(_))));
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_yet_can_only_be_written() {
+        let world = World::new();
+        let with = |scope| {
+            let later = ProgramStore::directory(&world.path("later"), &world.host).unwrap();
+            world.policy(&[mount("/later", scope, later)])
+        };
+        assert!(matches!(with(AccessScope::ReadOnly), Err(ProgramError::Directory(Fault::NoDirectory { .. }))));
+        assert!(with(AccessScope::ReadWrite).is_ok());
     }
 
     #[test]

@@ -1,0 +1,319 @@
+//! The Workspaces of one agent as JavaScript uses them: what there is this turn, and calls.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use napi::bindgen_prelude::{Buffer, ClassInstance, spawn_blocking};
+use napi::{Env, Result};
+use napi_derive::napi;
+use paddock_config::{Host, Ports, ProgramCommands, ProgramMount, program, program_commands, upkeep};
+use paddock_core::{AccessScope, AgentName, Cancel};
+use paddock_desk::{Project, project};
+use paddock_exec::Runner;
+use paddock_tools::{Answer, Control, Piece, PolicySource, ToolNames, ToolSpec, Toolbox};
+use serde_json::{Map, Value};
+
+use crate::place::{host, places, told, told_with};
+use crate::stores::NativeStore;
+
+/// A Workspace: where it is seen, with which Access Scope, and its Store.
+#[napi(object, object_to_js = false)]
+pub struct NativeMount {
+    /// Where the agent sees it.
+    pub prefix: String,
+    /// `READ_ONLY`, `READ_WRITE` or `WRITE_ONLY`.
+    pub scope: String,
+    /// What backs it.
+    pub store: ClassInstance<'static, NativeStore>,
+    /// The names that do not exist for the agent.
+    pub hide: Option<Vec<String>>,
+}
+
+/// What else is said about an agent.
+#[napi(object)]
+pub struct NativeOptions {
+    /// Its name.
+    pub agent: Option<String>,
+    /// Where its relative paths start.
+    pub base: Option<String>,
+    /// A list of tool names.
+    pub preset: Option<String>,
+    /// Other names for some tools.
+    pub tool_names: Option<HashMap<String, String>>,
+    /// The System Root, where it is not the usual one.
+    pub home: Option<String>,
+}
+
+impl NativeOptions {
+    fn agent(&self) -> Result<AgentName> {
+        self.agent.as_deref().map_or_else(|| Ok(AgentName::main()), AgentName::parse).map_err(told)
+    }
+
+    fn names(&self) -> Result<ToolNames> {
+        let names = ToolNames::preset(self.preset.as_deref().unwrap_or("paddock")).map_err(told)?;
+        let others = self.tool_names.iter().flatten().map(|(tool, name)| (tool.as_str(), name.as_str()));
+        names.with(others).map_err(told)
+    }
+}
+
+/// Which of an agent's tools are provided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Those that never run a command.
+    Files,
+    /// The one that runs commands.
+    Commands,
+}
+
+/// The tools of one agent.
+#[napi]
+pub struct NativeWorkspaces {
+    tools: Arc<Tools>,
+}
+
+struct Tools {
+    toolbox: Toolbox,
+    names: ToolNames,
+    part: Part,
+}
+
+/// What there is in one turn.
+#[napi(object)]
+pub struct NativeTurn {
+    /// The Filesystem Map.
+    pub map: String,
+    /// The tools.
+    pub tools: Vec<NativeTool>,
+}
+
+/// A tool as it is offered.
+#[napi(object)]
+pub struct NativeTool {
+    /// What it is called.
+    pub name: String,
+    /// Its name for people.
+    pub title: String,
+    /// What it does, and where.
+    pub description: String,
+    /// The JSON Schema of its arguments, as text.
+    pub schema: String,
+    /// It changes nothing.
+    pub read_only: bool,
+    /// It may replace or remove what is there.
+    pub destructive: bool,
+}
+
+/// What a call came to.
+#[napi(object)]
+pub struct NativeAnswer {
+    /// `done`, `denied`, `failed`, `invalid` or `parked`.
+    pub verdict: String,
+    /// Why it was not done, in one word.
+    pub reason: Option<String>,
+    /// What the agent reads.
+    pub pieces: Vec<NativePiece>,
+    /// Facts for programs, as JSON.
+    pub facts: String,
+}
+
+/// One piece of an answer.
+#[napi(object)]
+pub struct NativePiece {
+    /// `text` or `image`.
+    pub kind: String,
+    /// The text.
+    pub text: Option<String>,
+    /// The media type of an image.
+    pub mime: Option<String>,
+    /// The bytes of an image.
+    pub data: Option<Buffer>,
+}
+
+#[napi]
+impl NativeWorkspaces {
+    /// Those that a program gives.
+    #[napi(factory)]
+    pub fn of_mounts(mounts: Vec<NativeMount>, options: NativeOptions) -> Result<Self> {
+        given(&mounts, &options, &host()?, None)
+    }
+
+    /// The same, and of the tools only the one that runs commands.
+    #[napi(factory)]
+    pub fn commands_of_mounts(mounts: Vec<NativeMount>, options: NativeOptions, commands: String) -> Result<Self> {
+        let host = host()?;
+        let settings =
+            program_commands(&as_toml(&commands)?, &host).map_err(|error| told_with(&error, error.hint()))?;
+        let staged = std::env::temp_dir().join(format!("paddock-staged-{}", std::process::id()));
+        let runner = Arc::new(Runner::new(staged, Arc::new(paddock_core::NoAudit)));
+        given(&mounts, &options, &host, Some(ProgramCommands { settings, runner }))
+    }
+
+    /// Those of an agent in a configuration, which is watched: audited, and with a person who is asked.
+    #[napi(factory)]
+    pub fn from_config(env: Env, path: String, options: NativeOptions) -> Result<Self> {
+        configured(env, path, &options, Part::Files)
+    }
+
+    /// The same, and of the tools only the one that runs commands.
+    #[napi(factory)]
+    pub fn commands_from_config(env: Env, path: String, options: NativeOptions) -> Result<Self> {
+        configured(env, path, &options, Part::Commands)
+    }
+
+    /// What there is now.
+    #[napi]
+    pub async fn turn(&self) -> Result<NativeTurn> {
+        let tools = Arc::clone(&self.tools);
+        spawn_blocking(move || tools.turn()).await.map_err(told)
+    }
+
+    /// Is a tool of this name ours, provided now or not?
+    #[napi]
+    pub fn knows(&self, name: String) -> bool {
+        self.tools.meant(&name).is_some()
+    }
+
+    /// A call that is about to be made.
+    #[napi]
+    pub fn call(&self, name: String, arguments: String, time_limit: f64) -> NativeCall {
+        // Past every bound that a call has anyway; what is no number is no time.
+        let time_limit = Duration::from_millis(time_limit.clamp(0.0, 1e9) as u64);
+        let tool = self.tools.meant(&name).map_or(name, str::to_owned);
+        let control = Control::for_at_most(self.tools.toolbox.longest(&tool, time_limit));
+        NativeCall { tools: Arc::clone(&self.tools), tool, arguments, control }
+    }
+}
+
+impl Tools {
+    /// Our tool of this name.
+    fn meant(&self, name: &str) -> Option<&'static str> {
+        self.names.meant(name).filter(|tool| self.provides(tool))
+    }
+
+    fn provides(&self, tool: &str) -> bool {
+        self.toolbox.runs_commands(tool) == (self.part == Part::Commands)
+    }
+
+    fn turn(&self) -> NativeTurn {
+        let ours = self.toolbox.tools().into_iter().filter(|tool| self.provides(tool.name));
+        let map = match self.part {
+            Part::Files => self.names.in_text(&self.toolbox.filesystem_map()).into_owned(),
+            // Told by the tools of files, which stand beside.
+            Part::Commands => String::new(),
+        };
+        NativeTurn { map, tools: ours.map(|tool| self.shown(&tool)).collect() }
+    }
+
+    fn shown(&self, tool: &ToolSpec) -> NativeTool {
+        let schema = Value::Object((*tool.input_schema).clone()).to_string();
+        NativeTool {
+            name: self.names.of(tool.name).to_owned(),
+            title: tool.title.to_owned(),
+            description: self.names.in_text(&tool.description).into_owned(),
+            schema: self.names.in_text(&schema).into_owned(),
+            read_only: tool.hints.read_only,
+            destructive: tool.hints.destructive,
+        }
+    }
+
+    fn told(&self, answer: Answer) -> NativeAnswer {
+        let is_error = answer.is_error();
+        let piece = |piece| match piece {
+            // What was done may hold the content of a file, and that stays as it is.
+            Piece::Text(text) if is_error => of_text(self.names.in_text(&text).into_owned()),
+            Piece::Text(text) => of_text(text),
+            Piece::Image { mime, data } => NativePiece {
+                kind: "image".to_owned(),
+                text: None,
+                mime: Some(mime.to_owned()),
+                data: Some(data.into()),
+            },
+        };
+        NativeAnswer {
+            verdict: answer.verdict.name().to_owned(),
+            reason: answer.structured.get("error").and_then(Value::as_str).map(str::to_owned),
+            pieces: answer.content.into_iter().map(piece).collect(),
+            facts: Value::Object(answer.structured).to_string(),
+        }
+    }
+}
+
+fn of_text(text: String) -> NativePiece {
+    NativePiece { kind: "text".to_owned(), text: Some(text), mime: None, data: None }
+}
+
+/// One call.
+#[napi]
+pub struct NativeCall {
+    tools: Arc<Tools>,
+    tool: String,
+    arguments: String,
+    control: Control,
+}
+
+#[napi]
+impl NativeCall {
+    /// Makes it. Whatever happens becomes an answer.
+    #[napi]
+    pub async fn answer(&self) -> Result<NativeAnswer> {
+        let (tools, tool, arguments, control) =
+            (Arc::clone(&self.tools), self.tool.clone(), self.arguments.clone(), self.control.clone());
+        let answer = spawn_blocking(move || {
+            let arguments: Map<String, Value> = serde_json::from_str(&arguments).unwrap_or_default();
+            tools.told(tools.toolbox.call(&tool, arguments, &control))
+        });
+        answer.await.map_err(told)
+    }
+
+    /// Asks it to stop.
+    #[napi]
+    pub fn stop(&self) {
+        let cancel: &Cancel = &self.control.cancel;
+        cancel.stop();
+    }
+}
+
+fn given(
+    mounts: &[NativeMount],
+    options: &NativeOptions,
+    host: &Host,
+    commands: Option<ProgramCommands>,
+) -> Result<NativeWorkspaces> {
+    let part = if commands.is_some() { Part::Commands } else { Part::Files };
+    let mounts = mounts.iter().map(mount).collect::<Result<Vec<ProgramMount>>>()?;
+    let ports = Ports::in_memory(project::gate());
+    let policy = program(options.agent()?, options.base.as_deref(), &mounts, commands, host, &ports);
+    let policy = policy.map_err(|error| told_with(&error, error.hint()))?;
+    let tools = Tools { toolbox: Toolbox::fixed(policy), names: options.names()?, part };
+    Ok(NativeWorkspaces { tools: Arc::new(tools) })
+}
+
+fn mount(given: &NativeMount) -> Result<ProgramMount> {
+    let scope: AccessScope = given.scope.parse().map_err(told)?;
+    let (prefix, store, hide) = (given.prefix.clone(), given.store.store.clone(), given.hide.clone());
+    Ok(ProgramMount { prefix, scope, store, hide })
+}
+
+fn configured(env: Env, path: String, options: &NativeOptions, part: Part) -> Result<NativeWorkspaces> {
+    let places = places(options.home.clone().map(PathBuf::from), Some(PathBuf::from(path)));
+    let project = Project::with_config(&places).map_err(told)?;
+    let project = if part == Part::Files { project.without_commands() } else { project };
+    upkeep::stay();
+    let (policy, _) = project.working_as(options.agent()?).map_err(told)?;
+    let policy: Arc<dyn PolicySource> = Arc::new(policy);
+    // What only looked is recorded a moment after its answer, and the program's end must not come before.
+    let at_the_end: Weak<dyn PolicySource> = Arc::downgrade(&policy);
+    env.add_env_cleanup_hook(at_the_end, |policy| {
+        let _ = policy.upgrade().map(|policy| policy.audit().flush());
+    })?;
+    let tools = Tools { toolbox: Toolbox::new(policy), names: options.names()?, part };
+    Ok(NativeWorkspaces { tools: Arc::new(tools) })
+}
+
+/// A JSON object as the lines of a TOML table, so that it is read as strictly as a file.
+fn as_toml(json: &str) -> Result<String> {
+    let table: toml::Table = serde_json::from_str(json).map_err(told)?;
+    toml::to_string(&table).map_err(told)
+}
