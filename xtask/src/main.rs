@@ -8,8 +8,10 @@
 #![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::print_stderr)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod alone;
 mod bench;
 mod browser;
+mod built;
 mod clients;
 mod postgres;
 mod process;

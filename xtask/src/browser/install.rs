@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::{CHROMIUM, HOME};
 use crate::repo::Repo;
-use crate::{postgres, process};
+use crate::{alone, postgres, process};
 
 const PINS: [&str; 2] = ["package.json", "package-lock.json"];
 
@@ -33,6 +33,7 @@ pub(super) fn driver(repo: &Repo) -> Result<Driver> {
 }
 
 fn install(repo: &Repo, packages: &Path, wanted: &str) -> Result<()> {
+    let _alone = alone::with(packages.display().to_string());
     let stamp = packages.join("installed-from");
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(());

@@ -6,15 +6,16 @@
 mod counts;
 mod install;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 
+use crate::built;
 use crate::process;
 use crate::repo::Repo;
-use crate::test::Outcome;
+use crate::test::{Fetch, Outcome};
 use install::Driver;
 
 /// Where the tests and the pinned versions are.
@@ -23,23 +24,18 @@ const ENTRY: &str = "main.test.mjs";
 /// Debian calls the program and the package alike.
 const CHROMIUM: &str = "chromium";
 
+/// What is installed for it.
+pub(crate) const FETCH: &[Fetch] = &[|repo| install::driver(repo).map(drop)];
+
 /// Runs every test of the browser; what this machine cannot install is told as such.
 pub(crate) fn suite(repo: &Repo) -> Result<Outcome> {
     let driver = match install::driver(repo) {
         Ok(driver) => driver,
         Err(reason) => return Ok(Outcome::could_not_run(format!("the browser: {reason:#}"))),
     };
-    let mut outcome = counts::run(&mut command(repo, &driver, &build(repo)?))?;
+    let mut outcome = counts::run(&mut command(repo, &driver, &built::programs(repo)?.paddock))?;
     outcome.ran_with.extend(version());
     Ok(outcome)
-}
-
-fn build(repo: &Repo) -> Result<PathBuf> {
-    let mut command = process::cargo(repo.top());
-    command.args(["build", "--package", "paddock"]);
-    ensure!(process::stream(&mut command, |_| {})?.success(), "the binary did not build");
-    let binary = repo.build_directory().join("debug/paddock");
-    binary.canonicalize().with_context(|| format!("\"{}\" is not there after the build", binary.display()))
 }
 
 fn command(repo: &Repo, driver: &Driver, binary: &Path) -> Command {

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::Way;
 use super::site::Site;
+use crate::alone;
 use crate::process::{self, Captured};
 use crate::repo::Repo;
 use crate::test::Outcome;
@@ -89,14 +90,15 @@ pub(crate) fn play(outcome: &mut Outcome, repo: &Repo, binary: &Path) -> Result<
     Ok(())
 }
 
-struct Programs {
+pub(super) struct Programs {
     claude: PathBuf,
     codex: PathBuf,
 }
 
 /// The programs under `target/clients`, fetched once per version.
-fn installed(repo: &Repo) -> Result<Programs> {
+pub(super) fn installed(repo: &Repo) -> Result<Programs> {
     let directory = repo.build_directory().join("clients/coding");
+    let _alone = alone::with(directory.display().to_string());
     let (stamp, wanted) = (directory.join("installed-from"), PACKAGES.join("\n"));
     if fs::read_to_string(&stamp).ok().as_deref() != Some(&wanted) {
         ensure!(process::answers("npm", "--version"), "npm is not installed, and it fetches them");

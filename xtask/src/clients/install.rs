@@ -11,6 +11,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use super::HOME;
+use crate::alone::{self, Alone};
 use crate::process;
 use crate::repo::Repo;
 
@@ -81,6 +82,8 @@ struct Place {
     log: PathBuf,
     pins: Vec<&'static str>,
     wanted: String,
+    /// Two who install into one directory would spoil it.
+    _alone: Alone,
 }
 
 impl Place {
@@ -88,9 +91,10 @@ impl Place {
         let clients = repo.build_directory().join("clients");
         let directory = clients.join(name);
         fs::create_dir_all(&directory)?;
+        let alone = alone::with(directory.display().to_string());
         let texts: Result<Vec<String>> = pins.iter().map(|pin| repo.read(&format!("{HOME}/{pin}"))).collect();
         let log = clients.join(format!("{name}.log"));
-        Ok(Self { directory, log, pins: pins.to_vec(), wanted: texts?.concat() })
+        Ok(Self { directory, log, pins: pins.to_vec(), wanted: texts?.concat(), _alone: alone })
     }
 
     fn stamp(&self) -> PathBuf {

@@ -15,26 +15,30 @@ mod schemathesis;
 mod site;
 
 use std::path::{Path, PathBuf};
+use std::thread;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, anyhow};
 
-use crate::process;
+use crate::built::{self, Programs};
 use crate::repo::Repo;
-use crate::test::Outcome;
+use crate::test::{Fetch, Outcome};
 use cases::Cases;
 use site::Site;
 
 /// Where the scripts, the cases and the pinned versions are.
 const HOME: &str = "tests/clients";
 
+/// What is installed for it.
+pub(crate) const FETCH: &[Fetch] = &[
+    |repo| install::node_clients(repo).map(drop),
+    |repo| install::python_client(repo).map(drop),
+    |repo| connect::installed(repo).map(drop),
+    |repo| install::langchain_client(repo).map(drop),
+    |repo| install::schemathesis(repo).map(drop),
+];
+
 /// The two ways a client may open the conversation.
 const ERAS: [&str; 2] = ["legacy", "modern"];
-
-/// What was built: the command, and the program that serves MCP over HTTP to the conformance suite.
-struct Programs {
-    paddock: PathBuf,
-    http: PathBuf,
-}
 
 /// How a client reaches the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,46 +105,49 @@ impl Served {
     }
 }
 
-/// Runs every client; what this machine cannot install is told as such.
+/// Runs every client; what this machine cannot install is told as such. Those of Node and the others go side by side: each
+/// starts a program per case and waits for it.
 pub(crate) fn suite(repo: &Repo) -> Result<Outcome> {
-    let programs = build(repo)?;
+    let programs = built::programs(repo)?;
     let cases = Cases::parse(&repo.read(&format!("{HOME}/cases.json"))?)?;
+    let (of_node, of_others) = thread::scope(|scope| {
+        let of_node = scope.spawn(|| of_node(repo, &cases, &programs));
+        let of_others = of_others(repo, &cases, &programs);
+        (of_node.join(), of_others)
+    });
+    let mut outcome = of_node.map_err(|_| anyhow!("what plays the clients of Node broke"))??;
+    outcome.add(of_others?);
+    Ok(outcome)
+}
+
+fn of_node(repo: &Repo, cases: &Cases, programs: &Programs) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     match install::node_clients(repo) {
         Ok(node) => {
-            inspector::play(&mut outcome, &cases, &node, &programs)?;
-            conformance::play(&mut outcome, &cases, &node, &programs)?;
+            inspector::play(&mut outcome, cases, &node, programs)?;
+            conformance::play(&mut outcome, cases, &node, programs)?;
         }
         Err(reason) => outcome.could_not.push(format!("MCP Inspector and the conformance suite: {reason:#}")),
-    }
-    match install::python_client(repo) {
-        Ok(python) => python::play(&mut outcome, repo, &cases, &python, &programs)?,
-        Err(reason) => outcome.could_not.push(format!("the Python client: {reason:#}")),
-    }
-    connect::play(&mut outcome, repo, &programs.paddock)?;
-    match install::langchain_client(repo) {
-        Ok(python) => python::play_langchain(&mut outcome, repo, &cases, &python, &programs)?,
-        Err(reason) => outcome.could_not.push(format!("langchain-mcp-adapters: {reason:#}")),
-    }
-    match install::schemathesis(repo) {
-        Ok(python) => schemathesis::play(&mut outcome, &cases, &python, &programs)?,
-        Err(reason) => outcome.could_not.push(format!("schemathesis: {reason:#}")),
     }
     Ok(outcome)
 }
 
-fn build(repo: &Repo) -> Result<Programs> {
-    let one = |arguments: &[&str], file: &str| {
-        let mut command = process::cargo(repo.top());
-        command.arg("build").args(arguments);
-        ensure!(process::stream(&mut command, |_| {})?.success(), "\"{file}\" did not build");
-        let built = repo.build_directory().join("debug").join(file);
-        built.canonicalize().with_context(|| format!("\"{}\" is not there after the build", built.display()))
-    };
-    Ok(Programs {
-        paddock: one(&["--package", "paddock"], "paddock")?,
-        http: one(&["--package", "paddock-mcp", "--example", "http"], "examples/http")?,
-    })
+fn of_others(repo: &Repo, cases: &Cases, programs: &Programs) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    match install::python_client(repo) {
+        Ok(python) => python::play(&mut outcome, repo, cases, &python, programs)?,
+        Err(reason) => outcome.could_not.push(format!("the Python client: {reason:#}")),
+    }
+    connect::play(&mut outcome, repo, &programs.paddock)?;
+    match install::langchain_client(repo) {
+        Ok(python) => python::play_langchain(&mut outcome, repo, cases, &python, programs)?,
+        Err(reason) => outcome.could_not.push(format!("langchain-mcp-adapters: {reason:#}")),
+    }
+    match install::schemathesis(repo) {
+        Ok(python) => schemathesis::play(&mut outcome, cases, &python, programs)?,
+        Err(reason) => outcome.could_not.push(format!("schemathesis: {reason:#}")),
+    }
+    Ok(outcome)
 }
 
 /// Judges the host's files once the calls are over, as one more case.

@@ -9,8 +9,11 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::alone;
 use crate::process;
 use crate::repo::Repo;
+
+const SYSTEM: &str = "the system's packages";
 
 /// A program, the package that has it, and how it tells its version.
 struct Needed {
@@ -32,6 +35,8 @@ const NEEDED: &[Needed] = &[
 
 /// Installs what is missing; what is there then, by name and version.
 pub(crate) fn programs(repo: &Repo) -> Result<Vec<String>> {
+    // There is one list of the system's packages, and what is missing is looked up when nobody adds to it.
+    let _alone = alone::with(SYSTEM);
     let missing: Vec<&str> =
         NEEDED.iter().filter(|needed| find(needed.program).is_none()).map(|needed| needed.package).collect();
     if !missing.is_empty() {
@@ -42,6 +47,7 @@ pub(crate) fn programs(repo: &Repo) -> Result<Vec<String>> {
 
 /// Installs one program that only a few need, where it is missing.
 pub(crate) fn program(repo: &Repo, program: &str, package: &str) -> Result<()> {
+    let _alone = alone::with(SYSTEM);
     if find(program).is_some() { Ok(()) } else { install(repo, &[package]) }
 }
 

@@ -15,6 +15,7 @@ pub(crate) use server::{Server, is_superuser};
 
 use crate::process;
 use crate::repo::Repo;
+use crate::test::Fetch;
 
 /// Shown by `cargo xtask postgres --help`.
 pub(crate) const USAGE: &str = "\
@@ -24,6 +25,9 @@ Runs COMMAND from the top of the repository with PADDOCK_TEST_POSTGRES set to th
 of a fresh server, for example `cargo xtask postgres -- cargo nextest run -p paddock-db`.
 Installs what is missing with apt-get. The server is gone afterwards.
 ";
+
+/// What is installed for it.
+pub(crate) const FETCH: &[Fetch] = &[|repo| programs(repo).map(drop)];
 
 /// Where tests look for the server.
 pub(crate) const VARIABLE: &str = "PADDOCK_TEST_POSTGRES";

@@ -3,6 +3,7 @@
 //! Owns the order of the suites and what makes the whole fail. One failing suite never keeps the next from
 //! running, and what could not run on this machine is listed with its reason, never counted as passed.
 
+mod ahead;
 pub(crate) mod libtest;
 mod mounts;
 mod outcome;
@@ -13,6 +14,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 
+pub(crate) use ahead::Fetch;
 pub(crate) use outcome::Outcome;
 
 use crate::repo::Repo;
@@ -45,8 +47,10 @@ pub(crate) fn run(repo: &Repo, args: &[String]) -> Result<bool> {
         }
         Request::Run(names) => names,
     };
-    let rows: Vec<Row> =
-        SUITES.iter().filter(|suite| names.contains(&suite.name)).map(|suite| run_one(repo, suite)).collect();
+    let suites: Vec<&'static Suite> = SUITES.iter().filter(|suite| names.contains(&suite.name)).collect();
+    let ahead = ahead::begin(repo, &suites);
+    let rows: Vec<Row> = suites.into_iter().map(|suite| run_one(repo, suite)).collect();
+    drop(ahead);
     print!("\n{}", summary::render(&rows));
     Ok(rows.iter().all(|row| row.outcome.failed == 0))
 }

@@ -55,6 +55,16 @@ impl Outcome {
         }
     }
 
+    /// Takes in what came of another part of the same suite.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.ignored += other.ignored;
+        self.failures.extend(other.failures);
+        self.could_not.extend(other.could_not);
+        self.ran_with.extend(other.ran_with);
+    }
+
     pub(crate) fn skipped(&self) -> u64 {
         self.ignored + self.could_not.len() as u64
     }
@@ -77,6 +87,24 @@ mod tests {
         assert_eq!(Outcome::default().checked(true).failed, 1);
         assert_eq!(Outcome { ignored: 4, ..Outcome::default() }.checked(true).failed, 1);
         assert_eq!(Outcome::default().checked(false).failed, 0);
+    }
+
+    #[test]
+    fn parts_of_a_suite_add_up_and_none_is_forgotten() {
+        let part = |name: &str| Outcome {
+            passed: 1,
+            failed: 2,
+            ignored: 3,
+            failures: vec![format!("{name} failed")],
+            could_not: vec![format!("{name} could not")],
+            ran_with: vec![format!("{name} 1.0")],
+        };
+        let mut whole = part("a");
+        whole.add(part("b"));
+        assert_eq!((whole.passed, whole.failed, whole.ignored), (2, 4, 6));
+        assert_eq!(whole.failures, ["a failed", "b failed"]);
+        assert_eq!(whole.could_not, ["a could not", "b could not"]);
+        assert_eq!(whole.ran_with, ["a 1.0", "b 1.0"]);
     }
 
     #[test]

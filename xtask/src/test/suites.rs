@@ -4,7 +4,7 @@
 
 use anyhow::Result;
 
-use super::{Outcome, libtest, mounts};
+use super::{Fetch, Outcome, libtest, mounts};
 use crate::browser;
 use crate::clients;
 use crate::postgres;
@@ -22,6 +22,8 @@ pub(crate) struct Suite {
     pub(crate) needs: &'static str,
     /// Whether a run that counted nothing is a failure.
     pub(crate) runs_tests: bool,
+    /// What it installs, begun while suites before it run.
+    pub(crate) fetch: &'static [Fetch],
     pub(crate) run: fn(&Repo) -> Result<Outcome>,
 }
 
@@ -33,6 +35,7 @@ pub(crate) const SUITES: &[Suite] = &[
         budget_minutes: 1,
         needs: "rustfmt",
         runs_tests: true,
+        fetch: &[],
         run: format,
     },
     Suite {
@@ -41,6 +44,7 @@ pub(crate) const SUITES: &[Suite] = &[
         budget_minutes: 1,
         needs: "nothing",
         runs_tests: true,
+        fetch: &[],
         run: tidy::suite,
     },
     Suite {
@@ -49,6 +53,7 @@ pub(crate) const SUITES: &[Suite] = &[
         budget_minutes: 4,
         needs: "clippy",
         runs_tests: true,
+        fetch: &[],
         run: clippy,
     },
     Suite {
@@ -57,6 +62,7 @@ pub(crate) const SUITES: &[Suite] = &[
         budget_minutes: 14,
         needs: "PostgreSQL, PgBouncer, strace, fuse3, git, gcc, python3, sqlite3",
         runs_tests: true,
+        fetch: postgres::FETCH,
         run: unit_and_integration,
     },
     Suite {
@@ -65,6 +71,7 @@ pub(crate) const SUITES: &[Suite] = &[
         budget_minutes: 1,
         needs: "nothing",
         runs_tests: true,
+        fetch: &[],
         run: doc,
     },
     Suite {
@@ -73,6 +80,7 @@ pub(crate) const SUITES: &[Suite] = &[
         budget_minutes: 5,
         needs: "npm, python3 with venv, the network",
         runs_tests: true,
+        fetch: clients::FETCH,
         run: clients::suite,
     },
     Suite {
@@ -81,6 +89,7 @@ pub(crate) const SUITES: &[Suite] = &[
         budget_minutes: 4,
         needs: "chromium, npm, git, the network",
         runs_tests: true,
+        fetch: browser::FETCH,
         run: browser::suite,
     },
 ];
