@@ -177,7 +177,7 @@ pub(crate) enum Command {
     /// Keep keys and passwords encrypted, for paddock.toml to name as { secret = "NAME" }
     #[command(subcommand)]
     Secret(Secret),
-    /// Play a sample project through a real MCP connection
+    /// Play a sample project through a real MCP connection: denials, an approval, a fork, an undo
     Demo(Demo),
     /// Print the completions of a shell
     Completions(Completions),
@@ -388,6 +388,10 @@ pub(crate) enum Audit {
 /// `paddock audit query`
 #[derive(Debug, Args)]
 pub(crate) struct AuditQuery {
+    /// The own acts of this person, as the rows name them
+    #[arg(long, value_name = "PERSON")]
+    pub(crate) by: Option<String>,
+
     /// In this Workspace
     #[arg(long, value_name = "PREFIX")]
     pub(crate) workspace: Option<String>,
@@ -642,6 +646,18 @@ pub(crate) enum Secret {
 /// `paddock demo`
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
+    /// Then open the console on the sample project, where a call waits for you and a fork can be applied
+    #[arg(long)]
+    pub(crate) serve: bool,
+
+    /// The console's port; 0 takes a free one
+    #[arg(long, requires = "serve", default_value_t = 0)]
+    pub(crate) port: u16,
+
+    /// Open the console in the browser
+    #[arg(long, requires = "serve")]
+    pub(crate) open: bool,
+
     /// Keep the sample project and say where it is
     #[arg(long)]
     pub(crate) keep: bool,

@@ -1,4 +1,5 @@
-//! The scenes of the demo: one row each, in the words of the project's first specification.
+//! The scenes of the demo: one row each, in the words of the project's first specification; then a fork and an undo, in which
+//! a person has a part.
 
 use paddock_core::OpKind;
 
@@ -41,6 +42,77 @@ const BLOCKED: &str = "❌ Bloqueado: what it may not";
 const TESTS: &str = "Tests de Validación";
 const BEYOND: &str = "Beyond the specification";
 const ASKED: &str = "What a person decides";
+const FORKED: &str = "A fork: the agent changes a copy, and a person takes it over or not";
+const UNDONE: &str = "An undo: what was taken over is taken back";
+const LEFT: &str = "What is left for you";
+
+/// What a person does between the agent's calls.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Act {
+    /// Makes the fork that the agent then works in.
+    Fork,
+    /// Looks at what the fork changes.
+    Compare,
+    /// Takes it over.
+    Apply,
+    /// Takes that back.
+    Undo,
+}
+
+/// One step of what comes after the scenes.
+#[derive(Debug)]
+pub(crate) enum Step {
+    Agent(Scene),
+    Person(&'static str, Act),
+}
+
+/// The name of the fork, as the scenes write it.
+pub(crate) const FORK: &str = "idea";
+
+pub(crate) const FORK_AND_UNDO: &[Step] = &[
+    Step::Person(FORKED, Act::Fork),
+    Step::Agent(Scene {
+        part: FORKED,
+        prompt: "The agent changes a file of the fork that it may only read in the project",
+        gloss: "",
+        tool: "edit_file",
+        arguments: r#"{"path": "/forks/idea/src/App.tsx", "old_string": "Hola", "new_string": "Hello"}"#,
+        op: OpKind::Edit,
+        path: "/forks/idea/src/App.tsx",
+        expected: Expected::Done("1 replacement"),
+    }),
+    Step::Agent(reading(FORKED, "… and the project's own is as it was", "Hola")),
+    Step::Person(FORKED, Act::Compare),
+    Step::Person(FORKED, Act::Apply),
+    Step::Agent(reading(FORKED, "Now the project has it", "Hello")),
+    Step::Person(UNDONE, Act::Undo),
+    Step::Agent(reading(UNDONE, "It is as it was", "Hola")),
+];
+
+/// What waits when the console opens: the agent makes the same call again once somebody has decided.
+pub(crate) const WAITING: Scene = Scene {
+    part: LEFT,
+    prompt: "The agent deletes another file, and waits for you",
+    gloss: "",
+    tool: "delete_file",
+    arguments: r#"{"path": "workspace/test.txt"}"#,
+    op: OpKind::Delete,
+    path: "workspace/test.txt",
+    expected: Expected::Waits("A person has to approve this call first"),
+};
+
+const fn reading(part: &'static str, prompt: &'static str, says: &'static str) -> Scene {
+    Scene {
+        part,
+        prompt,
+        gloss: "",
+        tool: "read_file",
+        arguments: r#"{"path": "src/App.tsx"}"#,
+        op: OpKind::Read,
+        path: "src/App.tsx",
+        expected: Expected::Done(says),
+    }
+}
 
 pub(crate) const SCENES: &[Scene] = &[
     Scene {
