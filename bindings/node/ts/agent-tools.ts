@@ -53,12 +53,12 @@ function callId(config: object | undefined): string {
 
 /** The answer as the message that goes into the conversation: the text once, facts beside it as the artifact. */
 function message(name: string, tool_call_id: string, answer: Answer): ToolMessage {
-  const { verdict, denial, facts, text, pieces } = answer;
+  const { verdict, facts, text, pieces } = answer;
   const rest = {
     name,
     tool_call_id,
     status: status(verdict),
-    artifact: { verdict, ...(denial !== undefined && { denial }), ...facts },
+    artifact: { ...facts, verdict },
   };
   const hasImage = pieces.some((piece) => piece.type === "image");
   return hasImage ? new ToolMessage({ ...rest, contentBlocks: pieces }) : new ToolMessage({ ...rest, content: text });

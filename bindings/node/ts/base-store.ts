@@ -36,16 +36,26 @@ export function isLangGraphStore(value: unknown): value is LangGraphStore {
 
 /** The store's methods as the core calls them, within one namespace. */
 export function baseFunctions(store: LangGraphStore, namespace: string[]): BaseFunctions {
+  const found = async (key: string): Promise<unknown> => (await store.get([...namespace], key)) ?? null;
+  /** Some stores keep `["w", "a1"]` and `["w:a1"]` in one place: what lies there may be another's, and is not replaced. */
+  const refuseAnothers = async (key: string): Promise<void> => {
+    const there = await found(key);
+    if (there !== null && !isOurs(there, namespace)) {
+      throw new Error(`the store keeps a value of another namespace at the key ${JSON.stringify(key)}`);
+    }
+  };
   return {
     get: async (key) => {
-      const found: unknown = await store.get([...namespace], key);
-      return found === null || found === undefined ? null : itemOf(found);
+      const there = await found(key);
+      return isOurs(there, namespace) ? itemOf(there) : null;
     },
     put: async (item) => {
+      await refuseAnothers(item.key);
       // A store with an index would make embeddings of whole files: nobody asked for that.
       await store.put([...namespace], item.key, valueOf(item), false);
     },
     delete: async (key) => {
+      await refuseAnothers(key);
       await store.delete([...namespace], key);
     },
     page: async (offset, limit) => pageOf(await store.search([...namespace], { limit, offset }), namespace),
@@ -54,11 +64,12 @@ export function baseFunctions(store: LangGraphStore, namespace: string[]): BaseF
 
 function pageOf(found: unknown, namespace: string[]): BasePage {
   if (!Array.isArray(found)) throw new Error(`the store's search has to answer an array, and answered ${kindOf(found)}`);
-  const ours = found.filter((item: unknown) => isRecord(item) && isExactly(item["namespace"], namespace));
-  return { items: ours.map(itemOf), scanned: found.length };
+  return { items: found.filter((item: unknown) => isOurs(item, namespace)).map(itemOf), scanned: found.length };
 }
 
-function isExactly(labels: unknown, namespace: string[]): boolean {
+/** Whether the item is in exactly this namespace. */
+function isOurs(item: unknown, namespace: string[]): boolean {
+  const labels: unknown = isRecord(item) ? item["namespace"] : undefined;
   return (
     Array.isArray(labels) &&
     labels.length === namespace.length &&
@@ -69,7 +80,7 @@ function isExactly(labels: unknown, namespace: string[]): boolean {
 /** What is kept under a key: plain JSON, made anew, since stores keep the very object they are given. */
 function valueOf(item: BaseItem): Record<string, unknown> {
   const modified_at = new Date(item.modified ?? Date.now()).toISOString();
-  if (item.kind === "directory") return { kind: "directory", modified_at };
+  if (item.key.endsWith("/")) return { kind: "directory", modified_at };
   return { content: item.content, encoding: item.encoding, modified_at };
 }
 
@@ -80,12 +91,12 @@ function itemOf(found: unknown): BaseItem {
   const { key, value } = found;
   const modified = momentOf(value["modified_at"]) ?? momentOf(found["updatedAt"]);
   const at = modified === undefined ? {} : { modified };
-  if (value["kind"] === "directory") return { key, kind: "directory", content: "", encoding: "utf-8", ...at };
-  return { key, kind: "file", ...contentOf(key, value), ...at };
+  if (key.endsWith("/") && value["kind"] === "directory") return { key, content: "", encoding: "utf-8", ...at };
+  return { key, ...contentOf(key, value), ...at };
 }
 
 /** Ours, and the forms that deepagents keeps: lines in an array, text, bytes. */
-function contentOf(key: string, value: Record<string, unknown>): { content: string; encoding: string } {
+function contentOf(key: string, value: Record<string, unknown>): Pick<BaseItem, "content" | "encoding"> {
   const { content, encoding } = value;
   if (content instanceof Uint8Array) return { content: Buffer.from(content).toString("base64"), encoding: "base64" };
   if (isLines(content)) return { content: content.join("\n"), encoding: "utf-8" };

@@ -16,8 +16,8 @@ export type AnswerPiece = { type: "text"; text: string } | { type: "image"; mime
 export interface Answer {
   /** `done`, or why not: `denied`, `failed`, `invalid` (arguments), `parked` (a person is asked first). */
   verdict: string;
-  /** Which kind of denial. */
-  denial?: string;
+  /** Why it was not done, in one word. */
+  reason?: string;
   /** The text of the answer. */
   text: string;
   /** The answer piece by piece, images included. */
@@ -45,11 +45,11 @@ export async function call(core: Core, name: string, args: unknown, { timeLimit,
   }
 }
 
-function answerOf({ verdict, denial, pieces, facts }: NativeAnswer): Answer {
+function answerOf({ verdict, reason, pieces, facts }: NativeAnswer): Answer {
   const all = pieces.map(pieceOf);
   return {
     verdict,
-    ...(denial !== undefined && { denial }),
+    ...(reason !== undefined && { reason }),
     text: all.flatMap((piece) => (piece.type === "text" ? [piece.text] : [])).join("\n"),
     pieces: all,
     facts: parseObject(facts),

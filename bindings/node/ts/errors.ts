@@ -7,12 +7,12 @@
 /** The call is denied: no Workspace, no Access Scope for it, or a name that is not to be touched. Nothing was changed. */
 export class AccessDeniedError extends Error {
   override readonly name: string = "AccessDeniedError";
-  /** Why, in one word: what the core calls this denial. */
-  readonly denial: string;
+  /** Why, in a word or two of the core: `scope`, `no Workspace`, `guarded`, `path`. */
+  readonly reason: string;
 
-  constructor(message: string, denial: string) {
+  constructor(message: string, reason: string) {
     super(message);
-    this.denial = denial;
+    this.reason = reason;
   }
 }
 

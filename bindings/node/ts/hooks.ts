@@ -5,6 +5,7 @@
  * piles up in a conversation or a checkpoint. `wrapToolCall` runs our tools and passes others on. A tool that was not offered is
  * ours all the same: hiding a tool does not block it, so the call is judged like any other. It never makes a `Command`.
  */
+import type { SystemMessage } from "@langchain/core/messages";
 import { createMiddleware } from "langchain";
 
 import { offered, runnable } from "./agent-tools.js";
@@ -22,7 +23,7 @@ export function middlewareOver(name: string, source: Source, timeLimit: number) 
       return handler({
         ...request,
         tools: [...request.tools, ...tools.map((tool) => offered(core, tool, timeLimit))],
-        systemMessage: request.systemMessage.concat(request.systemMessage.text === "" ? map : `\n\n${map}`),
+        systemMessage: withMap(request.systemMessage, map),
       });
     },
     wrapToolCall: async (request, handler) => {
@@ -32,6 +33,11 @@ export function middlewareOver(name: string, source: Source, timeLimit: number) 
       return handler({ ...request, tool: runnable(core, called, timeLimit) });
     },
   });
+}
+
+function withMap(system: SystemMessage, map: string): SystemMessage {
+  if (map === "") return system;
+  return system.concat(system.text === "" ? map : `\n\n${map}`);
 }
 
 /** Two tools of one name: one of them would silently be the other. That is for the person to settle, before anything runs. */

@@ -53,7 +53,7 @@ export interface CommonOptions {
 /** Workspaces given in the program. */
 export interface MountOptions extends CommonOptions {
   mounts: MountConfig[] | MountsFunction;
-  /** Where relative paths start; `/` where nothing is said. */
+  /** Where relative paths start. Absent: at the only Workspace, or at `/` where there are several. */
   base?: string;
 }
 

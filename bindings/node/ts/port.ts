@@ -11,15 +11,13 @@ import { isRecord, kindOf } from "./shapes.js";
 /** What a store says about one path. */
 export interface StoreStat {
   kind: "file" | "directory";
-  /** In bytes. */
-  size?: number;
   /** In milliseconds since 1970. */
   modified?: number;
 }
 
 /**
- * A Store written in JavaScript: any object with these four methods. Paths are relative to the Mount, without a leading
- * slash; the Mount itself is `""`.
+ * A Store written in JavaScript: any object with these four methods. Paths start at the Mount: `/notes/a.md`, and `/`
+ * is the Mount itself.
  *
  * Tools that need a method which is not there are not provided.
  */
@@ -93,15 +91,11 @@ function names(method: string, value: unknown): string[] {
 function aStat(value: unknown): PortStat | null {
   if (value === null) return null;
   if (!isRecord(value)) throw wrong("stat", "an object or null", value);
-  const { kind, size, modified } = value;
+  const { kind, modified } = value;
   if (kind !== "file" && kind !== "directory") throw wrong("stat", 'a kind of "file" or "directory"', kind);
-  return { kind, ...optional("size", size), ...optional("modified", modified) };
-}
-
-function optional(name: "size" | "modified", value: unknown): { size?: number; modified?: number } {
-  if (value === undefined) return {};
-  if (typeof value === "number" && Number.isFinite(value) && value >= 0) return { [name]: value };
-  throw wrong("stat", `a number as ${name}`, value);
+  if (modified === undefined) return { kind };
+  if (typeof modified === "number" && Number.isFinite(modified)) return { kind, modified };
+  throw wrong("stat", "a number as modified", modified);
 }
 
 function wrong(method: string, expected: string, value: unknown): Error {

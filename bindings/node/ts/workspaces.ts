@@ -70,7 +70,7 @@ export function openWorkspaces(options: OpenOptions): Workspaces {
   return new Workspaces(core, timeLimitOf(options));
 }
 
-function errorOf({ verdict, denial, text }: Answer): Error {
-  if (denial === "path") return new PathTraversalError(text, denial);
-  return verdict === "denied" ? new AccessDeniedError(text, denial ?? verdict) : new Error(text);
+function errorOf({ verdict, reason = verdict, text }: Answer): Error {
+  if (reason === "path") return new PathTraversalError(text, reason);
+  return verdict === "denied" ? new AccessDeniedError(text, reason) : new Error(text);
 }

@@ -1,0 +1,89 @@
+/** Commands: an export of its own, which provides `execute_command` and nothing else, under the same Workspaces. */
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { createWorkspacesMiddleware, fromConfig, physicalStore } from "../esm/index.js";
+import { createCommandsMiddleware } from "../esm/commands.js";
+import type { MountConfig } from "../esm/index.js";
+import { at, directory, play } from "./support/agents.js";
+
+function mounts(place: string, code = directory({ "main.c": "code" })): MountConfig[] {
+  return [
+    { prefix: "/w", scope: "READ_WRITE", store: physicalStore(place) },
+    { prefix: "/code", scope: "READ_ONLY", store: physicalStore(code) },
+  ];
+}
+
+/** Why this machine cannot run commands; nothing where it can. */
+async function missing(): Promise<string | false> {
+  const { answers } = await play([createCommandsMiddleware({ mounts: mounts(directory()) })], [
+    { name: "execute_command", args: { command: "true" } },
+  ]);
+  const answer = at(answers, 0);
+  return Reflect.get(Object(answer.artifact), "error") === "sandbox" ? answer.text : false;
+}
+
+const skip = await missing();
+
+test("only execute_command is provided, and what it does is judged by the same Workspaces", { skip }, async () => {
+  const place = directory();
+  const code = directory({ "main.c": "code" });
+  const { model, answers } = await play([createCommandsMiddleware({ mounts: mounts(place, code) })], [
+    { name: "execute_command", args: { command: "cat /code/main.c > /w/copy.txt && echo written" } },
+    { name: "execute_command", args: { command: "echo x > /code/main.c" } },
+    { name: "execute_command", args: { command: "cat /etc/shadow" } },
+    { name: "read_file", args: { path: "/w/copy.txt" } },
+  ]);
+  assert.deepEqual(model.names()[0], ["execute_command"]);
+  assert.match(at(answers, 0).text, /written/u);
+  assert.equal(readFileSync(join(place, "copy.txt"), "utf8"), "code");
+  assert.equal(readFileSync(join(code, "main.c"), "utf8"), "code");
+  assert.doesNotMatch(at(answers, 2).text, /root:/u);
+  assert.equal(at(answers, 3).status, "error", "file tools are not this middleware's");
+});
+
+test("the word list answers first", { skip }, async () => {
+  const { answers } = await play([createCommandsMiddleware({ mounts: mounts(directory()), commands: { deny: ["rm"] } })], [
+    { name: "execute_command", args: { command: "rm -rf /w" } },
+  ]);
+  assert.equal(at(answers, 0).text, '❌ ERROR: Dangerous command "rm" is not allowed.');
+});
+
+for (const order of ["before", "after"]) {
+  test(`it stands ${order} the middleware for Workspaces, and each runs its own`, { skip }, async () => {
+    const place = directory();
+    const both = [createWorkspacesMiddleware({ mounts: mounts(place) }), createCommandsMiddleware({ mounts: mounts(place) })];
+    const { model, answers } = await play(order === "after" ? both : [...both].reverse(), [
+      { name: "write_file", args: { path: "/w/a.txt", content: "by a tool" } },
+      { name: "execute_command", args: { command: "cat a.txt", workspace: "/w" } },
+    ]);
+    assert.ok(at(model.names(), 0).includes("execute_command") && at(model.names(), 0).includes("read_file"));
+    assert.deepEqual(answers.map(({ status }) => status), ["success", "success"], at(answers, 1).text);
+    assert.match(at(answers, 1).text, /by a tool/u);
+  });
+}
+
+test("unknown keys of commands are refused when the middleware is made", () => {
+  const options = { mounts: mounts(directory()), commands: {} };
+  Reflect.set(options.commands, "alow", true);
+  assert.throws(() => createCommandsMiddleware(options), /alow/u);
+});
+
+test("from a configuration: only where it has [commands]", { skip }, async () => {
+  const config = '[[workspace]]\nprefix = "/w"\nscope = "READ_WRITE"\nmount = { physical = "w" }\n';
+  const run = async (text: string) => {
+    const place = directory({ "paddock.toml": text, "w/a.txt": "a" });
+    const middleware = createCommandsMiddleware(fromConfig(join(place, "paddock.toml"), { home: directory() }));
+    const played = await play([middleware], [{ name: "execute_command", args: { command: "cp /w/a.txt /w/b.txt" } }]);
+    return { ...played, made: existsSync(join(place, "w/b.txt")) };
+  };
+  const without = await run(config);
+  assert.deepEqual(without.model.names()[0], []);
+  assert.equal(at(without.answers, 0).status, "error");
+  assert.ok(!without.made);
+  const having = await run(`${config}[commands]\n`);
+  assert.deepEqual(having.model.names()[0], ["execute_command"]);
+  assert.ok(having.made, at(having.answers, 0).text);
+});

@@ -1,0 +1,43 @@
+/**
+ * The conformance suite of Stores, the one that every Store of the core passes, driven through JavaScript: on a LangGraph store,
+ * on an object with the methods of `StorePort`, on SQLite and (with PADDOCK_TEST_POSTGRES) on PostgreSQL.
+ */
+import assert from "node:assert/strict";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { InMemoryStore } from "@langchain/langgraph-checkpoint";
+
+import type * as native from "../native.cjs";
+import { baseStore, virtualStore } from "../esm/index.js";
+import type { Store } from "../esm/index.js";
+import { directory } from "./support/agents.js";
+
+const addon: Partial<typeof native> = createRequire(import.meta.url)("../native.cjs");
+const { conformanceCases, runConformanceCase } = addon;
+const postgres = process.env["PADDOCK_TEST_POSTGRES"];
+const fresh = `${process.pid}-${Date.now()}`;
+
+/** How many Stores a case gets: no case takes more. */
+const STORES = 4;
+let made = 0;
+
+const KINDS: [string, boolean, () => Store][] = [
+  ["a LangGraph InMemoryStore", false, () => baseStore(new InMemoryStore(), ["conformance"])],
+  ["SQLite", true, () => virtualStore({ url: `sqlite:${join(directory(), "files.db")}`, namespace: ["conformance"] })],
+];
+if (postgres) KINDS.push(["PostgreSQL", true, () => virtualStore({ url: postgres, namespace: ["conformance", fresh, String((made += 1))] })]);
+
+for (const [name, atomicSets, make] of KINDS) {
+  for (const title of conformanceCases?.() ?? []) {
+    test(`${name}: ${title}`, async () => {
+      assert.ok(runConformanceCase, "an addon built for tests has the suite");
+      await runConformanceCase(title, Array.from({ length: STORES }, make), atomicSets).ended();
+    });
+  }
+}
+
+test("the addon under test was built with the suite", () => {
+  assert.ok((conformanceCases?.() ?? []).length > 20, "hint: npm run build:native");
+});
