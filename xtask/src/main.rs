@@ -1,4 +1,4 @@
-//! Chores of the repository: `cargo xtask test`, `tidy`, `bench`, `soak`, `postgres`.
+//! Chores of the repository: `cargo xtask test`, `tidy`, `bench`, `soak`, `node`, `postgres`.
 //!
 //! Owns how the repository is checked, so that a person, a hook and the continuous integration all run
 //! the same thing. It depends on no crate of Paddock: it must still work while they do not compile.
@@ -13,6 +13,7 @@ mod bench;
 mod browser;
 mod built;
 mod clients;
+mod node;
 mod postgres;
 mod process;
 mod repo;
@@ -52,6 +53,12 @@ const CHORES: &[Chore] = &[
         about: "run races and properties with large counts, and fuzz for a given time",
         usage: soak::USAGE,
         run: soak::run,
+    },
+    Chore {
+        name: "node",
+        about: "build, test or pack the npm package in bindings/node",
+        usage: node::USAGE,
+        run: node::run,
     },
     Chore {
         name: "postgres",

@@ -37,19 +37,35 @@ pub(crate) fn shown(command: &Command) -> String {
 }
 
 /// Runs to the end, passing standard output through line by line and showing each to `each_line`.
-pub(crate) fn stream(command: &mut Command, mut each_line: impl FnMut(&str)) -> Result<ExitStatus> {
+pub(crate) fn stream(command: &mut Command, each_line: impl FnMut(&str)) -> Result<ExitStatus> {
     println!("$ {}", shown(command));
     let mut child = start(command.stdin(Stdio::null()).stdout(Stdio::piped()))?;
     if let Some(output) = child.stdout.take() {
-        let mut reader = BufReader::new(output);
-        let mut line = Vec::new();
-        while reader.read_until(b'\n', &mut line)? > 0 {
-            std::io::stdout().write_all(&line)?;
-            each_line(String::from_utf8_lossy(&line).trim_end());
-            line.clear();
-        }
+        pass_through(output, each_line)?;
     }
     Ok(child.wait()?)
+}
+
+/// The same for a program that tells its results on its standard error.
+pub(crate) fn stream_all(command: &mut Command, each_line: impl FnMut(&str)) -> Result<ExitStatus> {
+    println!("$ {}", shown(command));
+    let (output, input) = std::io::pipe()?;
+    let mut child = start(command.stdin(Stdio::null()).stdout(input.try_clone()?).stderr(input))?;
+    // The command keeps its ends, and the output ends with the last one.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    pass_through(output, each_line)?;
+    Ok(child.wait()?)
+}
+
+fn pass_through(output: impl Read, mut each_line: impl FnMut(&str)) -> Result<()> {
+    let mut reader = BufReader::new(output);
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        std::io::stdout().write_all(&line)?;
+        each_line(String::from_utf8_lossy(&line).trim_end());
+        line.clear();
+    }
+    Ok(())
 }
 
 /// Runs with everything it prints in `log`; on failure the log is shown and named in the error.
@@ -136,6 +152,13 @@ mod tests {
         .unwrap();
         assert_eq!(lines, ["one", "two"]);
         assert_eq!(status.code(), Some(3));
+    }
+
+    #[test]
+    fn lines_of_both_outputs_are_seen() {
+        let mut lines = Vec::new();
+        stream_all(&mut shell("echo one; echo two >&2"), |line| lines.push(line.to_owned())).unwrap();
+        assert_eq!(lines, ["one", "two"]);
     }
 
     #[test]

@@ -49,7 +49,7 @@ mod tests {
     const SUITE: Suite = Suite {
         name: "sample",
         about: "",
-        budget_minutes: 1,
+        budget_minutes: 1.0,
         needs: "",
         runs_tests: false,
         fetch: &[|_| anyhow::bail!("no network"), |repo| Ok(std::fs::write(repo.path("fetched"), "")?)],

@@ -39,7 +39,7 @@ pub(crate) fn list(suites: &[Suite]) -> String {
 fn line(row: &Row) -> String {
     let Row { suite, took, outcome } = row;
     let minutes = took.as_secs_f64() / 60.0;
-    let over = *took > Duration::from_secs(60 * suite.budget_minutes);
+    let over = minutes > suite.budget_minutes;
     let counts = match (outcome.passed + outcome.failed, outcome.could_not.is_empty()) {
         (0, false) => format!("{:>16}", "could not run"),
         _ => format!("{:>8}{:>8}", outcome.passed, outcome.failed),
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_suite_over_its_budget_is_marked() {
-        let budget = SUITES[0].budget_minutes * 60;
+        let budget = Duration::from_secs_f64(SUITES[0].budget_minutes * 60.0).as_secs();
         assert!(render(&[row(Outcome::of_check(true), budget + 1)]).contains("! over budget"));
         assert!(!render(&[row(Outcome::of_check(true), budget)]).contains("! over budget"));
     }
