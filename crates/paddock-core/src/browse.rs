@@ -102,7 +102,7 @@ impl Vfs {
         Err(store_refusal(&browse.path, ErrorKind::LinkEscapes))
     }
 
-    /// Collects everything below `here`, crossing into nested Workspaces where their scope allows.
+    /// Collects everything below `here`, crossing into nested Workspaces that allow it.
     fn collect(
         &self,
         call: &Call<'_>,
@@ -115,7 +115,7 @@ impl Vfs {
         let mut flow = ControlFlow::Continue(());
         let mut failed: Option<StoreError> = None;
         if let Some((index, rel)) = self.route(here)
-            && self.workspaces[index].scope.allows(collector.op)
+            && self.workspaces[index].allows(collector.op)
             && !self.is_past(collector.after, &self.workspaces[index].prefix)
         {
             let outer = &self.workspaces[index];
@@ -206,7 +206,7 @@ impl Vfs {
         let start = self.search_at_start(call, asked, search, &mut hits)?;
         for (index, workspace) in self.workspaces.iter().enumerate() {
             let Some(lead) = workspace.prefix.below(&start).filter(|lead| !lead.is_here()) else { continue };
-            if !workspace.scope.allows(OpKind::Search) {
+            if !workspace.allows(OpKind::Search) {
                 continue;
             }
             if self.is_past(search.after.as_ref(), &workspace.prefix) {

@@ -30,6 +30,8 @@ pub enum Rule<'a> {
     NoWorkspace,
     /// The scope of the Workspace does not allow it.
     Scope,
+    /// The Store behind the Workspace cannot do it.
+    Unserved,
     /// A nested Workspace is in its place: its name differs from that one's only in how it is written.
     Shadowed,
     /// A pattern hides the path.
@@ -89,6 +91,7 @@ impl<'a> Decision<'a> {
             Rule::Ancestor => "above every Workspace: only the way to them is shown".to_owned(),
             Rule::NoWorkspace => "deny by default: what no Workspace covers cannot be reached".to_owned(),
             Rule::Scope => format!("{scope} does not allow {}", self.op),
+            Rule::Unserved => format!("the Store behind this Workspace cannot {}", self.op),
             Rule::Shadowed => {
                 "written like a nested Workspace but for case or composition, which a file system may ignore".to_owned()
             }
@@ -119,6 +122,7 @@ impl<'a> Decision<'a> {
             rule: match self.rule {
                 Rule::NoWorkspace | Rule::ScopeAllows | Rule::Ancestor => DenyRule::NoWorkspace,
                 Rule::Scope => DenyRule::Scope,
+                Rule::Unserved => DenyRule::Unserved,
                 Rule::Hidden(_) | Rule::Shadowed => DenyRule::Hidden,
                 Rule::Guarded(name) => DenyRule::Guarded(name),
                 Rule::Own => DenyRule::Own,
@@ -153,6 +157,8 @@ pub enum DenyRule {
     NoWorkspace,
     /// The scope does not allow it.
     Scope,
+    /// The Store cannot do it.
+    Unserved,
     /// The path is hidden.
     Hidden,
     /// The path is guarded.

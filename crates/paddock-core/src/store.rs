@@ -14,6 +14,7 @@ use crate::error::{ErrorKind, Result};
 use crate::glob::PathGlob;
 use crate::path::{RelPath, RelPathBuf};
 use crate::place::Place;
+use crate::scope::OpKind;
 
 /// Takes results one by one; answers `Break` when it has enough.
 pub type Sink<'a, T> = &'a mut dyn FnMut(T) -> ControlFlow<()>;
@@ -63,6 +64,11 @@ pub trait Store: Send + Sync {
             (Some(meta), Expect::UnchangedSince(time)) => meta.modified.is_some_and(|modified| modified <= time),
             (Some(_), Expect::Any) => true,
         })
+    }
+
+    /// Can it do this at all? Asked by whoever judges, so it must touch nothing and always answer the same.
+    fn serves(&self, _op: OpKind) -> bool {
+        true
     }
 
     /// Is a set of several changes made as a whole or not at all?

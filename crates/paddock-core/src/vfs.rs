@@ -176,7 +176,7 @@ impl Vfs {
     /// Puts together what is known to be in tree order.
     fn assemble(workspaces: Vec<Workspace>, gate: Arc<dyn Gate>, journal: Arc<dyn Journal>) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        let allowing = |op| workspaces.iter().filter(move |w: &&Workspace| w.scope.allows(op) && !w.aside);
+        let allowing = |op| workspaces.iter().filter(move |w: &&Workspace| w.allows(op) && !w.aside);
         let allowed_in = OpKind::ALL.map(|op| allowing(op).map(|w| w.prefix.clone()).collect());
         Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
@@ -678,7 +678,7 @@ impl Vfs {
     }
 }
 
-/// The guard: scope first, then names.
+/// The guard: scope first, then what the Store can, then names.
 fn rule_for<'a>(
     op: OpKind,
     workspace: &'a Workspace,
@@ -688,6 +688,9 @@ fn rule_for<'a>(
 ) -> Rule<'a> {
     if !workspace.scope.allows(op) {
         return Rule::Scope;
+    }
+    if !workspace.mount.store.serves(op) {
+        return Rule::Unserved;
     }
     if around.shadow(rel) {
         return Rule::Shadowed;

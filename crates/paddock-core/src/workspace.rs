@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::change::Quota;
 use crate::names::NameRules;
 use crate::path::LogicalPath;
-use crate::scope::AccessScope;
+use crate::scope::{AccessScope, OpKind};
 use crate::store::Store;
 
 /// Where a person wrote a rule, for explanations: `paddock.toml:7`.
@@ -172,6 +172,11 @@ impl Workspace {
     /// The most it may hold.
     pub fn quota(&self) -> Quota {
         self.quota
+    }
+
+    /// Does its scope allow it, and can its Store do it at all?
+    pub fn allows(&self, op: OpKind) -> bool {
+        self.scope.allows(op) && self.mount.store.serves(op)
     }
 
     /// Are several changes made as a whole or not at all here?

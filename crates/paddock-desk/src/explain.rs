@@ -173,6 +173,7 @@ fn steps(op: OpKind, path: &LogicalPath, decision: &Decision<'_>, risk: Option<&
     }
     steps.push(step(true, "Access Scope", format!("{scope} lets {op} through"), origin));
     let (about, passes) = match decision.rule() {
+        Rule::Unserved => ("Store", None),
         Rule::Shadowed => ("Nested Workspaces", None),
         Rule::Hidden(_) => ("Hidden names", None),
         Rule::HoldsWorkspace => ("Workspaces inside", None),
@@ -219,7 +220,12 @@ fn would_allow(
             lifted.push(name.name.to_owned());
             changed(policy, file, workspace, "unguard", &Value::from(lifted))
         }
-        Rule::ScopeAllows | Rule::Ancestor | Rule::Shadowed | Rule::Own | Rule::HoldsWorkspace => None,
+        Rule::ScopeAllows
+        | Rule::Ancestor
+        | Rule::Unserved
+        | Rule::Shadowed
+        | Rule::Own
+        | Rule::HoldsWorkspace => None,
     }
 }
 

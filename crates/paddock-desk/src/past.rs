@@ -61,6 +61,7 @@ pub fn refused(refused: &Refused) -> Failure {
             let rule = match denial.rule {
                 DenyRule::NoWorkspace => "no Workspace covers it",
                 DenyRule::Scope => "the Access Scope does not allow it",
+                DenyRule::Unserved => "the Store behind its Workspace cannot do it",
                 DenyRule::Hidden => "its name is hidden",
                 DenyRule::Guarded(_) => "its name is guarded",
                 DenyRule::Own => "it is Paddock's own",

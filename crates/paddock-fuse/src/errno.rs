@@ -24,6 +24,7 @@ pub(crate) fn of_decision(op: OpKind, decision: &Decision<'_>) -> Errno {
     let rule = match decision.rule() {
         Rule::NoWorkspace | Rule::ScopeAllows | Rule::Ancestor => DenyRule::NoWorkspace,
         Rule::Scope => DenyRule::Scope,
+        Rule::Unserved => DenyRule::Unserved,
         Rule::Hidden(_) | Rule::Shadowed => DenyRule::Hidden,
         Rule::Guarded(name) => DenyRule::Guarded(name),
         Rule::Own => DenyRule::Own,
@@ -41,6 +42,7 @@ fn by_rule(op: OpKind, scope: Option<AccessScope>, rule: DenyRule) -> Errno {
         DenyRule::Hidden | DenyRule::NoWorkspace if !op.changes() => Errno::ENOENT,
         DenyRule::Scope if scope == Some(AccessScope::ReadOnly) => Errno::EROFS,
         DenyRule::HoldsWorkspace => Errno::EBUSY,
+        DenyRule::Unserved => Errno::EOPNOTSUPP,
         DenyRule::Scope | DenyRule::Hidden | DenyRule::NoWorkspace | DenyRule::Guarded(_) | DenyRule::Own => {
             Errno::EACCES
         }

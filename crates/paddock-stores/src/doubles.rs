@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use paddock_core::{
-    Act, Applied, Call, ChangeSet, EntrySink, ErrorKind, Hit, LastName, Meta, Place, Query, RelPath, RelPathBuf,
-    Result, Sink, Store, StoreError, Walk,
+    Act, Applied, Call, ChangeSet, EntrySink, ErrorKind, Hit, LastName, Meta, OpKind, Place, Query, RelPath,
+    RelPathBuf, Result, Sink, Store, StoreError, Walk,
 };
 
 /// The methods of a Store, for telling what was called.
@@ -91,6 +91,10 @@ macro_rules! store_by_watching {
 
             fn apply(&self, call: &Call<'_>, set: &ChangeSet) -> Result<Applied> {
                 self.pass_all(call, Method::Apply, &mut touched(set))?.apply(call, set)
+            }
+
+            fn serves(&self, op: OpKind) -> bool {
+                self.inner().is_none_or(|store| store.serves(op))
             }
         }
     };

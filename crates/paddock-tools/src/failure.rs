@@ -73,6 +73,7 @@ impl Failure {
             Self::Refused(Refused::Denied(denial) | Refused::DeniedInside(denial)) => match denial.rule {
                 DenyRule::NoWorkspace => "no Workspace",
                 DenyRule::Scope => "scope",
+                DenyRule::Unserved => "unserved",
                 DenyRule::Hidden => "hidden",
                 DenyRule::Guarded(_) => "guarded",
                 DenyRule::Own => "own",

@@ -1,7 +1,7 @@
 //! The Filesystem Map: what an agent perceives, in words, made anew each time it is asked for.
 //!
 //! Bounded: an agent may have thousands of Workspaces and a prompt may not. Knows prefixes and
-//! scopes, never what backs them.
+//! scopes, and of what backs them only what it cannot do.
 
 use std::fmt::Write as _;
 
@@ -16,6 +16,20 @@ const MOST_LINES: usize = 100;
 const MOST_PLACES: usize = 8;
 /// The most bytes of listed Workspaces.
 const MOST_BYTES: usize = 8 * 1024;
+
+/// What can be done in a Workspace, in the words of the map.
+const ACTS: [(&str, OpKind); 10] = [
+    ("read", OpKind::Read),
+    ("list", OpKind::List),
+    ("find", OpKind::Find),
+    ("search", OpKind::Search),
+    ("write", OpKind::Write),
+    ("append", OpKind::Append),
+    ("edit", OpKind::Edit),
+    ("make", OpKind::MakeDir),
+    ("move", OpKind::MoveFrom),
+    ("delete", OpKind::Delete),
+];
 
 /// The map of one agent.
 pub(crate) fn filesystem_map(policy: &AgentPolicy) -> String {
@@ -44,7 +58,7 @@ fn list(workspaces: &[&Workspace], out: &mut String) -> usize {
     let full = out.len() + MOST_BYTES;
     let mut shown = 0;
     for workspace in workspaces.iter().take(MOST_LINES) {
-        let line = format!("- {}: {}\n", workspace.prefix(), in_words(workspace.scope()));
+        let line = format!("- {}: {}\n", workspace.prefix(), in_words(workspace));
         if shown > 0 && out.len() + line.len() > full {
             break;
         }
@@ -61,17 +75,16 @@ fn summarize(rest: &[&Workspace], out: &mut String) {
         writeln!(out, "- … and {} more ({}); list_dir shows them.", rest.len(), told.collect::<Vec<_>>().join(", "));
 }
 
-fn in_words(scope: AccessScope) -> &'static str {
-    match scope {
-        AccessScope::ReadOnly => "read-only (read, list, find, search)",
-        AccessScope::ReadWrite => "read-write (read, list, find, search, write, append, edit, make, move, delete)",
-        AccessScope::WriteOnly => "write-only (write, append, edit; nothing comes back)",
-    }
+/// The scope, and what it allows here: a Store may be able to do less.
+fn in_words(workspace: &Workspace) -> String {
+    let can: Vec<&str> = ACTS.iter().filter(|(_, op)| workspace.allows(*op)).map(|(word, _)| *word).collect();
+    let silent = if workspace.scope() == AccessScope::WriteOnly { "; nothing comes back" } else { "" };
+    format!("{} ({}{silent})", workspace.scope().words(), can.join(", "))
 }
 
 /// The part of the map that belongs to one tool.
 pub(crate) fn where_it_works(vfs: &Vfs, needs: &[OpKind]) -> String {
-    let allowing = || vfs.workspaces().iter().filter(|w| !w.is_aside() && needs.iter().all(|op| w.scope().allows(*op)));
+    let allowing = || vfs.workspaces().iter().filter(|w| !w.is_aside() && needs.iter().all(|op| w.allows(*op)));
     let told = |w: &Workspace| format!("{} ({})", w.prefix(), w.scope().words());
     let shown: Vec<String> = allowing().take(MOST_PLACES).map(told).collect();
     match allowing().count() - shown.len() {

@@ -20,6 +20,11 @@ pub(crate) const HOW_TO_BEGIN: &str = "No Workspace is configured, so there is n
 /// What a write-only Workspace answers, whatever was there.
 pub(crate) const ACCEPTED: &str = "Accepted: this Workspace is write-only, so nothing about what is there comes back.";
 
+/// That a person put other arguments in the place of the agent's.
+pub fn edited_to(arguments: &str) -> String {
+    format!("A person changed the arguments of this call to {arguments}")
+}
+
 /// The answer to a call that has no result.
 pub(crate) fn answer_to(failure: &Failure) -> Answer {
     match failure {
@@ -220,6 +225,7 @@ fn denied(denial: &Denial) -> String {
     match denial.rule {
         DenyRule::NoWorkspace => no_workspace(denial),
         DenyRule::Scope => wrong_scope(denial),
+        DenyRule::Unserved => unserved(denial),
         DenyRule::Hidden => {
             format!("Cannot {cannot} \"{asked}\": this name is not available here. Use another name.")
         }
@@ -251,6 +257,17 @@ fn wrong_scope(denial: &Denial) -> String {
         }
         _ => format!("Cannot {cannot} protected path \"{asked}\".{linked} {only}{}", except_nested(denial)),
     }
+}
+
+/// The scope would allow it, and what backs the Workspace cannot.
+fn unserved(denial: &Denial) -> String {
+    let Words { cannot, .. } = words(denial.op);
+    let behind = denial.workspace.as_ref().map_or_else(String::new, |(prefix, ..)| format!(" behind {prefix}"));
+    let way_out = match list_some(&denial.allowed_in) {
+        Some(places) => format!("It works in {places}."),
+        None => "It works in no Workspace of yours.".to_owned(),
+    };
+    format!("Cannot {cannot} \"{}\": the Store{behind} cannot do that. {way_out}", denial.asked)
 }
 
 fn no_workspace(denial: &Denial) -> String {

@@ -64,6 +64,7 @@ impl From<DenyRule> for Why {
             DenyRule::Hidden => Self::Hidden,
             DenyRule::Guarded(_) => Self::Guarded,
             DenyRule::HoldsWorkspace => Self::HoldsWorkspace,
+            DenyRule::Unserved => panic!("every Store of the model can do everything"),
             DenyRule::Own => panic!("no Workspace of the model holds a file of Paddock's own"),
         }
     }

@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use paddock_core::{
-    Applied, Call, ChangeSet, Entry, EntrySink, ErrorKind, Hit, Kind, LastName, Meta, Place, Query, RelPath,
+    Applied, Call, ChangeSet, Entry, EntrySink, ErrorKind, Hit, Kind, LastName, Meta, OpKind, Place, Query, RelPath,
     RelPathBuf, Result, Sink, Store, Territory, Walk,
 };
 
@@ -95,5 +95,21 @@ impl Store for ForeignStore {
 
     fn apply(&self, call: &Call<'_>, set: &ChangeSet) -> Result<Applied> {
         change::apply(self, call, set)
+    }
+
+    fn serves(&self, op: OpKind) -> bool {
+        match op {
+            OpKind::Search => self.abilities.search,
+            OpKind::MakeDir => self.abilities.make_dir,
+            // What moves is copied and then taken away.
+            OpKind::MoveFrom | OpKind::Delete => self.abilities.remove,
+            OpKind::Read
+            | OpKind::List
+            | OpKind::Find
+            | OpKind::Write
+            | OpKind::Append
+            | OpKind::Edit
+            | OpKind::MoveTo => true,
+        }
     }
 }

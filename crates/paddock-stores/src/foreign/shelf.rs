@@ -64,16 +64,17 @@ impl<'a> Shelf<'a> {
             return Ok(Node::Dir);
         }
         // Asked for its content first, since most of what is asked for is a file that is there.
-        let read = match self.content(path) {
+        match self.content(path) {
             Ok(Some(content)) => return Ok(Node::File(content)),
             Err(e) if is_over(&e) => return Err(e),
-            read => read,
-        };
+            // A store may have no other way to say that nothing is there.
+            Ok(None) | Err(_) => {}
+        }
         match self.look(path)? {
             Some(KeyKind::Dir) => Ok(Node::Dir),
             None => Err(self.missing(path)?.into()),
             // It may have been made since.
-            Some(KeyKind::File) => match read.and_then(|_| self.content(path))? {
+            Some(KeyKind::File) => match self.content(path)? {
                 Some(content) => Ok(Node::File(content)),
                 None => Err(bad_answer("a file that is there and cannot be read", path.as_str())),
             },
