@@ -241,6 +241,7 @@ pub(crate) fn check(run: &mut Run<'_>) -> Result<Transition> {
     let mut proposed = proposed(run)?;
     let mut verdict = checked(run, &proposed)?;
     // What was decided about something that is no longer so is asked anew, with what it is now.
+    let edited = run.state.approval_state.as_ref().is_some_and(|approval| approval.status == ApprovalStatus::Edited);
     let has_token = run.state.approval_state.as_ref().is_some_and(|approval| approval.token.is_some());
     if has_token && matches!(verdict, Verdict::Refuse(_)) {
         run.state.approval_state = None;
@@ -256,8 +257,17 @@ pub(crate) fn check(run: &mut Run<'_>) -> Result<Transition> {
             Ok(transition)
         }
         Verdict::Freeze(approval) => freeze(run, &approval),
-        Verdict::Refuse(text) => Ok(answered(run, &proposed, text, ToolStatus::Error)),
+        Verdict::Refuse(text) => {
+            let text = if edited { told_of_edit(&proposed, &text) } else { text };
+            Ok(answered(run, &proposed, text, ToolStatus::Error))
+        }
     }
+}
+
+/// What became of a call whose arguments a person changed.
+fn told_of_edit(proposed: &Proposed, output: &str) -> String {
+    let arguments = serde_json::Value::Object(proposed.call.arguments.clone());
+    format!("{}\n{output}", paddock_tools::edited_to(&arguments.to_string()))
 }
 
 fn checked(run: &Run<'_>, proposed: &Proposed) -> Result<Verdict> {
@@ -400,9 +410,7 @@ fn perform(run: &mut Run<'_>, proposed: &Proposed, id: CallId) -> Result<Transit
         Ran::Answered(mut result) => {
             let decided = run.state.approval_state.as_ref().map(|approval| approval.status);
             if decided == Some(ApprovalStatus::Edited) {
-                let arguments = serde_json::Value::Object(proposed.call.arguments.clone());
-                result.output =
-                    format!("A person changed the arguments of this call to {arguments}\n{}", result.output);
+                result.output = told_of_edit(proposed, &result.output);
             }
             let effect = Some((id, tool, Effect::Over(result.clone())));
             let mut transition = over(run, result);

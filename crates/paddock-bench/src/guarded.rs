@@ -127,6 +127,7 @@ impl Guarded {
             audit.record(&CallRecord {
                 call: call.id,
                 agent: call.agent,
+                by: None,
                 tool,
                 path: asked.as_str(),
                 workspace: Some(&self.prefix),

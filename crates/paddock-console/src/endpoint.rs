@@ -171,6 +171,7 @@ async fn answered<P: Part, Q: Part, B: Part, A: Send + 'static>(
     });
     let body = body_of::<B>(is_json, body).await?;
     let who = who(&parts)?;
+    let shared = shared.acted_by(&who);
     // Let go of with this future, which ends when the connection does.
     let here = Arc::new(());
     let asked = Asked { shared, who, path, query, body, waits: Waits(Arc::downgrade(&here)) };
@@ -184,6 +185,11 @@ pub(crate) fn who(parts: &axum::http::request::Parts) -> Result<Who, Problem> {
     parts.extensions.get::<Who>().cloned().ok_or_else(|| {
         Problem::new(StatusCode::UNAUTHORIZED, "signed-out", "nobody is signed in", Some("run `paddock login`"))
     })
+}
+
+/// What is shared, with who asks at the desk.
+pub(crate) fn acting(shared: &Shared, parts: &axum::http::request::Parts) -> Result<Shared, Problem> {
+    who(parts).map(|who| shared.acted_by(&who))
 }
 
 /// The parameters in the path.

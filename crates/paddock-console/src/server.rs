@@ -12,8 +12,7 @@ use axum::routing::{get, post};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use paddock_desk::access::Access;
-use paddock_desk::shares::{Base, Shares};
+use paddock_desk::shares::Base;
 use paddock_desk::{Desk, Failure};
 use paddock_mcp::http::{HttpOptions, HttpService};
 use tokio::net::{TcpListener, TcpStream};
@@ -131,7 +130,6 @@ fn shared(desk: Arc<Desk>, options: &ServeOptions, address: SocketAddr) -> Resul
     for agent in desk.agents()? {
         let _ = desk.policy(&agent);
     }
-    let access = Access::of(desk.installation())?;
     let hub = Hub::start(Arc::clone(desk.audit_log()?))?;
     let hosts = hosts(options, address);
     let origins = hosts.iter().flat_map(|host| [format!("http://{host}"), format!("https://{host}")]).collect();
@@ -144,27 +142,13 @@ fn shared(desk: Arc<Desk>, options: &ServeOptions, address: SocketAddr) -> Resul
     let url =
         options.hosts.first().map_or_else(|| format!("http://{}", name(address)), |host| format!("https://{host}"));
     let metrics = Metrics::default();
-    let (shares, base) = (Shares::of(desk.installation())?, Base::of_url(&url));
+    let base = Base::of_url(&url);
     let passwords = Passwords::default();
     let mcp = HttpService::new(mcp);
     let cookie = guard::session_cookie(address.port());
     let (outflow, doors, ending) = (Outflow::default(), watch::Sender::new(0), watch::Sender::new(false));
-    Ok(Shared::new(Inner {
-        desk,
-        access,
-        hub,
-        mcp,
-        hosts,
-        cookie,
-        shares,
-        base,
-        passwords,
-        outflow,
-        doors,
-        ending,
-        url,
-        metrics,
-    }))
+    let inner = Inner { hub, mcp, hosts, cookie, base, passwords, outflow, doors, ending, url, metrics };
+    Shared::new(desk, inner)
 }
 
 /// The address as people type it.

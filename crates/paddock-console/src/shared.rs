@@ -15,13 +15,17 @@ use crate::metrics::Metrics;
 use crate::outflow::Outflow;
 use crate::published::Passwords;
 
-/// One for all requests.
+/// One for all requests; the desk, the doors and the shares with who asks at them.
 #[derive(Clone)]
-pub(crate) struct Shared(Arc<Inner>);
-
-pub(crate) struct Inner {
+pub(crate) struct Shared {
+    inner: Arc<Inner>,
     pub(crate) desk: Arc<Desk>,
     pub(crate) access: Access,
+    /// The links to published projects.
+    pub(crate) shares: Shares,
+}
+
+pub(crate) struct Inner {
     pub(crate) hub: Arc<Hub>,
     /// The agents that come over HTTP.
     pub(crate) mcp: HttpService,
@@ -29,8 +33,6 @@ pub(crate) struct Inner {
     pub(crate) hosts: BTreeSet<String>,
     /// The name of the cookie that holds a session.
     pub(crate) cookie: String,
-    /// The links to published projects.
-    pub(crate) shares: Shares,
     /// Under which address they are reached.
     pub(crate) base: Base,
     pub(crate) passwords: Passwords,
@@ -47,12 +49,17 @@ pub(crate) struct Inner {
 }
 
 impl Shared {
-    pub(crate) fn new(inner: Inner) -> Self {
-        Self(Arc::new(inner))
+    pub(crate) fn new(desk: Arc<Desk>, inner: Inner) -> Result<Self> {
+        Ok(Self { inner: Arc::new(inner), access: Access::of(&desk)?, shares: Shares::of(&desk)?, desk })
     }
-}
 
-impl Inner {
+    /// The same for somebody: what they do is recorded under their name.
+    pub(crate) fn acted_by(&self, who: &Who) -> Self {
+        let by = who.name();
+        let (access, shares) = (self.access.acting_as(&by), self.shares.acting_as(&by));
+        Self { inner: Arc::clone(&self.inner), desk: Arc::new(self.desk.acting_as(&by)), access, shares }
+    }
+
     /// Ends a token, and all that is open with it.
     pub(crate) fn revoke_token(&self, id: &str) -> Result<()> {
         self.access.revoke(id)?;
@@ -60,7 +67,9 @@ impl Inner {
         self.doors_changed();
         Ok(())
     }
+}
 
+impl Inner {
     /// A session or a token has ended: what is open with it ends now.
     pub(crate) fn doors_changed(&self) {
         self.doors.send_modify(|count| *count += 1);
@@ -76,7 +85,7 @@ impl std::ops::Deref for Shared {
     type Target = Inner;
 
     fn deref(&self) -> &Inner {
-        &self.0
+        &self.inner
     }
 }
 
@@ -93,7 +102,7 @@ impl Who {
     /// The name under which their acts are recorded.
     pub(crate) fn name(&self) -> String {
         match self {
-            Self::Person => paddock_desk::person(),
+            Self::Person => format!("{} (console)", paddock_desk::person()),
             Self::Program(token) => format!("token {}", token.name),
         }
     }

@@ -8,7 +8,7 @@ use paddock_desk::Failure;
 use serde::Deserialize;
 
 use crate::guard;
-use crate::shared::{Shared, on_a_thread};
+use crate::shared::{Shared, Who, on_a_thread};
 use crate::{endpoint, pages};
 
 /// How long a browser keeps the cookie; the session itself ends when nobody uses it.
@@ -32,7 +32,7 @@ pub(crate) async fn login(
         return StatusCode::NO_CONTENT.into_response();
     }
     let label = headers.get(header::USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default().to_owned();
-    let access = shared.access.clone();
+    let access = shared.acted_by(&Who::Person).access;
     match on_a_thread(move || access.sign_in(&link, &label)).await {
         Ok(Some(secret)) => (cookies(&shared.cookie, &secret, KEPT_SECONDS), Redirect::to("/")).into_response(),
         Ok(None) => (StatusCode::FORBIDDEN, pages::used_link()).into_response(),
@@ -57,7 +57,7 @@ pub(crate) async fn logout(State(shared): State<Shared>, headers: HeaderMap, bod
     let Ok(form) = serde_urlencoded::from_bytes::<SignOut>(&bytes) else {
         return pages::failed(&Failure::misused("the form is not what this page takes", "load the page again"));
     };
-    let access = shared.access.clone();
+    let access = shared.acted_by(&Who::Person).access;
     // A session that another cookie of this name stood before would go on.
     let secrets: Vec<String> = guard::cookies(&headers, &shared.cookie).map(str::to_owned).collect();
     let ended = on_a_thread(move || match form.everybody {

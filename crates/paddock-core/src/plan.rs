@@ -1,6 +1,7 @@
 //! An operation as asked, and the plan it becomes once it is judged.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::alter::Alteration;
 use crate::change::{ChangeSet, Expect, Looks};
@@ -236,6 +237,8 @@ pub struct Plan {
     pub(crate) note: String,
     /// Does nobody mean it who takes back the last call?
     pub(crate) is_aside: bool,
+    /// The person whose own act it is.
+    pub(crate) by: Option<Arc<str>>,
 }
 
 impl Plan {
@@ -271,6 +274,11 @@ impl Plan {
     /// What is remembered of it where calls are listed.
     pub fn note(&self) -> Option<&str> {
         Some(self.note.as_str()).filter(|note| !note.is_empty())
+    }
+
+    /// The person whose own act it is; nothing for what an agent does.
+    pub fn by(&self) -> Option<&str> {
+        self.by.as_deref()
     }
 
     /// Did it happen by the way?

@@ -250,8 +250,10 @@ pub trait Audit: Send + Sync {
 pub struct CallRecord<'a> {
     /// The call.
     pub call: CallId,
-    /// Who called.
+    /// Who called, or on whose Workspaces a person acted.
     pub agent: &'a AgentName,
+    /// The person whose own act it was; nothing for what an agent did.
+    pub by: Option<&'a str>,
     /// The tool, or the command of a person.
     pub tool: &'a str,
     /// The first path of the call as it was asked for, if it named one.

@@ -128,6 +128,8 @@ pub struct Vfs {
     allowed_in: [Arc<[LogicalPath]>; OpKind::ALL.len()],
     gate: Arc<dyn Gate>,
     pub(crate) journal: Arc<dyn Journal>,
+    /// The person whose acts these are.
+    by: Option<Arc<str>>,
 }
 
 impl std::fmt::Debug for Vfs {
@@ -186,6 +188,7 @@ impl Vfs {
             workspaces,
             gate,
             journal,
+            by: None,
         }
     }
 
@@ -196,6 +199,17 @@ impl Vfs {
         let lift = |workspace: &Workspace| Workspace { scope: AccessScope::ReadWrite, ..workspace.clone() };
         let workspaces: Vec<Workspace> = self.workspaces.iter().map(lift).collect();
         Self::assemble(workspaces, gate, Arc::clone(&self.journal))
+    }
+
+    /// The same, with the name of the person whose acts are recorded.
+    #[must_use]
+    pub fn by(self, person: &str) -> Self {
+        Self { by: Some(person.into()), ..self }
+    }
+
+    /// The person whose acts these are, where they have a name.
+    pub fn person(&self) -> Option<&str> {
+        self.by.as_deref()
     }
 
     /// One Workspace by itself, for what Paddock puts there for an agent that can only read it. Nothing of it is
@@ -367,8 +381,8 @@ impl Vfs {
     fn new_plan(&self, kind: OpKind, asked: LogicalPath, work: Work, effects: Vec<Effect>) -> Plan {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let (lost, note) = (Vec::new(), String::new());
-        Plan { id, vfs: self.id, kind, asked, work, effects, lost, is_command: false, note, is_aside: false }
+        let (lost, note, by) = (Vec::new(), String::new(), self.by.clone());
+        Plan { id, vfs: self.id, kind, asked, work, effects, lost, is_command: false, note, is_aside: false, by }
     }
 
     /// Puts a plan before the Gate.

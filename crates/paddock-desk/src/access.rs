@@ -7,13 +7,15 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use paddock_config::{Installation, Tables};
+use paddock_config::Tables;
 use paddock_core::AgentName;
 use paddock_db::statements::{Row, Session, Storage, Value};
 use paddock_db::{DbError, Migration, Schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::acts::{Act, Acts};
+use crate::desk::Desk;
 use crate::failure::{Failure, Result};
 use crate::{moment, past};
 
@@ -138,6 +140,7 @@ pub struct MadeToken {
 pub struct Access {
     storage: Arc<dyn Storage>,
     home: String,
+    acts: Acts,
 }
 
 impl std::fmt::Debug for Access {
@@ -147,13 +150,30 @@ impl std::fmt::Debug for Access {
 }
 
 impl Access {
-    /// Of an installation.
+    /// Of a desk; what is done with them is the act of who sits at it.
     ///
     /// # Errors
-    /// When it keeps nothing.
-    pub fn of(installation: &Installation) -> Result<Self> {
-        let (storage, home) = crate::project::state_of(installation)?;
-        Ok(Self { storage, home })
+    /// When its installation keeps nothing.
+    pub fn of(desk: &Desk) -> Result<Self> {
+        let (storage, home) = crate::project::state_of(desk.installation())?;
+        Ok(Self { storage, home, acts: desk.acts() })
+    }
+
+    /// The same doors with somebody else at them.
+    #[must_use]
+    pub fn acting_as(&self, by: &str) -> Self {
+        let acts = Acts { by: by.to_owned(), ..self.acts.clone() };
+        Self { acts, ..self.clone() }
+    }
+
+    fn record(&self, command: &str, about: &str) -> Result<()> {
+        self.acts.record(&Act::done(&AgentName::main(), command, about))
+    }
+
+    fn record_of_token(&self, command: &str, token: &Token) -> Result<()> {
+        let agent = token.agent.as_deref().and_then(|agent| AgentName::parse(agent).ok());
+        let about = format!("{} {}", token.id, token.name);
+        self.acts.record(&Act::done(&agent.unwrap_or_else(AgentName::main), command, &about))
     }
 
     /// The secret of a new link to sign in with, once and soon.
@@ -173,6 +193,7 @@ impl Access {
                 &[self.home(), hash(&secret).into(), expires.into()],
             )
         })?;
+        self.record("login", "")?;
         Ok(secret)
     }
 
@@ -197,6 +218,9 @@ impl Access {
             )?;
             Ok(true)
         })?;
+        if opened {
+            self.record("sign in", "")?;
+        }
         Ok(opened.then_some(secret))
     }
 
@@ -228,13 +252,13 @@ impl Access {
     /// When the database cannot be asked.
     pub fn sign_out(&self, secret: &str) -> Result<()> {
         let hash = hash(secret);
-        self.write(|session| {
+        let ended = self.write(|session| {
             session.execute(
                 "DELETE FROM access_session WHERE home = ?1 AND hash = ?2",
                 &[self.home(), hash.as_str().into()],
             )
         })?;
-        Ok(())
+        if ended > 0 { self.record("sign out", "") } else { Ok(()) }
     }
 
     /// Ends every session: whoever had a link signs in again.
@@ -242,7 +266,10 @@ impl Access {
     /// # Errors
     /// When the database cannot be asked.
     pub fn sign_everybody_out(&self) -> Result<u64> {
-        self.write(|session| session.execute("DELETE FROM access_session WHERE home = ?1", &[self.home()]))
+        let ended =
+            self.write(|session| session.execute("DELETE FROM access_session WHERE home = ?1", &[self.home()]))?;
+        self.record("sign everybody out", "")?;
+        Ok(ended)
     }
 
     /// Makes a token.
@@ -291,6 +318,7 @@ impl Access {
         })?;
         let token = self.tokens()?.into_iter().find(|token| token.id == id);
         let token = token.ok_or_else(|| Failure::failed("the token was not kept", "try again"))?;
+        self.record_of_token("token new", &token)?;
         Ok(MadeToken { token, secret })
     }
 
@@ -345,7 +373,8 @@ impl Access {
             )
         })?;
         if revoked == 1 {
-            return Ok(());
+            let token = self.tokens()?.into_iter().find(|token| token.id == id);
+            return token.map_or(Ok(()), |token| self.record_of_token("token revoke", &token));
         }
         Err(Failure::missing(
             format!("no token \"{}\" holds", paddock_core::visible(id)),
@@ -426,7 +455,8 @@ mod tests {
     fn access() -> (tempfile::TempDir, Access) {
         let place = tempfile::tempdir().unwrap();
         let database = Sqlite::new(place.path().join("state.db"), vec![TABLES.sqlite], Durability::Process);
-        (place, Access { storage: Arc::new(database), home: String::new() })
+        let acts = Acts { audit: Arc::new(paddock_core::NoAudit), by: "alice".to_owned() };
+        (place, Access { storage: Arc::new(database), home: String::new(), acts })
     }
 
     #[test]

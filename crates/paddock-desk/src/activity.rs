@@ -40,8 +40,10 @@ pub struct Act {
     pub kind: String,
     /// The call.
     pub call: String,
-    /// Who called.
+    /// Who called, or on whose Workspaces a person acted.
     pub agent: String,
+    /// The person whose own act it was; nothing for what an agent did.
+    pub by: Option<String>,
     /// The tool, the operation of an intent, or the command of a person.
     pub tool: String,
     /// The Workspace that the path belongs to.
@@ -85,6 +87,7 @@ impl Act {
             kind: kind.to_owned(),
             call: row.call.to_string(),
             agent: row.agent.clone(),
+            by: row.by.clone(),
             tool: row.tool.clone(),
             workspace: row.workspace.clone(),
             path: row.path.clone(),
@@ -108,6 +111,9 @@ pub struct Wanted {
     /// Of this agent.
     #[serde(default)]
     pub agent: Option<String>,
+    /// The own acts of this person, as the rows name them.
+    #[serde(default)]
+    pub by: Option<String>,
     /// In this Workspace.
     #[serde(default)]
     pub workspace: Option<String>,
@@ -245,6 +251,7 @@ pub fn query(desk: &Desk, wanted: &Wanted) -> Result<Vec<Act>> {
 fn filter(desk: &Desk, wanted: &Wanted) -> Result<Filter> {
     Ok(Filter {
         agent: wanted.agent.clone(),
+        by: wanted.by.clone(),
         workspace: wanted.workspace.as_deref().map(path).transpose()?,
         path: wanted.path.as_deref().map(path).transpose()?,
         outcome: wanted.outcome.clone(),

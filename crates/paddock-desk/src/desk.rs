@@ -12,12 +12,20 @@ use paddock_ledger::audit::AuditLog;
 use paddock_ledger::history::History;
 use paddock_tools::Toolbox;
 
+use crate::acts::Acts;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::project::{self, Project};
 use crate::threads::Runs;
 
-/// A project, opened.
+/// A project, opened; and who sits at it.
 pub struct Desk {
+    kept: Arc<Kept>,
+    /// Whose acts these are.
+    by: String,
+}
+
+/// What everybody at the desk has in common.
+struct Kept {
     project: Project,
     installation: Installation,
     /// Every agent's policy that somebody asked for.
@@ -32,7 +40,7 @@ pub struct Desk {
 
 impl std::fmt::Debug for Desk {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Desk").field("project", &self.project).finish_non_exhaustive()
+        f.debug_struct("Desk").field("project", &self.kept.project).finish_non_exhaustive()
     }
 }
 
@@ -45,14 +53,7 @@ impl Desk {
         let settings = project.settings()?;
         let installation =
             Installation::look(&project.system_root, &settings).map_err(project::installation_problem)?;
-        Ok(Self {
-            project,
-            installation,
-            policies: Mutex::default(),
-            last_good: Mutex::default(),
-            runs: Runs::default(),
-            works: false,
-        })
+        Ok(Self::at(project, installation, false))
     }
 
     /// For what changes something, or is recorded.
@@ -66,19 +67,35 @@ impl Desk {
         if let Some(approvals) = installation.approvals() {
             approvals.tell_by(Arc::new(paddock_tools::notify));
         }
-        Ok(Self {
+        Ok(Self::at(project, installation, true))
+    }
+
+    fn at(project: Project, installation: Installation, works: bool) -> Self {
+        let kept = Kept {
             project,
             installation,
             policies: Mutex::default(),
             last_good: Mutex::default(),
             runs: Runs::default(),
-            works: true,
-        })
+            works,
+        };
+        Self { kept: Arc::new(kept), by: person() }
+    }
+
+    /// The same desk with somebody else at it: what they do is recorded under their name.
+    #[must_use]
+    pub fn acting_as(&self, by: &str) -> Self {
+        Self { kept: Arc::clone(&self.kept), by: by.to_owned() }
+    }
+
+    /// Whose acts are done here.
+    pub fn by(&self) -> &str {
+        &self.by
     }
 
     /// Where the project is.
     pub fn project(&self) -> &Project {
-        &self.project
+        &self.kept.project
     }
 
     /// The configuration as it is now, read strictly.
@@ -86,7 +103,7 @@ impl Desk {
     /// # Errors
     /// When it has problems.
     pub fn config_file(&self) -> Result<ConfigFile> {
-        self.project.config_file()
+        self.kept.project.config_file()
     }
 
     /// What building Workspaces has to know about the host.
@@ -94,7 +111,7 @@ impl Desk {
     /// # Errors
     /// When the directory of the configuration cannot be reached.
     pub fn host(&self) -> Result<Host> {
-        self.project.host()
+        self.kept.project.host()
     }
 
     /// Was anything recorded yet? Asking an embedded database would make it.
@@ -102,23 +119,23 @@ impl Desk {
     /// # Errors
     /// When the configuration has problems.
     pub fn is_recorded(&self) -> Result<bool> {
-        if self.works { Ok(true) } else { self.project.has_ledger(&self.installation) }
+        if self.kept.works { Ok(true) } else { self.kept.project.has_ledger(&self.kept.installation) }
     }
 
     /// The runs that go on in the background of this process.
     pub(crate) fn runs(&self) -> &Runs {
-        &self.runs
+        &self.kept.runs
     }
 
     /// What is behind the project.
     pub fn installation(&self) -> &Installation {
-        &self.installation
+        &self.kept.installation
     }
 
     /// What a guard is given besides its Workspaces.
     pub fn ports(&self) -> Ports {
-        let ports = self.installation.ports(project::gate());
-        let runner = project::runner(self.installation.home(), Arc::clone(&ports.audit));
+        let ports = self.kept.installation.ports(project::gate());
+        let runner = project::runner(self.kept.installation.home(), Arc::clone(&ports.audit));
         ports.with_runner(runner)
     }
 
@@ -139,10 +156,10 @@ impl Desk {
     pub fn config_in_effect(&self) -> Result<ConfigFile> {
         match self.sound_config() {
             Ok(file) => {
-                *self.last_good.lock().unwrap_or_else(PoisonError::into_inner) = Some(file.clone());
+                *self.kept.last_good.lock().unwrap_or_else(PoisonError::into_inner) = Some(file.clone());
                 Ok(file)
             }
-            Err(failure) if self.project.text().is_ok() => self.last_good().ok_or(failure),
+            Err(failure) if self.kept.project.text().is_ok() => self.last_good().ok_or(failure),
             Err(failure) => Err(failure),
         }
     }
@@ -156,7 +173,7 @@ impl Desk {
     fn sound_config(&self) -> Result<ConfigFile> {
         let file = self.config_file()?;
         let agents = file.agents();
-        let policies = self.policies.lock().unwrap_or_else(PoisonError::into_inner);
+        let policies = self.kept.policies.lock().unwrap_or_else(PoisonError::into_inner);
         // An agent that the file no longer has is no problem of the file.
         let of_file = policies.iter().filter(|(agent, _)| agents.contains(agent));
         let started: Vec<Arc<Reloader>> = of_file.map(|(_, policy)| Arc::clone(policy)).collect();
@@ -171,7 +188,7 @@ impl Desk {
     }
 
     fn last_good(&self) -> Option<ConfigFile> {
-        self.last_good.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.kept.last_good.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// An agent's policy, current at every call.
@@ -179,14 +196,14 @@ impl Desk {
     /// # Errors
     /// When the configuration has problems, or no such agent.
     pub fn policy(&self, agent: &AgentName) -> Result<Arc<Reloader>> {
-        let mut policies = self.policies.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut policies = self.kept.policies.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = policies.get(agent) {
             return Ok(Arc::clone(known));
         }
-        let Project { config, system_root, .. } = &self.project;
+        let Project { config, system_root, .. } = &self.kept.project;
         let started = Reloader::start(config, agent.clone(), system_root.clone(), self.ports());
         let reloader = Arc::new(started.map_err(project::config_problem)?);
-        if self.works {
+        if self.kept.works {
             paddock_tools::settle(&reloader.current(), reloader.audit());
         }
         policies.insert(agent.clone(), Arc::clone(&reloader));
@@ -203,7 +220,12 @@ impl Desk {
 
     /// Where every call is recorded.
     pub fn audit(&self) -> Arc<dyn Audit> {
-        self.installation.audit()
+        self.kept.installation.audit()
+    }
+
+    /// Where what is done here is recorded, under the name of who does it.
+    pub(crate) fn acts(&self) -> Acts {
+        Acts { audit: self.audit(), by: self.by.clone() }
     }
 
     /// The audit, for reading it.
@@ -211,7 +233,7 @@ impl Desk {
     /// # Errors
     /// When nothing is kept here.
     pub fn audit_log(&self) -> Result<&Arc<AuditLog>> {
-        self.installation.audit_log().ok_or_else(nothing_yet)
+        self.kept.installation.audit_log().ok_or_else(nothing_yet)
     }
 
     /// What each call changed.
@@ -219,7 +241,7 @@ impl Desk {
     /// # Errors
     /// When nothing is kept here.
     pub fn history(&self) -> Result<&Arc<History>> {
-        self.installation.history().ok_or_else(nothing_yet)
+        self.kept.installation.history().ok_or_else(nothing_yet)
     }
 
     /// The calls that wait for a person.
@@ -227,7 +249,7 @@ impl Desk {
     /// # Errors
     /// When nothing is kept here.
     pub fn approvals(&self) -> Result<&Arc<Approvals>> {
-        self.installation.approvals().ok_or_else(nothing_yet)
+        self.kept.installation.approvals().ok_or_else(nothing_yet)
     }
 }
 

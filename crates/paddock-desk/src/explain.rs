@@ -220,12 +220,7 @@ fn would_allow(
             lifted.push(name.name.to_owned());
             changed(policy, file, workspace, "unguard", &Value::from(lifted))
         }
-        Rule::ScopeAllows
-        | Rule::Ancestor
-        | Rule::Unserved
-        | Rule::Shadowed
-        | Rule::Own
-        | Rule::HoldsWorkspace => None,
+        Rule::ScopeAllows | Rule::Ancestor | Rule::Unserved | Rule::Shadowed | Rule::Own | Rule::HoldsWorkspace => None,
     }
 }
 

@@ -31,6 +31,7 @@ pub struct Spot {
     pub path: LogicalPath,
     policy: Arc<AgentPolicy>,
     audit: Arc<dyn Audit>,
+    by: String,
 }
 
 impl std::fmt::Debug for Spot {
@@ -48,7 +49,7 @@ impl Spot {
         let agent = workspaces::agent_named(desk, agent)?;
         let policy = desk.policy(&agent)?.current();
         let path = parsed(&policy, path)?;
-        Ok(Self { agent, path, policy, audit: desk.audit() })
+        Ok(Self { agent, path, policy, audit: desk.audit(), by: desk.by().to_owned() })
     }
 
     /// Another path of the same agent.
@@ -60,11 +61,12 @@ impl Spot {
     }
 
     fn to(&self, path: LogicalPath) -> Self {
-        Self { agent: self.agent.clone(), path, policy: Arc::clone(&self.policy), audit: Arc::clone(&self.audit) }
+        let (policy, audit) = (Arc::clone(&self.policy), Arc::clone(&self.audit));
+        Self { agent: self.agent.clone(), path, policy, audit, by: self.by.clone() }
     }
 
     fn person(&self) -> Person<'_> {
-        Person::on(&self.policy, &*self.audit)
+        Person::on(&self.policy, &*self.audit).named(&self.by)
     }
 }
 

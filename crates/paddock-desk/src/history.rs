@@ -57,8 +57,10 @@ pub struct Change {
     pub at: String,
     /// The call that made it.
     pub call: String,
-    /// Whose call it was.
+    /// Whose call it was, or on whose Workspaces a person acted.
     pub agent: String,
+    /// The person whose own act it was; nothing for what an agent did.
+    pub by: Option<String>,
     /// What happened: `write`, `append`, `edit`, `make_dir`, `move`, `delete`, …
     pub what: String,
     /// The path as it was called at that time.
@@ -81,6 +83,7 @@ impl Change {
             at: moment::exact(row.at),
             call: row.call.to_string(),
             agent: row.agent.clone(),
+            by: row.by.clone(),
             what: row.what.name().to_owned(),
             path: row.path_then(),
             to: row.to_then(),
@@ -106,8 +109,10 @@ pub struct CallShown {
     pub at: String,
     /// Its id.
     pub call: String,
-    /// Who called.
+    /// Who called, or on whose Workspaces a person acted.
     pub agent: String,
+    /// The person whose own act it was; nothing for what an agent did.
+    pub by: Option<String>,
     /// The operation, in a word.
     pub operation: String,
     /// The path that was asked for.
@@ -144,6 +149,7 @@ impl CallShown {
             at: moment::exact(row.began),
             call: row.call.to_string(),
             agent: row.agent.clone(),
+            by: row.by.clone(),
             operation: row.op.clone(),
             path: row.path.clone(),
             changes: row.changes,

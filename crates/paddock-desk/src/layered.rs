@@ -26,6 +26,7 @@ pub struct Layered {
     ports: Ports,
     /// The project's installation.
     pub installation: Installation,
+    by: String,
     cancel: Cancel,
 }
 
@@ -43,7 +44,8 @@ impl Layered {
     /// Of a project that is open.
     pub fn at(desk: &Desk) -> Result<Self> {
         let (file, host, ports) = (desk.config_in_effect()?, desk.host()?, desk.ports());
-        Ok(Self { file, host, ports, installation: desk.installation().clone(), cancel: Cancel::default() })
+        let (installation, by) = (desk.installation().clone(), desk.by().to_owned());
+        Ok(Self { file, host, ports, installation, by, cancel: Cancel::default() })
     }
 
     /// The forks and overlays that there are.
@@ -73,6 +75,7 @@ impl Layered {
         let record = CallRecord {
             call: call.id,
             agent: call.agent,
+            by: Some(&self.by),
             tool: command,
             path: path.as_str(),
             workspace: Some(path),

@@ -11,6 +11,7 @@
 
 pub mod access;
 pub mod activity;
+mod acts;
 pub mod approvals;
 mod desk;
 pub mod diff;

@@ -142,17 +142,18 @@ struct Place {
     audit: Arc<dyn Audit>,
     path: LogicalPath,
     scratch: Scratch,
+    by: String,
 }
 
 impl Place {
     fn of(desk: &Desk, agent: Option<&str>, path: &str) -> Result<Self> {
         let policy = desk.policy(&workspaces::agent_named(desk, agent)?)?.current();
         let path = policy.path(path).map_err(|error| Failure::misused(&error, error.hint()))?;
-        Ok(Self { policy, audit: desk.audit(), path, scratch: scratch(desk) })
+        Ok(Self { policy, audit: desk.audit(), path, scratch: scratch(desk), by: desk.by().to_owned() })
     }
 
     fn person(&self) -> Person<'_> {
-        Person::on(&self.policy, &*self.audit)
+        Person::on(&self.policy, &*self.audit).named(&self.by)
     }
 }
 

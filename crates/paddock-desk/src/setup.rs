@@ -8,10 +8,9 @@ mod exposed;
 mod keys;
 
 use std::sync::Mutex;
-use std::time::Duration;
 
 use paddock_config::{ConfigError, ConfigFile, EditError};
-use paddock_core::{AgentName, Audit, CallId, CallRecord, Risk};
+use paddock_core::AgentName;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -19,6 +18,7 @@ use serde_json::Value;
 pub use check::{AgentChecked, Checked, ProblemShown, SecretsChecked, WarningShown, check};
 pub use exposed::{Found, SecretsInFiles};
 
+use crate::acts::Act;
 use crate::desk::Desk;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::project::{self, Project};
@@ -98,21 +98,21 @@ pub fn get(project: &Project, key: &str) -> Result<Option<Value>> {
 ///
 /// # Errors
 /// When the configuration could not take effect with it; then nothing was changed.
-pub fn set(project: &Project, audit: &dyn Audit, key: &str, value: &str) -> Result<ChangedSetting> {
-    change(project, audit, "config set", key, |name, text| paddock_config::set(name, text, key, value))
+pub fn set(project: &Project, desk: Option<&Desk>, key: &str, value: &str) -> Result<ChangedSetting> {
+    change(project, desk, "config set", key, |name, text| paddock_config::set(name, text, key, value))
 }
 
 /// Takes one key away.
 ///
 /// # Errors
 /// When it is not set, or the configuration could not take effect without it; then nothing was changed.
-pub fn unset(project: &Project, audit: &dyn Audit, key: &str) -> Result<ChangedSetting> {
-    change(project, audit, "config unset", key, |name, text| paddock_config::unset(name, text, key))
+pub fn unset(project: &Project, desk: Option<&Desk>, key: &str) -> Result<ChangedSetting> {
+    change(project, desk, "config unset", key, |name, text| paddock_config::unset(name, text, key))
 }
 
 fn change(
     project: &Project,
-    audit: &dyn Audit,
+    desk: Option<&Desk>,
     command: &str,
     key: &str,
     edit: impl FnOnce(&str, &str) -> Result<String, EditError>,
@@ -132,28 +132,9 @@ fn change(
         let message = format!("cannot write \"{}\": {error}", project.config.display());
         Failure::failed(message, "check that you may write the file and its directory")
     })?;
-    record(audit, command, key)?;
+    // That a person changed it; never to what.
+    desk.map_or(Ok(()), |desk| desk.acts().record(&Act::done(&AgentName::main(), command, key)))?;
     Ok(ChangedSetting { key: key.to_owned(), file: name, still_wrong: unbuilt.map(|error| error.to_string()) })
-}
-
-/// That a person changed it; never to what.
-fn record(audit: &dyn Audit, command: &str, key: &str) -> Result<()> {
-    let record = CallRecord {
-        call: CallId::next(),
-        agent: &AgentName::main(),
-        tool: command,
-        path: key,
-        workspace: None,
-        outcome: "done",
-        reason: "",
-        risk: Some(Risk::Low),
-        bytes: 0,
-        took: Duration::ZERO,
-        effect: true,
-    };
-    audit
-        .record(&record)
-        .map_err(|error| Failure::failed(error, "it was changed, and not recorded; run `paddock doctor`"))
 }
 
 /// Does a change bring a problem that was not there before? A file with several is mended one key at a time.

@@ -11,12 +11,14 @@ mod published;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use paddock_config::{Installation, Tables};
+use paddock_config::Tables;
+use paddock_core::{AgentName, LogicalPath};
 use paddock_db::statements::{Row, Session, Storage, Value};
 use paddock_db::{DbError, Migration, Schema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::acts::{Act, Acts};
 use crate::desk::Desk;
 use crate::failure::{Failure, Result};
 use crate::{access, moment, past};
@@ -211,6 +213,7 @@ pub struct Opened {
 pub struct Shares {
     storage: Arc<dyn Storage>,
     home: String,
+    acts: Acts,
 }
 
 impl std::fmt::Debug for Shares {
@@ -226,13 +229,27 @@ pub fn is_id(text: &str) -> bool {
 }
 
 impl Shares {
-    /// Of an installation.
+    /// Of a desk; what is done with them is the act of who sits at it.
     ///
     /// # Errors
-    /// When it keeps nothing.
-    pub fn of(installation: &Installation) -> Result<Self> {
-        let (storage, home) = crate::project::state_of(installation)?;
-        Ok(Self { storage, home })
+    /// When its installation keeps nothing.
+    pub fn of(desk: &Desk) -> Result<Self> {
+        let (storage, home) = crate::project::state_of(desk.installation())?;
+        Ok(Self { storage, home, acts: desk.acts() })
+    }
+
+    /// The same shares with somebody else at them.
+    #[must_use]
+    pub fn acting_as(&self, by: &str) -> Self {
+        let acts = Acts { by: by.to_owned(), ..self.acts.clone() };
+        Self { acts, ..self.clone() }
+    }
+
+    fn record(&self, command: &str, share: &Row) -> Result<()> {
+        let agent = AgentName::parse(share[2].text()).unwrap_or_else(|_| AgentName::main());
+        let workspace = LogicalPath::parse(share[3].text(), &LogicalPath::top()).ok();
+        let done = Act::done(&agent, command, share[4].text());
+        self.acts.record(&Act { workspace: workspace.as_ref(), ..done })
     }
 
     /// Publishes a project.
@@ -280,6 +297,7 @@ impl Shares {
             )
         })?;
         let kept = self.row(&id)?.ok_or_else(|| Failure::failed("the share was not kept", "try again"))?;
+        self.record("publish", &kept)?;
         Ok(share(&kept, base))
     }
 
@@ -317,13 +335,15 @@ impl Shares {
                 "SELECT id FROM published_share WHERE home = ?1 AND revoked_at IS NULL AND id LIKE ?2",
                 &[self.home(), format!("{wanted}%").into()],
             )?;
-            let [only] = among.as_slice() else { return Ok(0) };
-            session.execute(
+            let [only] = among.as_slice() else { return Ok(None) };
+            let ended = session.execute(
                 "UPDATE published_share SET revoked_at = ?3 WHERE home = ?1 AND id = ?2 AND revoked_at IS NULL",
                 &[self.home(), only[0].text().into(), now().into()],
-            )
+            )?;
+            Ok((ended == 1).then(|| only[0].text().to_owned()))
         })?;
-        if revoked == 1 { Ok(()) } else { Err(missing()) }
+        let row = self.row(&revoked.ok_or_else(missing)?)?;
+        row.map_or(Ok(()), |share| self.record("share revoke", &share))
     }
 
     /// Somebody comes to a share, perhaps with the mark of an earlier visit.
@@ -500,7 +520,8 @@ mod tests {
     fn shares() -> (tempfile::TempDir, Shares) {
         let place = tempfile::tempdir().unwrap();
         let database = Sqlite::new(place.path().join("state.db"), vec![TABLES.sqlite], Durability::Process);
-        (place, Shares { storage: Arc::new(database), home: String::new() })
+        let acts = Acts { audit: Arc::new(paddock_core::NoAudit), by: "alice".to_owned() };
+        (place, Shares { storage: Arc::new(database), home: String::new(), acts })
     }
 
     fn planted(shares: &Shares, id: &str, password: Option<&str>, expires: i64, most: Option<i64>) {

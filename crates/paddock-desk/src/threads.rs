@@ -100,21 +100,21 @@ pub fn replay(desk: &Desk, id: &str) -> Result<ReplayShown> {
 ///
 /// # Errors
 /// When there is none, or it is over.
-pub fn cancel(desk: &Desk, by: &str, id: &str) -> Result<ThreadShown> {
+pub fn cancel(desk: &Desk, id: &str) -> Result<ThreadShown> {
     let (record, id) = find(desk, id)?;
     record.cancel(&id).map_err(told)?;
-    withdraw(desk, by, &id)?;
+    withdraw(desk, &id)?;
     let about = record.thread(&id).map_err(told)?;
     noted(desk, &about.agent, "threads cancel", "done");
     Ok(shown::thread(desk, about))
 }
 
-fn withdraw(desk: &Desk, by: &str, thread: &str) -> Result<()> {
+fn withdraw(desk: &Desk, thread: &str) -> Result<()> {
     let Some(waiting) = approvals::recorded(desk)? else { return Ok(()) };
     let query = ApprovalQuery { thread: Some(thread.to_owned()), ..ApprovalQuery::default() };
     for approval in waiting.list(&query).map_err(approvals::told)? {
         let reject = Decision::Reject("the run was cancelled".to_owned());
-        waiting.decide(&approval.id, None, by, &reject).map_err(approvals::told)?;
+        waiting.decide(&approval.id, None, desk.by(), &reject).map_err(approvals::told)?;
     }
     Ok(())
 }
@@ -194,6 +194,7 @@ pub(crate) fn noted(desk: &Desk, agent: &str, what: &str, outcome: &'static str)
     let record = CallRecord {
         call: CallId::next(),
         agent: &agent,
+        by: Some(desk.by()),
         tool: what,
         path: "",
         workspace: None,

@@ -176,6 +176,7 @@ impl Acting {
         let recorded = record.audit.record(&CallRecord {
             call: call.id,
             agent: &self.agent,
+            by: self.vfs().person(),
             tool: &record.command,
             path: path.as_str(),
             workspace: self.workspace_of(&path).map(Workspace::prefix),

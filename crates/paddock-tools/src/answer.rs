@@ -81,6 +81,13 @@ impl Answer {
         self
     }
 
+    /// With something that is told before everything else.
+    #[must_use]
+    pub(crate) fn told_first(mut self, text: &str) -> Self {
+        self.content.insert(0, Piece::Text(text.to_owned()));
+        self
+    }
+
     /// With a further piece, so that what Paddock says does not mix with what a file holds.
     #[must_use]
     pub(crate) fn and(mut self, piece: Piece) -> Self {

@@ -8,8 +8,8 @@ use std::os::unix::fs::FileExt as _;
 use std::time::Instant;
 
 use paddock_core::{
-    AgentPolicy, Alter, Asked, Audit, CallId, CallRecord, Effect, EffectKind, Held, Holding, Kind, OpKind, Operation,
-    Outcome, Preview, Question, Requester, Terms, TextKind, Workspace, edit, visible,
+    AgentPolicy, Alter, Asked, Audit, CallId, CallRecord, Effect, EffectKind, ErrorKind, Held, Holding, Kind, OpKind,
+    Operation, Outcome, Preview, Question, Refused, Requester, Terms, TextKind, Workspace, edit, visible,
 };
 use paddock_state::Redactor;
 use serde_json::{Map, Value};
@@ -87,6 +87,7 @@ pub fn answer_question(source: &dyn PolicySource, question: &Question, client: &
     let record = CallRecord {
         call: CallId::next(),
         agent: &policy.agent,
+        by: None,
         tool: if agrees { "approvals approve" } else { "approvals reject" },
         path: &question.path,
         workspace: decision.as_ref().and_then(|decision| decision.workspace()).map(Workspace::prefix),
@@ -214,9 +215,13 @@ impl Asking<'_> {
         if effect.was.as_ref().is_some_and(|was| was.kind == Kind::Dir) {
             return format!("- {path}/\n");
         }
-        let compared = match self.old(effect) {
-            Some(old) => compared(path, &old, b""),
-            None => Err("a link, or not readable".to_owned()),
+        let compared = match self.read(effect) {
+            Ok(old) => compared(path, &old, b""),
+            // Of what a recursive delete expanded to, the plan did not say what it was. What it holds is listed beside it.
+            Err(Refused::Store { source, .. }) if *source.kind() == ErrorKind::IsADirectory => {
+                return format!("- {path}/\n");
+            }
+            Err(_) => Err("a link, or not readable".to_owned()),
         };
         compared.unwrap_or_else(|why| {
             preview.whole = false;
@@ -245,14 +250,19 @@ impl Asking<'_> {
         alterations.iter().find(|made| made.path == effect.path && brings(&made.how)).map(|made| &made.how)
     }
 
-    /// What is there now, as a person reads it.
+    /// What is there now, as far as it is shown.
     fn old(&self, effect: &Effect) -> Option<Vec<u8>> {
+        let unseen = || (effect.what == EffectKind::Deliver).then(Vec::new);
+        self.read(effect).map_or_else(|_| unseen(), Some)
+    }
+
+    /// What is there now, as a person reads it.
+    fn read(&self, effect: &Effect) -> Result<Vec<u8>, Refused> {
         let person = Person::on(self.policy, self.audit);
         let range = 0..LARGEST as u64 + 1;
-        match person.look(Operation::Read { path: effect.path.clone(), range }) {
-            Ok(Outcome::Read { bytes, .. }) => Some(bytes),
-            _ if effect.what == EffectKind::Deliver => Some(Vec::new()),
-            _ => None,
+        match person.look(Operation::Read { path: effect.path.clone(), range })? {
+            Outcome::Read { bytes, .. } => Ok(bytes),
+            _ => Err(Refused::Misuse { path: effect.path.clone(), why: "it is nothing that can be read" }),
         }
     }
 

@@ -23,7 +23,7 @@ use crate::answer::{Answer, Piece};
 use crate::arguments;
 use crate::asking::Asking;
 use crate::catalogue::{self, Tool};
-use crate::control::Control;
+use crate::control::{Control, Goes};
 use crate::failure::Failure;
 use crate::hearing::Hearing;
 use crate::messages;
@@ -57,6 +57,8 @@ pub(crate) struct Context<'a> {
     note: RefCell<String>,
     /// Does it only happen to change something?
     aside: Cell<bool>,
+    /// The arguments that a person put in the place of the agent's.
+    edited_to: RefCell<Option<String>>,
     /// Says to other processes that it is under way, until it is recorded.
     under_way: RefCell<Option<Box<dyn std::any::Any>>>,
     /// What bounds it from outside.
@@ -94,6 +96,7 @@ impl<'a> Context<'a> {
             redactor,
             hearing: Hearing::of(control, redactor),
             under_way: RefCell::new(None),
+            edited_to: RefCell::new(None),
         }
     }
 }
@@ -216,12 +219,15 @@ impl Context<'_> {
         // What nobody can take back is no light matter, whatever it is.
         let risk = if plan.lost().is_empty() { risk } else { Risk::High };
         self.risk.set(Some(risk));
+        if self.control.goes == Goes::UntilJudged {
+            return Err(Failure::Rehearsed);
+        }
         let plan = plan.noting(&self.note.borrow());
         let plan = if self.aside.get() { plan.aside() } else { plan };
         let requester = self.requester();
         let asked = self.asking(&requester, plan.effects(), rule, holding);
         match vfs.ask(&self.call, &Request { tool: self.tool.name, risk, asked: &asked }, &plan)? {
-            Passed::Now(_) if self.control.rehearsal => Err(Failure::Rehearsed),
+            Passed::Now(_) if self.control.goes != Goes::All => Err(Failure::Rehearsed),
             Passed::Now(token) => {
                 self.effect.set(self.effect.get() || plan.kind().changes());
                 let outcome = vfs.run(&self.call, plan, token)?;
@@ -289,12 +295,10 @@ impl Context<'_> {
     fn edited(&mut self, arguments: &str, token: String) -> Result<Answer, Failure> {
         let given: Map<String, Value> = serde_json::from_str(arguments).map_err(|_| Failure::Defect)?;
         self.brings(token);
+        *self.edited_to.borrow_mut() = Some(arguments.to_owned());
         self.given = given.clone();
         self.path.borrow_mut().clear();
-        let mut answer = attempt(self, given)?;
-        let told = format!("A person changed the arguments of this call to {arguments}");
-        answer.content.insert(0, Piece::Text(told));
-        Ok(answer.with("edited", true))
+        attempt(self, given)
     }
 
     /// Whoever calls may keep something from the call that the policy would allow: a run keeps its plan.
@@ -311,7 +315,12 @@ impl Context<'_> {
 
     /// Is it only looked whether the call could run?
     pub(crate) fn rehearses(&self) -> bool {
-        self.control.rehearsal
+        self.control.goes != Goes::All
+    }
+
+    /// Is it only looked what the policy says?
+    pub(crate) fn is_only_judged(&self) -> bool {
+        self.control.goes == Goes::UntilJudged
     }
 
     /// How many files were searched only in part.
@@ -415,6 +424,10 @@ fn ended(context: &Context<'_>, ran: Result<Answer, Failure>, began: Instant) ->
         Ok(answer) => (answer, ""),
         Err(failure) => (messages::answer_to(&failure), failure.reason()),
     };
+    let answer = match context.edited_to.borrow().as_deref() {
+        Some(arguments) => answer.told_first(&messages::edited_to(arguments)).with("edited", true),
+        None => answer,
+    };
     log(context, &answer, reason);
     record(context.audit, context, answer, reason, began)
 }
@@ -437,6 +450,7 @@ fn record(audit: &dyn Audit, context: &Context<'_>, answer: Answer, reason: &str
     let record = CallRecord {
         call: context.call.id,
         agent: context.call.agent,
+        by: None,
         tool: context.tool.name,
         path: &path,
         workspace: decision.as_ref().and_then(|decision| decision.workspace()).map(Workspace::prefix),
@@ -486,6 +500,7 @@ fn refuse_unknown(policy: &AgentPolicy, audit: &dyn Audit, name: &str, began: In
     let record = CallRecord {
         call: CallId::next(),
         agent: &policy.agent,
+        by: None,
         tool: &given,
         path: "",
         workspace: None,

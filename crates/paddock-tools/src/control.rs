@@ -21,12 +21,23 @@ pub struct Control {
     pub call: Option<CallId>,
     /// What it must not change, beside what the policy says.
     pub protected: Vec<LogicalPath>,
-    /// Is it only looked whether it could run?
-    pub(crate) rehearsal: bool,
+    /// How far it goes.
+    pub(crate) goes: Goes,
     /// Told what a command prints, as it comes.
     pub listener: Option<Arc<Listener>>,
     /// Is the listener a person's terminal, which shows colours?
     pub colours: bool,
+}
+
+/// How far a call goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Goes {
+    /// It runs.
+    All,
+    /// It is looked whether it could run; a person is asked.
+    UntilAsked,
+    /// It is looked whether the policy lets it through; nobody is asked.
+    UntilJudged,
 }
 
 /// Takes what a command prints, without values of secrets.
@@ -50,6 +61,6 @@ impl Control {
         let deadline = Instant::now() + time.min(LONGEST);
         let requester = Requester { session: this_process().to_owned(), ..Requester::default() };
         let (cancel, call, protected) = (Arc::new(Cancel::default()), None, Vec::new());
-        Self { cancel, deadline, requester, call, protected, rehearsal: false, listener: None, colours: false }
+        Self { cancel, deadline, requester, call, protected, goes: Goes::All, listener: None, colours: false }
     }
 }

@@ -62,6 +62,7 @@ pub use asking::{answer_question, canonical, check_arguments, make_held, questio
 pub use catalogue::{Hints, ToolSpec};
 pub use control::{Control, Listener};
 pub use gate::RecordingGate;
+pub use messages::edited_to;
 pub use middleware::{Handled, ModelRequest, ToolRequest, WorkspacesMiddleware};
 pub use names::{BadToolNames, ToolNames};
 pub use notifying::notify;

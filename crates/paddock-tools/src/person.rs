@@ -52,6 +52,12 @@ impl<'a> Person<'a> {
         Self { policy, audit, vfs: Self::vfs_of(policy), cancel: Cancel::default() }
     }
 
+    /// The same, with the name under which what they do is recorded.
+    #[must_use]
+    pub fn named(self, by: &str) -> Self {
+        Self { vfs: self.vfs.by(by), ..self }
+    }
+
     /// The Workspaces that this agent has, as a person has them.
     pub fn vfs_of(policy: &AgentPolicy) -> Vfs {
         policy.vfs.for_person(Arc::new(Approved))
@@ -107,6 +113,7 @@ impl<'a> Person<'a> {
         let record = CallRecord {
             call: call.id,
             agent: &self.policy.agent,
+            by: self.vfs.person(),
             tool: command,
             path: path.as_str(),
             workspace: decision.workspace().map(paddock_core::Workspace::prefix),

@@ -5,13 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use paddock_core::{AgentPolicy, ErrorKind, Expect, LogicalPath, Operation, Outcome, Refused};
+use paddock_core::{AgentPolicy, ErrorKind, Expect, LogicalPath, NoAudit, Operation, Outcome, Refused};
 use serde_json::{Map, Value};
 
 use crate::answer::{Answer, Verdict};
 use crate::boundary;
 use crate::catalogue::{self, ToolSpec};
-use crate::control::Control;
+use crate::control::{Control, Goes};
 use crate::evicted;
 use crate::failure::Failure;
 use crate::map;
@@ -105,13 +105,22 @@ impl Toolbox {
     /// Looks whether a call could run, as far as that can be told without running it. What is above the threshold is put before a
     /// person; what is refused is recorded as every refusal is.
     pub fn rehearse(&self, name: &str, arguments: Map<String, Value>, control: &Control) -> Rehearsal {
-        let control = Control { rehearsal: true, ..control.clone() };
+        let control = Control { goes: Goes::UntilAsked, ..control.clone() };
         let answer = self.call(name, arguments, &control);
         match answer.verdict {
             Verdict::Done => Rehearsal::Passes,
             Verdict::Parked(id) => Rehearsal::Parked(id),
             Verdict::Denied | Verdict::Failed | Verdict::Invalid => Rehearsal::Fails(answer.text()),
         }
+    }
+
+    /// Why a call would not get as far as being put before a person, as the agent would be told; nothing where it would. Nobody is
+    /// asked, and nothing is recorded: nobody made the call.
+    pub fn objection(&self, name: &str, arguments: Map<String, Value>, control: &Control) -> Option<String> {
+        let control = Control { goes: Goes::UntilJudged, ..control.clone() };
+        let policy = self.policy.current();
+        let answer = boundary::call(&policy, &NoAudit, &self.policy.redactor(), name, arguments, &control);
+        (answer.verdict != Verdict::Done).then(|| answer.text())
     }
 
     /// Can a call of this tool be made again without a second effect?

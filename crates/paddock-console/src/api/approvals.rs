@@ -58,7 +58,7 @@ fn show(asked: &Asked<Id>) -> Result<ApprovalShown> {
 }
 
 fn decide(asked: &Asked<Id, Nothing, DecisionAsked>) -> Result<Decided> {
-    approvals::decide(&asked.shared.desk, &asked.who.name(), &asked.path.id, &asked.body)
+    approvals::decide(&asked.shared.desk, &asked.path.id, &asked.body)
 }
 
 fn grants(asked: &Asked<Nothing, OfAgent>) -> Result<Vec<GrantShown>> {

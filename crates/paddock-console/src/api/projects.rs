@@ -28,7 +28,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
-use crate::endpoint::{Answers, Asked, Endpoint, Nothing, Waits, json, path_of, query_of, raw};
+use crate::endpoint::{Answers, Asked, Endpoint, Nothing, Waits, acting, json, path_of, query_of, raw};
 use crate::outflow::Outlet;
 use crate::problem::Problem;
 use crate::shared::{Shared, Who, on_a_thread};
@@ -277,6 +277,7 @@ async fn upload(State(shared): State<Shared>, request: Request) -> Response {
 }
 
 async fn taken(shared: Shared, parts: &mut Parts, mut body: BodyDataStream) -> Result<Imported, Problem> {
+    let shared = acting(&shared, parts)?;
     let of: OfProject = path_of(parts).await?;
     let taking: Taking = query_of(parts)?;
     let told = |failure: Failure| Problem::from(&failure);

@@ -51,13 +51,13 @@ fn one(asked: &Asked<Key>) -> Result<Setting> {
 fn set(asked: &Asked<Key, Nothing, NewValue>) -> Result<ChangedSetting> {
     asked.by_a_person("paddock config set")?;
     let desk = &asked.shared.desk;
-    setup::set(desk.project(), &*desk.audit(), &asked.path.key, &asked.body.value)
+    setup::set(desk.project(), Some(desk), &asked.path.key, &asked.body.value)
 }
 
 fn unset(asked: &Asked<Key>) -> Result<ChangedSetting> {
     asked.by_a_person("paddock config unset")?;
     let desk = &asked.shared.desk;
-    setup::unset(desk.project(), &*desk.audit(), &asked.path.key)
+    setup::unset(desk.project(), Some(desk), &asked.path.key)
 }
 
 fn check(asked: &Asked<Nothing, OfAgent>) -> Result<Checked> {

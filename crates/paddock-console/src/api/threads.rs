@@ -92,7 +92,7 @@ fn resume(asked: &Asked<Id, Nothing, ResumeAsked>) -> Result<Resumed> {
 }
 
 fn cancel(asked: &Asked<Id>) -> Result<ThreadShown> {
-    threads::cancel(&asked.shared.desk, &asked.who.name(), &asked.path.id)
+    threads::cancel(&asked.shared.desk, &asked.path.id)
 }
 
 fn fork(asked: &Asked<Id, Nothing, ForkAsked>) -> Result<ThreadShown> {

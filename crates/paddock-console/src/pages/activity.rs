@@ -10,7 +10,7 @@ use paddock_desk::{Result, past};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::parts::{counted, hinted, icon, in_url, outcome, shown, time};
+use super::parts::{actor, counted, hinted, icon, in_url, outcome, shown, time};
 use super::{Done, Page, Visit, act, show};
 use crate::endpoint::Nothing;
 use crate::shared::Shared;
@@ -34,6 +34,8 @@ struct Asked {
     #[serde(default)]
     of: Option<String>,
     #[serde(default)]
+    by: Option<String>,
+    #[serde(default)]
     tool: Option<String>,
     #[serde(default)]
     path: Option<String>,
@@ -53,6 +55,7 @@ impl Asked {
             |text: &Option<String>| text.clone().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         Wanted {
             agent: given(&self.of),
+            by: given(&self.by),
             tool: given(&self.tool),
             path: given(&self.path),
             outcome: given(&self.outcome),
@@ -70,6 +73,7 @@ impl Asked {
     fn address(&self, after: Option<&str>) -> String {
         let fields = [
             ("of", self.of.as_deref()),
+            ("by", self.by.as_deref()),
             ("tool", self.tool.as_deref()),
             ("path", self.path.as_deref()),
             ("outcome", self.outcome.as_deref()),
@@ -105,6 +109,7 @@ fn page(visit: &Visit<Nothing, Asked>) -> Result<Page> {
                     option value="" { "any" }
                     @for agent in &agents { option value=(agent.as_str()) selected[asked.of.as_deref() == Some(agent.as_str())] { (agent.as_str()) } }
                 } }
+                div.field { label for="a-by" { "Person" } input #a-by name="by" value=[asked.by.as_deref()] placeholder="alice"; }
                 div.field { label for="a-outcome" { "Outcome" } select #a-outcome name="outcome" {
                     option value="" { "any" }
                     @for one in OUTCOMES { option value=(one) selected[asked.outcome.as_deref() == Some(one)] { (one) } }
@@ -132,7 +137,7 @@ fn table(rows: &[Act]) -> Markup {
     html! {
         table.table {
             caption.sr { "Acts, the newest first" }
-            thead { tr { th scope="col" { "When" } th scope="col" { "Agent" } th scope="col" { "Act" } th scope="col" { "Outcome" } th scope="col" class="number wide-only" { "Size" } } }
+            thead { tr { th scope="col" { "When" } th scope="col" { "Who" } th scope="col" { "Act" } th scope="col" { "Outcome" } th scope="col" class="number wide-only" { "Size" } } }
             tbody data-key-list { @for row in rows { (line(row)) } }
         }
     }
@@ -145,7 +150,7 @@ fn line(row: &Act) -> Markup {
     html! {
         tr data-key-item tabindex="-1" {
             td data-label="When" { (time(&row.time)) }
-            td data-label="Agent" { (shown(&row.agent)) }
+            td data-label="Who" { (actor(&row.agent, row.by.as_deref())) }
             th scope="row" data-label="Act" { a href={ "/activity/" (in_url(&row.call)) } data-key="Enter" { (shown(&row.tool)) " " span.path { (shown(&row.path)) } } }
             td data-label="Outcome" {
                 (outcome(&row.outcome))

@@ -179,7 +179,7 @@ fn about(decision: DecisionWord, shown: String) -> DecisionAsked {
 
 /// Decides, and goes back to what else waits.
 fn decided(visit: &Visit<Id>, asked: &DecisionAsked) -> Result<Done> {
-    let done = approvals::decide(&visit.shared.desk, &visit.who.name(), &visit.path.id, asked);
+    let done = approvals::decide(&visit.shared.desk, &visit.path.id, asked);
     let done = done.map_err(|failure| behind(visit, failure))?;
     let verb = if asked.decision == DecisionWord::Reject { "Rejected" } else { "Approved" };
     Ok(Done::Back { to: "/approvals".to_owned(), told: format!("{verb} {}: {}.", done.approval.id, done.words) })

@@ -239,6 +239,7 @@ async fn visit<P: Part, Q: Part>(
     let (mut parts, body) = request.into_parts();
     let bad = |problem: Problem| Box::new(problem.into_response());
     let who = endpoint::who(&parts).map_err(bad)?;
+    let shared = shared.acted_by(&who);
     let path = endpoint::path_of::<P>(&mut parts).await.map_err(bad)?;
     let query = endpoint::query_of::<Q>(&parts).map_err(bad)?;
     let of_agent: OfAgent = endpoint::query_of(&parts).unwrap_or_default();

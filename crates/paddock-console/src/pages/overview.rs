@@ -7,7 +7,7 @@ use paddock_desk::Result;
 use paddock_desk::activity::Act;
 use paddock_desk::overview::{self, AgentAtWork, Overview, Waits};
 
-use super::parts::{icon, in_url, outcome, path_in_url, quota, scope, shown, time};
+use super::parts::{actor, icon, in_url, outcome, path_in_url, quota, scope, shown, time};
 use super::{Page, Visit};
 
 /// How many tools are named.
@@ -168,11 +168,11 @@ fn recent(acts: &[Act]) -> Markup {
             @else {
                 table.table {
                     caption.sr { "Recent acts" }
-                    thead { tr { th scope="col" { "When" } th scope="col" { "Agent" } th scope="col" { "Act" } th scope="col" { "Outcome" } } }
+                    thead { tr { th scope="col" { "When" } th scope="col" { "Who" } th scope="col" { "Act" } th scope="col" { "Outcome" } } }
                     tbody data-key-list { @for act in acts {
                         tr data-key-item tabindex="-1" {
                             td data-label="When" { (time(&act.time)) }
-                            td data-label="Agent" { (shown(&act.agent)) }
+                            td data-label="Who" { (actor(&act.agent, act.by.as_deref())) }
                             th scope="row" data-label="Act" { a href={ "/activity/" (in_url(&act.call)) } data-key="Enter" { (shown(&act.tool)) " " span.path { (shown(&act.path)) } } }
                             td data-label="Outcome" { (outcome(&act.outcome)) }
                         }

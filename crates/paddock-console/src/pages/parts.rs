@@ -65,6 +65,16 @@ fn buffer_text(letter: char) -> String {
     letter.to_string()
 }
 
+/// Who did it: the agent, or a person on its Workspaces.
+pub(crate) fn actor(agent: &str, by: Option<&str>) -> Markup {
+    html! {
+        @match by {
+            Some(by) => { "by " (shown(by)) " " span.muted { "for " (shown(agent)) } },
+            None => (shown(agent)),
+        }
+    }
+}
+
 /// A moment; the modules of the page write it as the person likes.
 pub(crate) fn time(exact: &str) -> Markup {
     html! { time datetime=(exact) { (exact.replace('T', " ").trim_end_matches('Z')) " UTC" } }

@@ -309,7 +309,7 @@ fn resume(visit: &Visit<Id>, Resume { it_was }: Resume) -> Result<Done> {
 }
 
 fn cancel(visit: &Visit<Id>, _: Nothing) -> Result<Done> {
-    let cancelled = threads::cancel(&visit.shared.desk, &visit.who.name(), &visit.path.id)?;
+    let cancelled = threads::cancel(&visit.shared.desk, &visit.path.id)?;
     Ok(back(&cancelled, "The run is cancelled. What it did stays."))
 }
 

@@ -55,7 +55,8 @@ fn hours_are_counted_by_outcome() {
     let hours = served.get("/api/v1/audit/hours?hours=2").json();
     assert_eq!(hours.as_array().unwrap().len(), 2);
     let sum = |word: &str| hours.as_array().unwrap().iter().map(|hour| hour[word].as_u64().unwrap()).sum::<u64>();
-    assert_eq!((sum("done"), sum("denied"), sum("failed")), (3, 1, 0));
+    // With the link that was made, and the sign-in by it.
+    assert_eq!((sum("done"), sum("denied"), sum("failed")), (3 + 2, 1, 0));
 }
 
 #[test]
@@ -93,6 +94,7 @@ fn what_an_agent_wrote_is_only_text() {
     let record = CallRecord {
         call,
         agent: &AgentName::main(),
+        by: None,
         tool,
         path,
         workspace: None,
@@ -125,4 +127,63 @@ fn one_call_is_told_with_its_reason() {
     assert!(page.contains("READ_ONLY does not let write through") && page.contains("paddock.toml:"), "{page}");
     assert_eq!(served.get("/api/v1/audit/calls/zzzzzzzzzzzzz").status, 404);
     assert_eq!(served.get("/activity/zzzzzzzzzzzzz").status, 404);
+}
+
+#[test]
+fn what_a_person_did_names_the_person_and_what_an_agent_did_does_not() {
+    let served = busy();
+    let put = |request: crate::harness::Request| request.header("content-type", "text/plain").body(b"by hand\n").status;
+    assert_eq!(put(served.request("PUT", "/api/v1/files/main/notes/mine.md")), 201);
+    let secret = served.token("ci", false);
+    let by_program = served.stranger("PUT", "/api/v1/files/main/notes/ours.md");
+    assert_eq!(put(by_program.header("authorization", &format!("Bearer {secret}"))), 201);
+    let by = |path: &str| {
+        let found = rows(&served, &format!("path={path}"));
+        assert!(!found.is_empty(), "{path}");
+        let same = found.iter().all(|row| row["by"] == found[0]["by"]);
+        assert!(same, "intent and outcome name the same: {found:?}");
+        (found[0]["agent"].clone(), found[0]["by"].clone())
+    };
+    assert_eq!(by("/notes/0.md"), (json!("main"), Value::Null));
+    let person = format!("{} (console)", paddock_desk::person());
+    assert_eq!(by("/notes/mine.md"), (json!("main"), json!(person)));
+    assert_eq!(by("/notes/ours.md"), (json!("main"), json!("token ci")));
+    assert_eq!(rows(&served, "by=token%20ci&ended=true").len(), 1);
+    let page = served.get("/activity").text();
+    assert!(page.contains("by token ci") && page.contains(&format!("by {person}")), "{page}");
+    let changes = served.get("/api/v1/history?path=/notes/ours.md").json();
+    assert_eq!(changes[0]["by"], json!("token ci"), "{changes}");
+    assert!(served.get("/files/notes/ours.md?view=history").text().contains("by token ci"));
+    assert_eq!(served.request("POST", "/api/v1/audit/verify").json()["ok"], json!(true));
+}
+
+#[test]
+fn tokens_links_and_sessions_leave_rows_without_their_secrets() {
+    let served = Served::start();
+    let secret = served.token("ci", false);
+    let id = served.get("/api/v1/tokens").json()[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(served.request("DELETE", &format!("/api/v1/tokens/{id}")).status, 204);
+    let link = served.link();
+    let acts: Vec<(String, String, String)> = rows(&served, "ended=true")
+        .iter()
+        .map(|row| ["tool", "path", "by"].map(|name| row[name].as_str().unwrap_or_default().to_owned()).into())
+        .collect();
+    let person = paddock_desk::person();
+    let console = format!("{person} (console)");
+    let about = format!("{id} ci");
+    let row = |tool: &str, about: &str, by: &str| (tool.to_owned(), about.to_owned(), by.to_owned());
+    let expected = [
+        row("login", "", &person),
+        row("sign in", "", &console),
+        row("token new", &about, &person),
+        row("token revoke", &about, &console),
+        row("login", "", &person),
+    ];
+    assert_eq!(acts, expected);
+    let exported = served.get("/api/v1/audit/export").text();
+    assert!(!exported.contains(&secret) && !exported.contains(&link), "{exported}");
+    served.form("/logout", &[("everybody", "true")]).text();
+    let again = served.again();
+    let ended = rows(&again, "ended=true&tool=sign%20everybody%20out");
+    assert_eq!(ended[0]["by"], json!(console), "{ended:?}");
 }

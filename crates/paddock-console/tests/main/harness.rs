@@ -136,7 +136,7 @@ impl Served {
 
     fn make_token(&self, new: Value) -> String {
         let new: NewToken = serde_json::from_value(new).unwrap();
-        Access::of(self.desk.installation()).unwrap().make_token(&new).unwrap().secret
+        Access::of(&self.desk).unwrap().make_token(&new).unwrap().secret
     }
 
     /// What a tool of the agent answers, as the agent reads it.
@@ -154,7 +154,7 @@ impl Served {
 
     /// The secret of a new sign-in link.
     pub(crate) fn link(&self) -> String {
-        Access::of(self.desk.installation()).unwrap().link().unwrap()
+        Access::of(&self.desk).unwrap().link().unwrap()
     }
 
     /// Another server on the same project, as another process would be.

@@ -131,7 +131,7 @@ fn events_end_with_the_token_or_session_that_opened_them() {
     assert_eq!(served.request("DELETE", &format!("/api/v1/tokens/{}", id_of("here"))).status, 204);
     assert!(ends(by_here), "a revoked token hears nothing more");
     // As `paddock token revoke` does it, in another process.
-    paddock_desk::access::Access::of(served.desk.installation()).unwrap().revoke(&id_of("there")).unwrap();
+    paddock_desk::access::Access::of(&served.desk).unwrap().revoke(&id_of("there")).unwrap();
     assert!(ends(by_there), "also where another process revoked it");
     let cookie = format!("cookie: {}\r\n", served.session());
     let by_person = listening(&served, &cookie).unwrap();

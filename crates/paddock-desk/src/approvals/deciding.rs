@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use paddock_config::Reloader;
-use paddock_core::{AgentName, CallId, CallRecord, Held, LogicalPath, visible};
+use paddock_core::{AgentName, Held, LogicalPath, visible};
 use paddock_ledger::approvals::{Approval, Decision, Grant};
 use paddock_tools::Control;
 use schemars::JsonSchema;
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{ApprovalShown, GrantShown, ReachWord, find, find_grant, grant_shown, in_words, shown, told};
+use crate::acts::Act;
 use crate::desk::Desk;
 use crate::failure::{Failure, FailureKind, Result};
 
@@ -72,14 +73,14 @@ pub struct Made {
 ///
 /// # Errors
 /// When there is none, somebody decided before, it is no longer what was looked at, or the arguments are not those of the tool.
-pub fn decide(desk: &Desk, by: &str, id: &str, asked: &DecisionAsked) -> Result<Decided> {
+pub fn decide(desk: &Desk, id: &str, asked: &DecisionAsked) -> Result<Decided> {
     let approval = find(desk, id)?;
     fits(asked)?;
     let table = Table::of(desk, &approval.agent)?;
     match asked.decision {
-        DecisionWord::Approve => table.approve(&approval, by, asked),
-        DecisionWord::Edit => table.edit(&approval, by, asked),
-        DecisionWord::Reject => table.reject(&approval, by, asked),
+        DecisionWord::Approve => table.approve(&approval, asked),
+        DecisionWord::Edit => table.edit(&approval, asked),
+        DecisionWord::Reject => table.reject(&approval, asked),
     }
 }
 
@@ -127,9 +128,9 @@ impl<'d> Table<'d> {
         Ok(Self { desk, policy })
     }
 
-    fn approve(&self, approval: &Approval, by: &str, asked: &DecisionAsked) -> Result<Decided> {
+    fn approve(&self, approval: &Approval, asked: &DecisionAsked) -> Result<Decided> {
         let reach = asked.reach.unwrap_or(ReachWord::Once).into();
-        let decided = self.decide(approval, by, &asked.shown, &Decision::Approve(reach))?;
+        let decided = self.decide(approval, &asked.shown, &Decision::Approve(reach))?;
         let held = self.desk.approvals()?.held(&decided.id).map_err(told)?;
         let made = held.map(|held| self.make(&decided, held)).transpose()?;
         let words = match &made {
@@ -140,7 +141,7 @@ impl<'d> Table<'d> {
         self.answer(&decided, words, made)
     }
 
-    fn edit(&self, approval: &Approval, by: &str, asked: &DecisionAsked) -> Result<Decided> {
+    fn edit(&self, approval: &Approval, asked: &DecisionAsked) -> Result<Decided> {
         let arguments = asked.arguments.clone().unwrap_or_default();
         paddock_tools::check_arguments(&approval.tool, &arguments)
             .map_err(|why| Failure::misused(visible(&why), format!("they are those of {}", approval.tool)))?;
@@ -157,15 +158,16 @@ impl<'d> Table<'d> {
                 "`paddock approvals approve` agrees to it as it is",
             ));
         }
-        let decided = self.decide(approval, by, &asked.shown, &Decision::Edit(text))?;
+        self.would_run(&approval.tool, arguments)?;
+        let decided = self.decide(approval, &asked.shown, &Decision::Edit(text))?;
         self.answer(&decided, "with other arguments: this call, once".to_owned(), None)
     }
 
-    fn reject(&self, approval: &Approval, by: &str, asked: &DecisionAsked) -> Result<Decided> {
+    fn reject(&self, approval: &Approval, asked: &DecisionAsked) -> Result<Decided> {
         let reason = asked.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
         let reason = reason.unwrap_or("no reason was given");
         let reason = self.desk.installation().redactor().text(reason).into_owned();
-        let decided = self.decide(approval, by, &asked.shown, &Decision::Reject(reason))?;
+        let decided = self.decide(approval, &asked.shown, &Decision::Reject(reason))?;
         self.answer(&decided, "the agent is told why when it makes the call again".to_owned(), None)
     }
 
@@ -175,10 +177,19 @@ impl<'d> Table<'d> {
         Ok(Decided { approval: shown(&now), words, made, next: next(decided) })
     }
 
+    /// Refuses what the policy of today would deny: agreeing to it would promise what does not come.
+    fn would_run(&self, tool: &str, arguments: Map<String, Value>) -> Result<()> {
+        let toolbox = paddock_tools::Toolbox::new(std::sync::Arc::clone(&self.policy) as _);
+        let Some(why) = toolbox.objection(tool, arguments, &Control::for_at_most(LONGEST)) else { return Ok(()) };
+        let why = visible(why.trim_start_matches("❌ ERROR: "));
+        let message = format!("with these arguments it would not run, so nothing was decided: {why}");
+        Err(Failure::of(FailureKind::Denied, message, "edit it again, or reject it with a reason"))
+    }
+
     /// Decides what was looked at, and records it whatever came of it.
-    fn decide(&self, approval: &Approval, by: &str, looked_at: &str, decision: &Decision) -> Result<Approval> {
+    fn decide(&self, approval: &Approval, looked_at: &str, decision: &Decision) -> Result<Approval> {
         let began = Instant::now();
-        let decided = self.desk.approvals()?.decide(&approval.id, Some(looked_at), by, decision);
+        let decided = self.desk.approvals()?.decide(&approval.id, Some(looked_at), self.desk.by(), decision);
         let word = match decision {
             Decision::Approve(_) => "approvals approve",
             Decision::Edit(_) => "approvals edit",
@@ -207,23 +218,12 @@ impl<'d> Table<'d> {
         let policy = self.policy.current();
         let workspace = LogicalPath::parse(path, &LogicalPath::top()).ok();
         let decision = workspace.as_ref().map(|path| policy.vfs.judge(paddock_core::OpKind::Read, path));
-        let record = CallRecord {
-            call: CallId::next(),
-            agent: &policy.agent,
-            tool: command,
-            path,
+        self.desk.acts().record(&Act {
             workspace: decision.as_ref().and_then(|decision| decision.workspace()).map(paddock_core::Workspace::prefix),
-            outcome: if done { "done" } else { "failed" },
-            reason: if done { "" } else { "person" },
+            done,
             risk: None,
-            bytes: 0,
             took: began.elapsed(),
-            effect: true,
-        };
-        let audit = self.desk.audit();
-        audit.record(&record).and_then(|()| audit.flush()).map_err(|error| {
-            let message = format!("the decision could not be recorded: {error}");
-            Failure::of(FailureKind::Broken, message, "run `paddock doctor`")
+            ..Act::done(&policy.agent, command, path)
         })
     }
 }

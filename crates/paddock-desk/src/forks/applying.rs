@@ -106,7 +106,7 @@ pub fn apply(desk: &Desk, layer: &str, agent: &AgentName, dry_run: bool) -> Resu
     let name = layers.find(layer, agent).map_err(layered::told)?;
     let layer = layered.open(&layers, &name).map_err(layered::told)?;
     let audit = layered.installation.audit();
-    let person = Person::on(&layer.policy, &*audit);
+    let person = Person::on(&layer.policy, &*audit).named(desk.by());
     let call = person.call();
     let merge = fork::merge(&call, &layer.store, &layer.below, &layer.source);
     let merge = merge.map_err(|error| layered::store_problem(&layer.source, error))?;

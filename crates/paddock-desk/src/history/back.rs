@@ -79,7 +79,7 @@ pub fn undo(desk: &Desk, id: Option<&str>, agent: Option<&AgentName>, dry_run: b
             .map_err(|error| Failure::failed(error, "name the agent whose Workspaces are meant with --agent"))?,
     };
     let (policy, audit) = (desk.policy(&agent)?.current(), desk.audit());
-    let undoing = Undoing { history: happened(desk)?, person: Person::on(&policy, &*audit), chosen };
+    let undoing = Undoing { history: happened(desk)?, person: Person::on(&policy, &*audit).named(desk.by()), chosen };
     let (way, call) = if dry_run {
         (undoing.way(&undoing.person.call())?, None)
     } else {
@@ -121,7 +121,7 @@ fn restored(
     dry_run: bool,
 ) -> Result<(Restoration, Option<CallId>)> {
     let audit = desk.audit();
-    let person = Person::on(policy, &*audit);
+    let person = Person::on(policy, &*audit).named(desk.by());
     let call = person.call();
     let spot = Spot::find(person.vfs(), path).ok_or_else(|| uncovered(path))?;
     let way = happened(desk)?.restore_to(person.vfs(), &call, &spot, at).map_err(past::told)?;

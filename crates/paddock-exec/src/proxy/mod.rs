@@ -211,6 +211,7 @@ impl Shared {
         let record = CallRecord {
             call: self.call,
             agent: &self.agent,
+            by: None,
             tool: "execute_command",
             path: to,
             workspace: None,

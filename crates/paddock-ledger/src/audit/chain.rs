@@ -96,13 +96,17 @@ impl Link for Row {
     }
 
     fn sign_at(&self, key: &AuditKey, nonce: &Nonce, seq: u64) -> Hash {
-        let mut text = Signed::new("paddock audit row 1");
+        // Rows without a person are as they were before there were any.
+        let mut text = Signed::new(if self.by.is_some() { "paddock audit row 2" } else { "paddock audit row 1" });
         text.number(self.chain).text(nonce).number(seq).text(&self.prev);
         text.number(self.at.cast_unsigned()).number(self.kind.code().into()).text(&self.call.0.to_le_bytes());
         text.text(self.agent.as_bytes()).text(self.tool.as_bytes());
         text.number(self.workspace.is_some().into()).text(self.workspace.as_deref().unwrap_or("").as_bytes());
         text.text(self.path.as_bytes()).text(self.outcome.as_bytes()).text(self.reason.as_bytes());
         text.number(risk_code(self.risk).into()).number(self.bytes).number(self.took_us);
+        if let Some(by) = &self.by {
+            text.text(by.as_bytes());
+        }
         key.sign(&text.0)
     }
 }
@@ -199,6 +203,7 @@ mod tests {
             kind: Kind::Outcome,
             call: CallId(7),
             agent: agent.to_owned(),
+            by: None,
             tool: tool.to_owned(),
             workspace: None,
             path: "/a".to_owned(),
@@ -222,6 +227,9 @@ mod tests {
         assert_ne!(plain.hash, row_of(&key, [1; 16], body("ab", "c")).hash);
         let empty = Body { workspace: Some(String::new()), ..body("ab", "c") };
         assert_ne!(plain.hash, row_of(&key, [0; 16], empty).hash);
+        let nobody = row_of(&key, [0; 16], Body { by: Some(String::new()), ..body("ab", "c") });
+        assert_ne!(plain.hash, nobody.hash);
+        assert_ne!(nobody.hash, row_of(&key, [0; 16], Body { by: Some("alice".to_owned()), ..body("ab", "c") }).hash);
         let other = AuditKey::from_bytes([2; 32]);
         assert_ne!(plain.hash, row_of(&other, [0; 16], body("ab", "c")).hash);
     }

@@ -113,6 +113,7 @@ impl AuditLog {
         &self,
         call: CallId,
         agent: &AgentName,
+        by: Option<&str>,
         op: &str,
         path: &str,
         workspace: Option<&LogicalPath>,
@@ -123,6 +124,7 @@ impl AuditLog {
             kind: Kind::Intent,
             call,
             agent: agent.as_str(),
+            by,
             tool: op,
             workspace: workspace.map(LogicalPath::as_str),
             path,
@@ -259,9 +261,10 @@ impl AuditLog {
             return self.queue(row, effect, until);
         }
         let clean = |text| self.redactor.text(text);
-        let workspace = row.workspace.map(clean);
+        let (workspace, by) = (row.workspace.map(clean), row.by.map(clean));
         let row = Waiting {
             agent: &clean(row.agent),
+            by: by.as_deref(),
             tool: &clean(row.tool),
             workspace: workspace.as_deref(),
             path: &clean(row.path),
@@ -337,6 +340,7 @@ impl Audit for AuditLog {
             kind: Kind::Outcome,
             call: record.call,
             agent: record.agent.as_str(),
+            by: record.by,
             tool: record.tool,
             workspace: record.workspace.map(LogicalPath::as_str),
             path: record.path,
@@ -479,6 +483,7 @@ fn tell_lost(front: &mut Front) {
         kind: Kind::Gap,
         call: CallId(0),
         agent: "",
+        by: None,
         tool: "",
         workspace: None,
         path: "",

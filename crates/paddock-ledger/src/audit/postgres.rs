@@ -20,9 +20,10 @@ use paddock_db::statements::PgSession;
 /// The tables of the audit, for the database that is given to `AuditLog::postgres`.
 pub const POSTGRES_SCHEMA: Schema = Schema {
     owner: "audit",
-    migrations: &[Migration {
-        version: 1,
-        sql: "CREATE TABLE audit_row(
+    migrations: &[
+        Migration {
+            version: 1,
+            sql: "CREATE TABLE audit_row(
                 chain BIGINT NOT NULL, seq BIGINT NOT NULL, at BIGINT NOT NULL, kind BIGINT NOT NULL,
                 call BYTEA NOT NULL, agent TEXT NOT NULL, tool TEXT NOT NULL, workspace TEXT, path BYTEA NOT NULL,
                 outcome TEXT NOT NULL, reason TEXT NOT NULL, risk BIGINT NOT NULL, bytes BIGINT NOT NULL,
@@ -38,11 +39,13 @@ pub const POSTGRES_SCHEMA: Schema = Schema {
                 nonce BYTEA NOT NULL, count BIGINT NOT NULL, last BYTEA NOT NULL, prev BYTEA NOT NULL,
                 hash BYTEA NOT NULL);
               CREATE INDEX audit_register_chain ON audit_register(chain);",
-    }],
+        },
+        // Rows of before name no person, and are signed as they were.
+        Migration { version: 2, sql: "ALTER TABLE audit_row ADD COLUMN person TEXT" },
+    ],
 };
 
-const ROW: &str =
-    "chain, seq, at, kind, call, agent, tool, workspace, path, outcome, reason, risk, bytes, took_us, prev, hash";
+const ROW: &str = "chain, seq, at, kind, call, agent, person, tool, workspace, path, outcome, reason, risk, bytes, took_us, prev, hash";
 const HEAD: &str = "chain, nonce, key, at, count, hash, closed, mac";
 const ENTRY: &str = "seq, at, event, chain, nonce, count, last, prev, hash";
 const FILTER: &str = "at >= $1 AND at <= $2 AND (at, chain, seq) > ($3::bigint, $4::bigint, $5::bigint) \
@@ -50,7 +53,8 @@ const FILTER: &str = "at >= $1 AND at <= $2 AND (at, chain, seq) > ($3::bigint, 
     AND ($8::bytea IS NULL OR path = $8 OR (path >= $9::bytea AND path < $10::bytea)) \
     AND ($11::text IS NULL OR outcome = $11) AND ($12::text IS NULL OR tool = $12) \
     AND ($13::bytea IS NULL OR call = $13) \
-    AND (at, chain, seq) < ($15::bigint, $16::bigint, $17::bigint) AND (NOT $18::boolean OR kind <> 1)";
+    AND (at, chain, seq) < ($15::bigint, $16::bigint, $17::bigint) AND (NOT $18::boolean OR kind <> 1) \
+    AND ($19::text IS NULL OR person = $19)";
 
 /// How long a look may take: a check reads everything.
 const LOOK: Duration = Duration::from_secs(24 * 3600);
@@ -122,6 +126,7 @@ impl In<'_, '_> {
             &end.chain.cast_signed(),
             &end.seq.cast_signed(),
             &filter.ended,
+            &filter.by,
         ];
         Ok(self.all(&sql, values, row)?.into_iter().map(|found| found.it).collect())
     }
@@ -211,8 +216,8 @@ impl Tables for In<'_, '_> {
         }
         let sql = format!(
             "INSERT INTO audit_row({ROW}) SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], \
-             $5::bytea[], $6::text[], $7::text[], $8::text[], $9::bytea[], $10::text[], $11::text[], $12::bigint[], \
-             $13::bigint[], $14::bigint[], $15::bytea[], $16::bytea[])"
+             $5::bytea[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bytea[], $11::text[], $12::text[], \
+             $13::bigint[], $14::bigint[], $15::bigint[], $16::bytea[], $17::bytea[])"
         );
         let calls = column(rows, |row| row.call.0.to_be_bytes());
         self.tx.execute(
@@ -224,6 +229,7 @@ impl Tables for In<'_, '_> {
                 &column(rows, |row| i64::from(row.kind.code())),
                 &calls.iter().map(|call| call.as_slice()).collect::<Vec<_>>(),
                 &column(rows, |row| row.agent.as_str()),
+                &column(rows, |row| row.by.as_deref()),
                 &column(rows, |row| row.tool.as_str()),
                 &column(rows, |row| row.workspace.as_deref()),
                 &column(rows, |row| row.path.as_bytes()),
@@ -327,6 +333,7 @@ fn row(columns: &mut Columns<'_>) -> Row {
         kind: columns.coded(Kind::of_code, |kind| kind.code().into()),
         call: CallId(u128::from_be_bytes(columns.blob())),
         agent: columns.text(),
+        by: columns.next(),
         tool: columns.text(),
         workspace: columns.next(),
         path: columns.path(),

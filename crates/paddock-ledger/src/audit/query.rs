@@ -44,6 +44,8 @@ impl Cursor {
 pub struct Filter {
     /// Of this agent.
     pub agent: Option<String>,
+    /// The own acts of this person.
+    pub by: Option<String>,
     /// In this Workspace.
     pub workspace: Option<String>,
     /// Of this path and what is below it.

@@ -30,6 +30,7 @@ pub(super) struct Waiting<'a> {
     pub(super) kind: Kind,
     pub(super) call: CallId,
     pub(super) agent: &'a str,
+    pub(super) by: Option<&'a str>,
     pub(super) tool: &'a str,
     pub(super) workspace: Option<&'a str>,
     pub(super) path: &'a str,
@@ -57,9 +58,10 @@ struct Packed {
     kind: Kind,
     risk: Option<Risk>,
     in_workspace: bool,
+    by_person: bool,
     /// Where the texts begin, and where each of them ends.
     start: u32,
-    ends: [u32; 6],
+    ends: [u32; 7],
 }
 
 impl Queue {
@@ -81,8 +83,8 @@ impl Queue {
             ends = self.texts_of(row, Self::word);
         }
         let Waiting { at, kind, call, risk, bytes, took_us, .. } = *row;
-        let in_workspace = row.workspace.is_some();
-        self.rows.push(Packed { at, call, bytes, took_us, kind, risk, in_workspace, start, ends });
+        let (in_workspace, by_person) = (row.workspace.is_some(), row.by.is_some());
+        self.rows.push(Packed { at, call, bytes, took_us, kind, risk, in_workspace, by_person, start, ends });
     }
 
     pub(super) fn push_deed(&mut self, deed: Deed) {
@@ -98,14 +100,14 @@ impl Queue {
     pub(super) fn body(&self, index: usize) -> Option<Body> {
         let row = self.rows.get(index)?;
         let mut start = row.start as usize;
-        let [agent, tool, workspace, path, outcome, reason] = row.ends.map(|end| {
+        let [agent, by, tool, workspace, path, outcome, reason] = row.ends.map(|end| {
             let text = self.texts.get(start..end as usize).unwrap_or("").to_owned();
             start = end as usize;
             text
         });
         let Packed { at, call, bytes, took_us, kind, risk, .. } = *row;
-        let workspace = row.in_workspace.then_some(workspace);
-        Some(Body { at, kind, call, agent, tool, workspace, path, outcome, reason, risk, bytes, took_us })
+        let (workspace, by) = (row.in_workspace.then_some(workspace), row.by_person.then_some(by));
+        Some(Body { at, kind, call, agent, by, tool, workspace, path, outcome, reason, risk, bytes, took_us })
     }
 
     /// Forgets the rows and keeps the room.
@@ -114,9 +116,10 @@ impl Queue {
         self.texts.clear();
     }
 
-    fn texts_of(&mut self, row: &Waiting<'_>, word: impl Fn(&mut Self, &str) -> u32) -> [u32; 6] {
+    fn texts_of(&mut self, row: &Waiting<'_>, word: impl Fn(&mut Self, &str) -> u32) -> [u32; 7] {
         [
             word(self, row.agent),
+            word(self, row.by.unwrap_or("")),
             word(self, row.tool),
             self.path(row.workspace.unwrap_or("")),
             self.path(row.path),
@@ -170,6 +173,7 @@ mod tests {
             kind: Kind::Outcome,
             call: CallId(9),
             agent: "main",
+            by: None,
             tool,
             workspace: None,
             path,
@@ -185,12 +189,13 @@ mod tests {
     fn what_goes_in_comes_out() {
         let mut queue = Queue::default();
         queue.push(&waiting("/a", "read"));
-        queue.push(&Waiting { workspace: Some("/ws"), ..waiting("", "write") });
+        queue.push(&Waiting { workspace: Some("/ws"), by: Some("alice"), ..waiting("", "write") });
         let (first, second) = (queue.body(0).unwrap(), queue.body(1).unwrap());
         assert_eq!((first.path.as_str(), first.tool.as_str(), first.workspace), ("/a", "read", None));
         assert_eq!((second.path.as_str(), second.tool.as_str()), ("", "write"));
         assert_eq!((second.workspace.as_deref(), second.outcome.as_str()), (Some("/ws"), "done"));
         assert_eq!((second.agent.as_str(), second.reason.as_str(), second.risk), ("main", "", Some(Risk::Low)));
+        assert_eq!((first.by, second.by.as_deref()), (None, Some("alice")));
         assert!(queue.body(2).is_none());
         queue.clear();
         assert_eq!(queue.len(), 0);

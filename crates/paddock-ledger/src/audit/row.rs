@@ -46,6 +46,7 @@ pub(super) struct Body {
     pub(super) kind: Kind,
     pub(super) call: CallId,
     pub(super) agent: String,
+    pub(super) by: Option<String>,
     pub(super) tool: String,
     pub(super) workspace: Option<String>,
     pub(super) path: String,
@@ -70,8 +71,11 @@ pub struct Row {
     /// The call.
     #[serde(serialize_with = "as_text")]
     pub call: CallId,
-    /// Who called.
+    /// Who called, or on whose Workspaces a person acted.
     pub agent: String,
+    /// The person whose own act it was; nothing for what an agent did, and for what was written before persons were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
     /// The tool, the operation of an intent, or the command of a person.
     pub tool: String,
     /// The Workspace that the path belongs to.
@@ -99,7 +103,7 @@ pub struct Row {
 
 impl Row {
     pub(super) fn new(chain: u64, seq: u64, body: Body, prev: Hash, hash: Hash) -> Self {
-        let Body { at, kind, call, agent, tool, workspace, path, outcome, reason, risk, bytes, took_us } = body;
+        let Body { at, kind, call, agent, by, tool, workspace, path, outcome, reason, risk, bytes, took_us } = body;
         Self {
             chain,
             seq,
@@ -107,6 +111,7 @@ impl Row {
             kind,
             call,
             agent,
+            by,
             tool,
             workspace,
             path,

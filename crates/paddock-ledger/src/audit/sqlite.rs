@@ -45,21 +45,22 @@ pub const SQLITE_SCHEMA: Schema = Schema {
             sql: "DROP INDEX audit_head_open;
                   CREATE INDEX audit_head_open ON audit_head(chain) WHERE closed = 0 AND chain <> 0;",
         },
+        // Rows of before name no person, and are signed as they were.
+        Migration { version: 3, sql: "ALTER TABLE audit_row ADD COLUMN person TEXT;" },
     ],
 };
 
-const ROW: &str =
-    "chain, seq, at, kind, call, agent, tool, workspace, path, outcome, reason, risk, bytes, took_us, prev, hash";
+const ROW: &str = "chain, seq, at, kind, call, agent, person, tool, workspace, path, outcome, reason, risk, bytes, took_us, prev, hash";
 const HEAD: &str = "chain, nonce, key, at, count, hash, closed, mac";
 const ENTRY: &str = "seq, at, event, chain, nonce, count, last, prev, hash";
-const INSERT: &str = "INSERT INTO audit_row(chain, seq, at, kind, call, agent, tool, workspace, path, outcome, reason, risk, \
-    bytes, took_us, prev, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
+const INSERT: &str = "INSERT INTO audit_row(chain, seq, at, kind, call, agent, person, tool, workspace, path, outcome, reason, risk, \
+    bytes, took_us, prev, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)";
 /// Touches no index.
 const GROW: &str = "UPDATE audit_head SET at = ?1, count = ?2, hash = ?3, mac = ?4 WHERE chain = ?5 AND nonce = ?6 \
     AND key = ?7 AND at = ?8 AND count = ?9 AND hash = ?10 AND closed = 0 AND mac = ?11";
 const FILTER: &str = "at >= :since AND at <= :until AND (at, chain, seq) > (:at, :chain, :seq) \
     AND (at, chain, seq) < (:end_at, :end_chain, :end_seq) AND (:ended = 0 OR kind <> 1) \
-    AND (:agent IS NULL OR agent = :agent) AND (:workspace IS NULL OR workspace = :workspace) \
+    AND (:agent IS NULL OR agent = :agent) AND (:by IS NULL OR person = :by) AND (:workspace IS NULL OR workspace = :workspace) \
     AND (:path IS NULL OR path = :path OR (path >= :below AND path < :beyond)) \
     AND (:outcome IS NULL OR outcome = :outcome) AND (:tool IS NULL OR tool = :tool) \
     AND (:call IS NULL OR call = :call)";
@@ -119,7 +120,7 @@ impl In<'_> {
             ":end_at": end.at, ":end_chain": end.chain.cast_signed(), ":end_seq": end.seq.cast_signed(),
             ":ended": filter.ended,
             ":at": after.at, ":chain": after.chain.cast_signed(), ":seq": after.seq.cast_signed(),
-            ":agent": filter.agent, ":workspace": filter.workspace, ":path": path, ":below": below, ":beyond": beyond,
+            ":agent": filter.agent, ":by": filter.by, ":workspace": filter.workspace, ":path": path, ":below": below, ":beyond": beyond,
             ":outcome": filter.outcome, ":tool": filter.tool, ":call": filter.call.map(|call| call.0.to_be_bytes()),
             ":limit": size(limit),
         };
@@ -218,6 +219,7 @@ impl Tables for In<'_> {
                     row.kind.code(),
                     row.call.0.to_be_bytes(),
                     row.agent,
+                    row.by,
                     row.tool,
                     row.workspace,
                     row.path,
@@ -299,6 +301,7 @@ fn row(values: &mut Values<'_>) -> Row {
         kind: values.coded(Kind::of_code, |kind| kind.code().into()),
         call: CallId(u128::from_be_bytes(values.blob())),
         agent: values.text(),
+        by: values.optional_text(),
         tool: values.text(),
         workspace: values.optional_text(),
         path: values.text(),

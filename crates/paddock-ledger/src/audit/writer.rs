@@ -368,6 +368,7 @@ mod tests {
             kind,
             call,
             agent,
+            by: None,
             tool,
             workspace: None,
             path,

@@ -37,7 +37,7 @@ impl Journal for History {
     fn begin(&self, call: &Call<'_>, plan: &Plan) -> Result<()> {
         let now = self.now();
         if let Some(audit) = &self.audit {
-            audit.intent(call.id, call.agent, plan.verb(), plan.path().as_str(), None, now)?;
+            audit.intent(call.id, call.agent, plan.by(), plan.verb(), plan.path().as_str(), None, now)?;
         }
         let undoes = self.undoing().get(&call.id).copied();
         let (home, row) = (self.home.clone(), self.call_values(call, plan, undoes, now));
@@ -102,7 +102,8 @@ impl Journal for History {
         let here = || rows.iter().filter(|row| row.result_place() == place);
         // Whoever made it last made what is there, unless somebody has changed it since: through Paddock, or without it.
         let made = here().find(|row| row.created);
-        let is_ours = |row: &ChangeRow| row.agent == call.agent.as_str();
+        // What a person put there is not the agent's own, although it lies in its Workspaces.
+        let is_ours = |row: &ChangeRow| row.by.is_none() && row.agent == call.agent.as_str();
         let made = made.is_some_and(|row| row.what != What::Move && is_ours(row));
         made && here().next().is_some_and(|last| is_ours(last) && is_as_left(last, now))
     }
@@ -201,6 +202,7 @@ impl History {
             undoes.map(|id| id.to_string()).into(),
             plan.note().into(),
             plan.is_aside().into(),
+            plan.by().into(),
         ]
     }
 }
@@ -234,7 +236,7 @@ const END_CALL: &str = "UPDATE history_call SET ended = ?1, state = ?2, changes 
      WHERE home = ?4 AND call = ?5";
 
 const INSERT_CALL: &str = "INSERT INTO history_call (home, call, agent, op, path, began, deadline, state, undoes, note, \
-     aside) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8, ?9, ?10) ON CONFLICT DO NOTHING";
+     aside, person) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING";
 
 /// A directory that was there already did not change, and neither did what moved to where it is.
 fn happened(change: &Change, applied: &AppliedChange) -> bool {

@@ -131,6 +131,7 @@ impl Planned {
             index: 0,
             at: of.began,
             agent: of.agent.clone(),
+            by: of.by.clone(),
             spot: self.spot.clone(),
             prefix: self.prefix.clone(),
             what: self.what,

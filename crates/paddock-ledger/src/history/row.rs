@@ -95,8 +95,10 @@ pub struct ChangeRow {
     pub index: u64,
     /// When.
     pub at: SystemTime,
-    /// Who.
+    /// Who, or on whose Workspaces a person acted.
     pub agent: String,
+    /// The person whose own act it was.
+    pub by: Option<String>,
     /// Where.
     pub spot: Spot,
     /// The Workspace's prefix at that time.
@@ -118,7 +120,9 @@ pub struct ChangeRow {
 }
 
 pub(crate) const CHANGE_COLUMNS: &str = "seq, call, part, idx, at, agent, territory, prefix, path, what, to_path, \
-     created, before, kept, len, version, parents, bytes, looks";
+     created, before, kept, len, version, parents, bytes, looks, \
+     (SELECT person FROM history_call WHERE history_call.home = history_change.home \
+     AND history_call.call = history_change.call) AS person";
 
 impl ChangeRow {
     /// The path as it was called at that time.
@@ -152,6 +156,7 @@ impl ChangeRow {
             index: row[3].int().cast_unsigned(),
             at: time(row[4].int()),
             agent: row[5].text().to_owned(),
+            by: row[19].maybe_text().map(str::to_owned),
             spot: Spot { territory: row[6].text().to_owned(), path: row[8].text().to_owned() },
             prefix: row[7].text().to_owned(),
             what: What::parse(row[9].text()),
@@ -191,8 +196,10 @@ pub struct CallRow {
     pub seq: i64,
     /// Its id.
     pub call: CallId,
-    /// Who called.
+    /// Who called, or on whose Workspaces a person acted.
     pub agent: String,
+    /// The person whose own act it was; nothing for what an agent did, and for calls of before persons were named.
+    pub by: Option<String>,
     /// The operation, in a word.
     pub op: String,
     /// The path that was asked for.
@@ -218,7 +225,7 @@ pub struct CallRow {
 }
 
 pub(crate) const CALL_COLUMNS: &str =
-    "seq, call, agent, op, path, began, deadline, state, undoes, undone_by, pinned, changes, note, aside";
+    "seq, call, agent, op, path, began, deadline, state, undoes, undone_by, pinned, changes, note, aside, person";
 
 impl CallRow {
     pub(crate) fn read(row: &Row) -> Self {
@@ -226,6 +233,7 @@ impl CallRow {
             seq: row[0].int(),
             call: call_id(&row[1]).unwrap_or(CallId(0)),
             agent: row[2].text().to_owned(),
+            by: row[14].maybe_text().map(str::to_owned),
             op: row[3].text().to_owned(),
             path: row[4].text().to_owned(),
             began: time(row[5].int()),

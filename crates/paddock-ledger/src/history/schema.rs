@@ -73,6 +73,7 @@ CREATE TABLE history_doomed (
         Migration { version: 2, sql: LEANER },
         Migration { version: 3, sql: LOOKS },
         Migration { version: 4, sql: NOTES },
+        Migration { version: 5, sql: PERSONS },
     ],
 };
 
@@ -154,6 +155,9 @@ ALTER TABLE history_call ADD COLUMN note TEXT;
 ALTER TABLE history_call ADD COLUMN aside BIGINT NOT NULL DEFAULT 0;
 ";
 
+/// Whose own act a call was. Those of before name nobody.
+const PERSONS: &str = "ALTER TABLE history_call ADD COLUMN person TEXT";
+
 /// The tables on PostgreSQL. Texts are compared byte by byte, as SQLite does.
 pub const POSTGRES: Schema = Schema {
     owner: "history",
@@ -221,5 +225,6 @@ CREATE TABLE history_doomed (
         Migration { version: 2, sql: "ALTER TABLE history_call ADD COLUMN planned TEXT" },
         Migration { version: 3, sql: LOOKS },
         Migration { version: 4, sql: NOTES_ON_POSTGRES },
+        Migration { version: 5, sql: PERSONS },
     ],
 };

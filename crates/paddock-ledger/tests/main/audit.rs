@@ -81,7 +81,8 @@ impl Ground {
         let log = self.open();
         for n in 0..rows {
             let risk = (n % 2 == 1).then_some(Risk::Low);
-            log.record(&CallRecord { risk, ..record(&main(), "read", &format!("/ws/{n}"), false) }).unwrap();
+            let by = (n == 2).then_some("alice");
+            log.record(&CallRecord { risk, by, ..record(&main(), "read", &format!("/ws/{n}"), false) }).unwrap();
         }
         log.close().unwrap();
     }
@@ -113,6 +114,7 @@ fn record<'a>(agent: &'a AgentName, tool: &'a str, path: &'a str, effect: bool) 
     CallRecord {
         call: CallId::next(),
         agent,
+        by: None,
         tool,
         path,
         workspace: None,
@@ -129,7 +131,7 @@ fn record<'a>(agent: &'a AgentName, tool: &'a str, path: &'a str, effect: bool) 
 fn effect(log: &AuditLog, path: &str) -> Result<CallId, String> {
     let (agent, workspace) = (main(), LogicalPath::parse("/ws", &LogicalPath::top()).unwrap());
     let call = CallId::next();
-    log.intent(call, &agent, "write", path, Some(&workspace), SystemTime::now())
+    log.intent(call, &agent, None, "write", path, Some(&workspace), SystemTime::now())
         .and_then(|()| log.flush())
         .map_err(|error| error.to_string())?;
     let record = CallRecord { call, workspace: Some(&workspace), ..record(&agent, "write_file", path, true) };

@@ -284,6 +284,7 @@ fn others_see_the_intent_before_a_store_is_asked_and_the_rest_before_the_call_is
     let record = CallRecord {
         call: id,
         agent: &world.agent,
+        by: None,
         tool: "write_file",
         path: "/w/f",
         workspace: None,

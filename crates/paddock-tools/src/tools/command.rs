@@ -126,7 +126,9 @@ pub(crate) fn run(
     if let Some(word) = commands.runner.denied_word(line, &settings.deny) {
         return Err(Failure::NotRun(paddock_core::NotRun::Word(word)));
     }
-    ask_before(cx, settings, place)?;
+    if !cx.is_only_judged() {
+        ask_before(cx, settings, place)?;
+    }
     if cx.rehearses() {
         return Err(Failure::Rehearsed);
     }

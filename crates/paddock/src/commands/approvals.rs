@@ -88,7 +88,7 @@ fn about(approval: &ApprovalShown, decision: DecisionWord) -> DecisionAsked {
 }
 
 fn decide(project: Project, approval: &ApprovalShown, asked: &DecisionAsked) -> anyhow::Result<Decided> {
-    Ok(approvals::decide(&Desk::work(project)?, &paddock_desk::person(), &approval.id, asked)?)
+    Ok(approvals::decide(&Desk::work(project)?, &approval.id, asked)?)
 }
 
 fn as_json(decided: &Decided, printer: &Printer) -> anyhow::Result<Ended> {

@@ -70,6 +70,7 @@ fn tail(global: &Global, log: Option<&AuditLog>, options: Tail, printer: &Printe
 fn query(global: &Global, desk: &Desk, options: &AuditQuery, printer: &Printer) -> anyhow::Result<Ended> {
     let wanted = Wanted {
         agent: global.agent.as_ref().map(ToString::to_string),
+        by: options.by.clone(),
         workspace: options.workspace.clone(),
         path: options.path.clone(),
         outcome: options.outcome.clone(),
@@ -121,10 +122,11 @@ fn line(row: &Act, printer: &Printer) -> String {
     if row.kind == "gap" {
         return format!("{time}  {word}  {} rows could not be kept here", row.bytes);
     }
+    let by = row.by.as_ref().map(|by| format!("  (by {})", visible(by))).unwrap_or_default();
     let reason = if row.reason.is_empty() { String::new() } else { format!("  ({})", visible(&row.reason)) };
     let (agent, tool, path) = (visible(&row.agent), visible(&row.tool), visible(&row.path));
     let size = if row.kind == "intent" { String::new() } else { past::size(row.bytes) };
-    format!("{time}  {word}  {}  {agent:<8}  {tool:<12}  {size:>9}  {path}{reason}", row.call)
+    format!("{time}  {word}  {}  {agent:<8}  {tool:<12}  {size:>9}  {path}{reason}{by}", row.call)
 }
 
 fn verify(desk: &Desk, as_json: bool, printer: &Printer) -> anyhow::Result<Ended> {

@@ -5,7 +5,6 @@ use serde_json::Value;
 use crate::cli::{Config, Global};
 use crate::failure::{Ended, Failure};
 use crate::printer::{self, Look, Printer};
-use paddock_core::NoAudit;
 use paddock_desk::setup::{self, ChangedSetting};
 use paddock_desk::{Desk, Project};
 
@@ -13,14 +12,8 @@ pub(crate) fn run(global: &Global, options: &Config, printer: &Printer) -> anyho
     match options {
         Config::Show { origin, json } => show(global, *origin, *json, printer),
         Config::Get { key, json } => get(global, key, *json, printer),
-        Config::Set { key, value } => change(global, |project, desk| match desk {
-            Some(desk) => setup::set(project, &*desk.audit(), key, value),
-            None => setup::set(project, &NoAudit, key, value),
-        }),
-        Config::Unset { key } => change(global, |project, desk| match desk {
-            Some(desk) => setup::unset(project, &*desk.audit(), key),
-            None => setup::unset(project, &NoAudit, key),
-        }),
+        Config::Set { key, value } => change(global, |project, desk| setup::set(project, desk, key, value)),
+        Config::Unset { key } => change(global, |project, desk| setup::unset(project, desk, key)),
         Config::Schema => {
             printer.json(&paddock_config::json_schema())?;
             Ok(Ended::Done)

@@ -48,7 +48,13 @@ fn change_line(row: &Change, printer: &Printer) -> String {
     let new = if row.new && row.carries() { " (new)" } else { "" };
     let time = printer.look(Look::Faint, shown(&row.at));
     let size = if row.carries() { past::size(row.bytes) } else { "-".to_owned() };
-    format!("{time}  {}  {:<8}  {:<8}  {size:>9}  {path}{new}", row.call, visible(&row.agent), row.what)
+    let by = by(row.by.as_deref());
+    format!("{time}  {}  {:<8}  {:<8}  {size:>9}  {path}{new}{by}", row.call, visible(&row.agent), row.what)
+}
+
+/// Whose own act it was.
+fn by(person: Option<&str>) -> String {
+    person.map(|person| format!("  (by {})", visible(person))).unwrap_or_default()
 }
 
 /// That a call has not ended, and what it may have changed.
@@ -63,7 +69,7 @@ fn not_ended(planned: &[String]) -> String {
 fn call_line(row: &CallShown, printer: &Printer) -> String {
     let time = printer.look(Look::Faint, shown(&row.at));
     let changes = if row.changes == 1 { "1 change".to_owned() } else { format!("{} changes", row.changes) };
-    let mut notes = String::new();
+    let mut notes = by(row.by.as_deref());
     match row.state.as_str() {
         "open" => notes.push_str(&not_ended(&row.may_have_changed)),
         "failed" => notes.push_str("  (failed)"),

@@ -11,7 +11,7 @@ use crate::printer::{self, Printer};
 
 pub(crate) fn run(global: &Global, options: &Login, printer: &Printer) -> anyhow::Result<Ended> {
     let desk = Desk::work(Project::with_config(&global.places())?)?;
-    let access = Access::of(desk.installation())?;
+    let access = Access::of(&desk)?;
     if options.sign_everybody_out {
         let ended = access.sign_everybody_out()?;
         printer::tell(format_args!("sessions ended: {ended}"));

@@ -29,7 +29,7 @@ pub(crate) fn run(global: &Global, options: &Mount, printer: &Printer) -> anyhow
         let (reloader, installation) = project.working_as(global.agent())?;
         let policy = reloader.current();
         let recorded = installation.audit();
-        let vfs = Arc::new(Person::vfs_of(&policy));
+        let vfs = Arc::new(Person::vfs_of(&policy).by(&paddock_desk::person()));
         let served = Served::new(vfs, LogicalPath::top(), How::Writable, policy.agent.clone());
         audit = Some(Arc::clone(&recorded));
         (policy, served.for_author(Author::Person).recorded_by(recorded, "mount"))

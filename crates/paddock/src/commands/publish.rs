@@ -22,7 +22,7 @@ pub(crate) fn run(global: &Global, options: &Publish, printer: &Printer) -> anyh
         password: password(options)?,
         max_uses: options.max_uses,
     };
-    let made = Shares::of(desk.installation())?.make(&desk, &new, &base(&desk, options.url.as_deref())?)?;
+    let made = Shares::of(&desk)?.make(&desk, &new, &base(&desk, options.url.as_deref())?)?;
     if options.json {
         printer.json(&json!(made))?;
     } else {

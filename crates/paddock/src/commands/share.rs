@@ -12,7 +12,7 @@ use crate::printer::{Look, Printer};
 
 pub(crate) fn run(global: &Global, options: &Share, printer: &Printer) -> anyhow::Result<Ended> {
     let desk = Desk::work(Project::with_config(&global.places())?)?;
-    let shares = Shares::of(desk.installation())?;
+    let shares = Shares::of(&desk)?;
     match options {
         Share::List(list) => {
             let all = shares.list(&base(&desk, list.url.as_deref())?)?;

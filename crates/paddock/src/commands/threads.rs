@@ -30,7 +30,7 @@ pub(crate) fn run(global: &Global, options: &Threads, printer: &Printer) -> anyh
         }
         Threads::Cancel { thread, json } => {
             let (_, thread) = threads::find(&desk, thread)?;
-            let cancelled = threads::cancel(&Desk::work(project)?, &paddock_desk::person(), &thread)?;
+            let cancelled = threads::cancel(&Desk::work(project)?, &thread)?;
             if *json {
                 printer.json(&json!(cancelled))?;
             } else {

@@ -11,7 +11,7 @@ use crate::printer::{self, Look, Printer};
 
 pub(crate) fn run(global: &Global, options: &Token, printer: &Printer) -> anyhow::Result<Ended> {
     let desk = Desk::work(Project::with_config(&global.places())?)?;
-    let access = Access::of(desk.installation())?;
+    let access = Access::of(&desk)?;
     match options {
         Token::New(new) => {
             let agent = match new.api {

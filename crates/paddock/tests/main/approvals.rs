@@ -92,9 +92,52 @@ fn an_edited_call_runs_with_the_other_arguments_if_the_policy_allows_them() {
     assert!(world.has("workspace/old.txt") && !world.has("workspace/older.txt"));
 
     let id = parked(&delete(&world, "workspace/old.txt"));
-    assert_eq!(decide(&world, &["edit", &id, "--arguments", r#"{"path": "src/App.tsx"}"#]).code, 0);
-    assert_eq!(delete(&world, "workspace/old.txt").code, 1);
-    assert!(world.has("src/App.tsx") && world.has("workspace/old.txt"));
+    world.write("workspace/older.txt", "x\n");
+    assert_eq!(decide(&world, &["edit", &id, "--set", "path=workspace/older.txt"]).code, 0);
+    std::fs::remove_file(world.project().join("workspace/older.txt")).unwrap();
+    let failed = delete(&world, "workspace/old.txt");
+    assert_eq!(failed.code, 1, "{failed}");
+    assert!(failed.stdout.contains("A person changed the arguments of this call"), "{failed}");
+    assert!(world.has("workspace/old.txt"));
+}
+
+#[test]
+fn a_call_is_not_edited_into_what_the_policy_denies() {
+    let world = with_old_file();
+    let id = parked(&delete(&world, "workspace/old.txt"));
+    for (path, why) in
+        [("src/App.tsx", "protected path"), ("workspace/.env", "not available here"), ("../x", "leads above")]
+    {
+        let edit = decide(&world, &["edit", &id, "--arguments", &json!({ "path": path }).to_string()]);
+        assert_eq!(edit.code, 1, "{path}: {edit}");
+        assert!(edit.stderr.contains("it would not run, so nothing was decided"), "{path}: {edit}");
+        assert!(edit.stderr.contains(why), "{path}: {edit}");
+    }
+    let still = world.paddock(&["approvals", "show", &id, "--json"]).json();
+    assert_eq!(still["status"], "pending", "{still}");
+    assert_eq!(
+        world.paddock(&["approvals", "list", "--json"]).json().as_array().unwrap().len(),
+        1,
+        "nothing new waits"
+    );
+    let denied = world.paddock(&["audit", "query", "--outcome", "denied", "--json"]).json();
+    assert_eq!(denied, json!([]), "the agent asked for nothing of it");
+    assert_eq!(decide(&world, &["approve", &id]).code, 0);
+    assert_eq!(delete(&world, "workspace/old.txt").code, 0);
+}
+
+#[test]
+fn a_recursive_delete_shows_directories_as_what_they_are() {
+    let world = World::seed();
+    world.write("workspace/old/deep/a.txt", "one\n");
+    let call = json!({ "path": "workspace/old", "recursive": true }).to_string();
+    let id = parked(&world.paddock(&["tool", "--json", "delete_file", &call]));
+    let shown = world.paddock(&["approvals", "show", &id, "--json"]).json();
+    let preview = shown["preview"].as_str().unwrap();
+    assert!(preview.contains("- /project/workspace/old/deep/\n"), "{preview}");
+    assert!(preview.contains("- /project/workspace/old/\n") && preview.contains("-one"), "{preview}");
+    assert_eq!(shown["whole"], json!(true), "{preview}");
+    assert_eq!(decide(&world, &["approve", &id, "--reach", "always"]).code, 0);
 }
 
 #[test]

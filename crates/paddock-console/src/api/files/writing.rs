@@ -20,7 +20,7 @@ use serde::Deserialize;
 
 use super::OfFile;
 use super::conditions::{Condition, tag};
-use crate::endpoint::{Nothing, path_of, query_of};
+use crate::endpoint::{Nothing, acting, path_of, query_of};
 use crate::problem::Problem;
 use crate::shared::{Shared, on_a_thread};
 
@@ -63,6 +63,7 @@ pub(super) async fn file(State(shared): State<Shared>, request: Request) -> Resp
 }
 
 async fn put(shared: Shared, parts: &mut Parts, body: &mut BodyDataStream) -> Result<Changed, Problem> {
+    let shared = acting(&shared, parts)?;
     let of: OfFile = path_of(parts).await?;
     let _: Nothing = query_of(parts)?;
     let condition = Condition::of(&parts.headers).map_err(|failure| Problem::from(&failure))?;
@@ -191,6 +192,7 @@ pub(super) async fn away(State(shared): State<Shared>, request: Request) -> Resp
 }
 
 async fn delete(shared: Shared, parts: &mut Parts) -> Result<Changed, Problem> {
+    let shared = acting(&shared, parts)?;
     let of: OfFile = path_of(parts).await?;
     let how: HowDeleted = query_of(parts)?;
     let condition = Condition::of(&parts.headers).map_err(|failure| Problem::from(&failure))?;

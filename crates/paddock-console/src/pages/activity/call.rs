@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::endpoint::Nothing;
-use crate::pages::parts::{icon, in_url, outcome, path_in_url, shown, time};
+use crate::pages::parts::{actor, icon, in_url, outcome, path_in_url, shown, time};
 use crate::pages::{Done, OfAgent, Page, Visit, difference, why};
 
 /// Which call.
@@ -52,6 +52,7 @@ fn facts(act: &Act, story: &CallStory) -> Markup {
             header { h2 #h-facts { "What became of it" } @if act.outcome.is_empty() { span.outcome.running { "running" } } @else { (outcome(&act.outcome)) } }
             div.card-body { dl.facts {
                 div { dt { "When" } dd { (time(&act.time)) } }
+                @if let Some(by) = &act.by { div { dt { "By" } dd { (shown(by)) } } }
                 div { dt { "Agent" } dd { (shown(&act.agent)) } }
                 @if let Some(workspace) = &act.workspace { div { dt { "Workspace" } dd { a.path href={ "/files" (path_in_url(workspace)) "?agent=" (in_url(&act.agent)) } { (shown(workspace)) } } } }
                 @if !act.reason.is_empty() { div { dt { "Reason" } dd { (shown(&act.reason)) } } }
@@ -118,7 +119,7 @@ fn rows(acts: &[Act]) -> Markup {
         section.card aria-labelledby="h-rows" {
             header { h2 #h-rows { "In the audit" } }
             div.card-body { ol.timeline { @for act in acts {
-                li class=(class(act)) { (time(&act.time)) div { strong { (shown(&act.agent)) } " " code { (shown(&act.tool)) } " " span.path { (shown(&act.path)) } " " @if act.outcome.is_empty() { span.muted { "begun" } } @else { (outcome(&act.outcome)) } } }
+                li class=(class(act)) { (time(&act.time)) div { strong { (actor(&act.agent, act.by.as_deref())) } " " code { (shown(&act.tool)) } " " span.path { (shown(&act.path)) } " " @if act.outcome.is_empty() { span.muted { "begun" } } @else { (outcome(&act.outcome)) } } }
             } } }
         }
     }

@@ -8,7 +8,7 @@ use paddock_desk::{Result, past};
 use super::file::tabs;
 use super::{Here, head, is_writable};
 use crate::pages::difference;
-use crate::pages::parts::{icon, in_url, shown, time};
+use crate::pages::parts::{actor, icon, in_url, shown, time};
 
 /// The changes of one page.
 const PAGE: usize = 50;
@@ -27,7 +27,7 @@ pub(super) fn page(here: &Here<'_>, stat: &FileShown) -> Result<Markup> {
         (tabs(here, stat, None))
         @if let Some(diff) = &diff {
             section.card #difference aria-labelledby="h-diff" {
-                header { h2 #h-diff { (diff.change.what) " by " (shown(&diff.change.agent)) } (time(&diff.change.at)) }
+                header { h2 #h-diff { (diff.change.what) " by " (shown(diff.change.by.as_ref().unwrap_or(&diff.change.agent))) } (time(&diff.change.at)) }
                 div.card-body { (difference::of_file(&diff.change.path, &diff.diff)) }
                 footer { a.button.small href={ "/activity/" (diff.change.call) } { "The whole call" } }
             }
@@ -39,7 +39,7 @@ pub(super) fn page(here: &Here<'_>, stat: &FileShown) -> Result<Markup> {
             } @else {
                 table.table {
                     caption.sr { "Changes of " (shown(path)) ", newest first" }
-                    thead { tr { th scope="col" { "When" } th scope="col" { "Change" } th scope="col" { "Agent" } th.number scope="col" { "Bytes" } th scope="col" { span.sr { "Acts" } } } }
+                    thead { tr { th scope="col" { "When" } th scope="col" { "Change" } th scope="col" { "Who" } th.number scope="col" { "Bytes" } th scope="col" { span.sr { "Acts" } } } }
                     tbody data-key-list { @for change in &changes { (row(here, stat, &own, change)) } }
                 }
                 @if let Some(last) = more {
@@ -64,7 +64,7 @@ fn row(here: &Here<'_>, stat: &FileShown, own: &str, change: &Change) -> Markup 
                 }
                 @if change.new { " " span.label { "new" } }
             }
-            td data-label="Agent" { (shown(&change.agent)) }
+            td data-label="Who" { (actor(&change.agent, change.by.as_deref())) }
             td.number data-label="Bytes" { @if change.carries() { (past::size(change.bytes)) } @else { "–" } }
             td.actions { @if let Some(version) = change.version.as_ref().filter(|_| is_this && is_writable(stat)) {
                 @if stat.version.as_ref() == Some(version) { span.label { "now" } } @else { (restore(here, version)) }

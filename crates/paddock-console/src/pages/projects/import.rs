@@ -21,14 +21,14 @@ const SILENCE: Duration = Duration::from_secs(60);
 pub(super) async fn upload(State(shared): State<Shared>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let asked = Request::from_parts(parts.clone(), axum::body::Body::empty());
-    let visit = match visit::<Nothing, OfAgent>(shared.clone(), asked).await {
+    let visit = match visit::<Nothing, OfAgent>(shared, asked).await {
         Ok((visit, _)) => visit,
         Err(response) => return *response,
     };
     let Ok(fields) = Multipart::from_request(Request::from_parts(parts, body), &()).await else {
         return refused(visit, Failure::misused("the form brings no archive", "choose one and send it again")).await;
     };
-    match taken(shared, fields).await {
+    match taken(visit.shared.clone(), fields).await {
         Ok((agent, imported)) => {
             let told = format!("{} is there, with {}.", imported.path, counted(imported.files, "file"));
             back(&format!("/projects?agent={}", in_url(&agent)), &told).into_response()

@@ -72,10 +72,10 @@ pub(super) struct Change {
 
 pub(super) fn change(visit: &Visit, Change { key, value, deed }: Change) -> Result<Done> {
     let desk = &visit.shared.desk;
-    let (project, audit) = (desk.project(), desk.audit());
+    let project = desk.project();
     let done = match deed.as_str() {
-        "unset" => setup::unset(project, &*audit, &key),
-        _ => setup::set(project, &*audit, &key, &value),
+        "unset" => setup::unset(project, Some(desk), &key),
+        _ => setup::set(project, Some(desk), &key, &value),
     };
     match done {
         Ok(changed) => {

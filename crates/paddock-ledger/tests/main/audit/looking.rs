@@ -20,7 +20,7 @@ fn some_rows(ground: &Ground) {
         log.record(&CallRecord { workspace: Some(&workspace), ..record(agent, tool, path, false) }).unwrap();
         std::thread::sleep(Duration::from_millis(2));
     }
-    log.record(&CallRecord { outcome: "denied", ..record(&main, "read", "", false) }).unwrap();
+    log.record(&CallRecord { by: Some("alice"), outcome: "denied", ..record(&main, "read", "", false) }).unwrap();
     log.close().unwrap();
 }
 
@@ -34,6 +34,7 @@ fn rows_are_found_by_each_part_of_a_filter() {
         let count = |filter: Filter| log.query(&filter).unwrap().rows.len();
         let text = |text: &str| Some(text.to_owned());
         assert_eq!(count(Filter { agent: text("other"), ..Filter::default() }), 2);
+        assert_eq!(count(Filter { by: text("alice"), ..Filter::default() }), 1);
         assert_eq!(count(Filter { workspace: text("/docs"), ..Filter::default() }), 4);
         assert_eq!(count(Filter { path: text("/docs"), ..Filter::default() }), 3, "not /docsy");
         assert_eq!(count(Filter { path: text("/docs/a/"), ..Filter::default() }), 2);

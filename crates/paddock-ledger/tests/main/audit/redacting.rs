@@ -23,20 +23,21 @@ fn every_text_of_a_row_is_kept_without_values_of_secrets() {
     let agent = main();
     let (outcome, reason) = (format!("out {VALUE}"), format!("why {VALUE}"));
     let asked = CallRecord {
+        by: Some(VALUE),
         workspace: Some(&path),
         outcome: &outcome,
         reason: &reason,
         ..record(&agent, VALUE, path.as_str(), true)
     };
     log.record(&asked).unwrap();
-    log.intent(CallId::next(), &agent, VALUE, path.as_str(), Some(&path), SystemTime::now()).unwrap();
+    log.intent(CallId::next(), &agent, Some(VALUE), VALUE, path.as_str(), Some(&path), SystemTime::now()).unwrap();
     log.flush().unwrap();
     let rows = log.tail(&Filter::default(), 10).unwrap();
     assert_eq!(rows.len(), 2);
     let told = rows.iter().find(|row| !row.outcome.is_empty()).unwrap();
     assert_eq!((told.tool.as_str(), told.path.as_str()), ("[secret s]", "/w/[secret s]"));
     assert_eq!((told.outcome.as_str(), told.reason.as_str()), ("out [secret s]", "why [secret s]"));
-    assert_eq!(told.workspace.as_deref(), Some("/w/[secret s]"));
+    assert_eq!((told.workspace.as_deref(), told.by.as_deref()), (Some("/w/[secret s]"), Some("[secret s]")));
     assert!(log.verify().unwrap().is_ok());
     log.close().unwrap();
     for entry in std::fs::read_dir(dir.path()).unwrap() {

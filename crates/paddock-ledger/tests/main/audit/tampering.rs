@@ -15,7 +15,7 @@ fn two_chains(ground: &Ground) {
 }
 
 const ROW: &str =
-    "seq, at, kind, call, agent, tool, workspace, path, outcome, reason, risk, bytes, took_us, prev, hash";
+    "seq, at, kind, call, agent, person, tool, workspace, path, outcome, reason, risk, bytes, took_us, prev, hash";
 
 /// What is done, and what is found.
 fn manipulations() -> Vec<(&'static str, String, Vec<Finding>)> {
@@ -27,6 +27,9 @@ fn manipulations() -> Vec<(&'static str, String, Vec<Finding>)> {
         "kind = 1",
         "kind = 99",
         "agent = 'other'",
+        "person = 'bob'",
+        "person = NULL",
+        "person = ''",
         "tool = 'other'",
         "workspace = ''",
         "path = '/ws/other'",
@@ -42,6 +45,11 @@ fn manipulations() -> Vec<(&'static str, String, Vec<Finding>)> {
     ] {
         row(column, &format!("UPDATE audit_row SET {column} WHERE chain = 1 AND seq = 3"), &changed);
     }
+    row(
+        "a person put into a row of an agent",
+        "UPDATE audit_row SET person = 'bob' WHERE chain = 1 AND seq = 4",
+        &[Changed { chain: 1, seq: 4 }],
+    );
     row(
         "a row changed with the hashes of its neighbours copied",
         "UPDATE audit_row SET agent = 'x', prev = (SELECT hash FROM audit_row WHERE chain = 1 AND seq = 2), \

@@ -67,3 +67,29 @@ fn for_programs_and_wrong_paths() {
     [exit 1]
     "#);
 }
+
+#[test]
+fn a_persons_acts_name_the_person() {
+    let world = world();
+    let alice = |arguments: &[&str]| {
+        let mut command = world.command(arguments);
+        command.env("USER", "alice");
+        world.run(command, "")
+    };
+    write(&world, "/disk/a.txt", "one\n");
+    assert_eq!(alice(&["undo"]).code, 0);
+    insta::assert_snapshot!(plain(&world.paddock(&["log"])), @"
+    [time]  [call 1]  main      undo        1 change  /disk/a.txt  (by alice)  (undoes [call 2])
+    [time]  [call 2]  main      write       1 change  /disk/a.txt  (undone)
+    [exit 0]
+    ");
+    assert!(world.paddock(&["log", "/disk/a.txt"]).stdout.contains("(by alice)"));
+    assert_eq!(alice(&["token", "new", "ci", "--api"]).code, 0);
+    assert_eq!(alice(&["login"]).code, 0);
+    let said = alice(&["audit", "query", "--by", "alice"]).stdout;
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(lines.len(), 4, "begun and done of the undo, and one row each: {said}");
+    assert!(lines.iter().all(|line| line.ends_with("(by alice)")), "{said}");
+    assert_eq!(world.paddock(&["audit", "query", "--by", "bob"]).stdout, "");
+    assert_eq!(world.paddock(&["audit", "verify"]).code, 0);
+}

@@ -43,9 +43,9 @@ fn the_last_call_is_taken_back_and_an_undo_can_be_undone() {
     assert_eq!(redone.code, 0, "{redone}");
     assert_eq!(read(&world, "/notes/plan.md").unwrap(), "one\n");
     insta::assert_snapshot!(plain(&world.paddock(&["log"])), @"
-    [time]  [call 1]  main      undo        1 change  /notes/plan.md  (undoes [call 2])
-    [time]  [call 2]  main      undo        1 change  /notes/plan.md  (undoes [call 3])  (undone)
-    [time]  [call 4]  main      undo        1 change  /notes/plan.md  (undoes [call 5])
+    [time]  [call 1]  main      undo        1 change  /notes/plan.md  (by a person)  (undoes [call 2])
+    [time]  [call 2]  main      undo        1 change  /notes/plan.md  (by a person)  (undoes [call 3])  (undone)
+    [time]  [call 4]  main      undo        1 change  /notes/plan.md  (by a person)  (undoes [call 5])
     [time]  [call 5]  main      write       1 change  /notes/plan.md  (undone)
     [time]  [call 3]  main      write       1 change  /notes/plan.md
     [exit 0]
