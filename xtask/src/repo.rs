@@ -9,7 +9,28 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 /// Directories that hold what machines made, at any depth.
-const NOT_OURS: &[&str] = &["target", "node_modules", ".git", "__pycache__", "corpus", "artifacts"];
+const NOT_OURS: &[&str] = &[
+    "target",
+    "node_modules",
+    ".git",
+    "__pycache__",
+    "corpus",
+    "artifacts",
+    "dist",
+    "esm",
+    "cjs",
+    "cjs-source",
+    ".tests",
+    ".examples",
+    ".pack",
+];
+
+/// Files that machines made beside ours.
+const MADE: &[&str] = &["native.cjs", "native.d.cts"];
+const MADE_ENDINGS: &[&str] = &[".node", ".tgz"];
+
+/// Where the sources of ours are.
+const SOURCES: &[&str] = &["crates", "bindings", "xtask"];
 
 /// A checkout, or a sample of one in a test.
 #[derive(Debug, Clone)]
@@ -107,6 +128,15 @@ impl Repo {
         Ok(files)
     }
 
+    /// The same for every source of ours.
+    pub(crate) fn sources(&self, wanted: impl Fn(&str) -> bool) -> Result<Vec<SourceFile>> {
+        let mut files = Vec::new();
+        for place in SOURCES {
+            files.extend(self.files(place, &wanted)?);
+        }
+        Ok(files)
+    }
+
     fn collect(&self, directory: &Path, found: &mut Vec<String>) -> Result<()> {
         for entry in fs::read_dir(directory)? {
             let entry = entry?;
@@ -114,7 +144,7 @@ impl Repo {
             let path = entry.path();
             if kind.is_dir() && is_ours(&entry.file_name().to_string_lossy()) {
                 self.collect(&path, found)?;
-            } else if kind.is_file() {
+            } else if kind.is_file() && !is_made(&entry.file_name().to_string_lossy()) {
                 found.push(path.strip_prefix(&self.top)?.to_string_lossy().replace('\\', "/"));
             }
         }
@@ -124,6 +154,10 @@ impl Repo {
 
 fn is_ours(name: &str) -> bool {
     !NOT_OURS.contains(&name)
+}
+
+fn is_made(name: &str) -> bool {
+    MADE.contains(&name) || MADE_ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
 /// A throw-away checkout for the tests of the checks.
@@ -161,6 +195,17 @@ mod tests {
         let sample =
             Sample::of(&[("crates/a/src/lib.rs", ""), ("target/debug/x.rs", ""), ("docs/node_modules/y.md", "")]);
         assert_eq!(sample.repo().paths("").unwrap(), ["crates/a/src/lib.rs"]);
+    }
+
+    #[test]
+    fn what_the_package_is_compiled_to_is_not_ours() {
+        let made = ["esm/a.js", "cjs/a.js", ".tests/a.js", "native.cjs", "native.d.cts", "paddock.linux.node", "a.tgz"];
+        let made = made.map(|path| format!("bindings/node/{path}"));
+        let mut files: Vec<(&str, &str)> = made.iter().map(|path| (path.as_str(), "")).collect();
+        files.extend([("bindings/node/ts/a.ts", ""), ("crates/a/src/a.rs", ""), ("docs/a.md", "")]);
+        let sources = Sample::of(&files).repo().sources(|_| true).unwrap();
+        let paths: Vec<&str> = sources.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(paths, ["crates/a/src/a.rs", "bindings/node/ts/a.ts"]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::repo::{Repo, SourceFile};
 const PAGE: &str = "AGENTS.md";
 
 /// Endings by which even a bare name is a file of the repository.
-const SOURCES: &[&str] = &[".rs", ".md", ".py", ".sh"];
+const SOURCES: &[&str] = &[".rs", ".md", ".py", ".sh", ".ts", ".mjs"];
 
 pub(crate) fn complaints(repo: &Repo) -> Result<Vec<String>> {
     let all = repo.paths("")?;

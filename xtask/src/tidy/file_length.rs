@@ -19,8 +19,7 @@ struct Exception {
 const EXCEPTIONS: &[Exception] = &[];
 
 pub(crate) fn complaints(repo: &Repo) -> Result<Vec<String>> {
-    let mut files = repo.files("crates", |path| !is_generated(path))?;
-    files.extend(repo.files("xtask", |path| !is_generated(path))?);
+    let files = repo.sources(|path| !is_generated(path))?;
     Ok(judge(&files, EXCEPTIONS))
 }
 
@@ -45,7 +44,7 @@ fn judge(files: &[SourceFile], exceptions: &[Exception]) -> Vec<String> {
 
 /// Snapshots and lock files are as long as what they record.
 fn is_generated(path: &str) -> bool {
-    path.ends_with(".snap") || path.ends_with(".lock")
+    [".snap", ".lock", "package-lock.json"].iter().any(|ending| path.ends_with(ending))
 }
 
 #[cfg(test)]

@@ -17,8 +17,7 @@ const IN_CODE: &[(&str, &str)] = &[
 const IN_DOCS: &[(&str, &str)] = &[("```ignore", "an example that is not compiled stops being true; make it run")];
 
 pub(crate) fn complaints(repo: &Repo) -> Result<Vec<String>> {
-    let mut files = repo.files("crates", |path| path.ends_with(".rs"))?;
-    files.extend(repo.files("xtask", |path| path.ends_with(".rs"))?);
+    let files = repo.sources(|path| path.ends_with(".rs"))?;
     Ok(files.iter().flat_map(of_file).collect())
 }
 

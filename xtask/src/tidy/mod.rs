@@ -13,6 +13,7 @@ mod leftovers;
 mod manifest;
 mod module_docs;
 mod rust_text;
+mod script_text;
 mod unsafe_use;
 
 use anyhow::Result;
@@ -57,7 +58,7 @@ const CHECKS: &[Check] = &[
     },
     Check {
         name: "module docs",
-        rule: "every module opens with `//!` lines that say what it owns",
+        rule: "every module opens with `//!` lines, every script with a comment, that say what it owns",
         complaints: module_docs::complaints,
     },
     Check {

@@ -13,8 +13,7 @@ const FILES: &[&str] = &["crates/paddock-exec/src/sys.rs"];
 const LINT: &str = "unsafe_code";
 
 pub(crate) fn complaints(repo: &Repo) -> Result<Vec<String>> {
-    let mut files = repo.files("crates", |path| path.ends_with(".rs"))?;
-    files.extend(repo.files("xtask", |path| path.ends_with(".rs"))?);
+    let files = repo.sources(|path| path.ends_with(".rs"))?;
     let gone = FILES.iter().filter(|path| !repo.has(path));
     let mut found: Vec<String> =
         gone.map(|path| format!("{path}: is in FILES of unsafe_use.rs, and is gone")).collect();

@@ -1,7 +1,7 @@
 //! Check: the words of the glossary are the words of the code, the documentation and the messages.
 //!
-//! Owns where the check looks: names of public items, comments and string literals of the crates, and every
-//! Markdown page. What is forbidden, and what is excepted with its reason, is in `words`. Tests may say what
+//! Owns where the check looks: names of public items, comments and string literals of the crates and of the npm
+//! package, and every Markdown page. What is forbidden, and what is excepted with its reason, is in `words`. Tests may say what
 //! they like: they play people and attackers who do not know the glossary.
 
 mod names;
@@ -11,6 +11,7 @@ mod words;
 use anyhow::Result;
 
 use super::rust_text::RustText;
+use super::script_text::ScriptText;
 use crate::repo::{Repo, SourceFile};
 use words::{EXCEPTIONS, Exception};
 
@@ -25,8 +26,7 @@ struct Finding {
 }
 
 pub(crate) fn complaints(repo: &Repo) -> Result<Vec<String>> {
-    let mut files = repo.files("crates", is_checked_rust)?;
-    files.extend(repo.files("xtask", is_checked_rust)?);
+    let mut files = repo.sources(|path| is_checked_rust(path) || is_script(path))?;
     files.extend(repo.files("", |path| path.ends_with(".md"))?);
     Ok(judge(&files, EXCEPTIONS))
 }
@@ -34,6 +34,11 @@ pub(crate) fn complaints(repo: &Repo) -> Result<Vec<String>> {
 /// The list of words itself must be able to name them.
 fn is_checked_rust(path: &str) -> bool {
     path.ends_with(".rs") && path.contains("/src/") && !path.starts_with("xtask/src/tidy/glossary/")
+}
+
+/// The package's own TypeScript; its tests may say what they like, as others may.
+fn is_script(path: &str) -> bool {
+    path.ends_with(".ts") && !path.split('/').any(|part| part == "tests")
 }
 
 fn judge(files: &[SourceFile], exceptions: &[Exception]) -> Vec<String> {
@@ -57,6 +62,12 @@ fn judge(files: &[SourceFile], exceptions: &[Exception]) -> Vec<String> {
 fn findings(file: &SourceFile) -> Vec<Finding> {
     if file.path.ends_with(".md") {
         return prose::in_markdown(&file.text);
+    }
+    if is_script(&file.path) {
+        let script = ScriptText::parse(&file.text);
+        let mut found = names::in_script(&script);
+        found.extend(prose::in_pieces(&script.pieces));
+        return found;
     }
     let parsed = RustText::parse(&file.text);
     let mut found = names::in_code(&parsed);
@@ -87,6 +98,16 @@ mod tests {
             found.iter().any(|line| line.starts_with("docs/a.md:1:") && line.contains("Access Scope")),
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn scripts_are_looked_at_and_their_tests_are_not() {
+        let source =
+            "/** Talks to the adapter. */\nexport class FsBackend {}\nthrow new Error(`no ${folder}, no folder`);\n";
+        let found = judge(&[file("bindings/node/ts/a.ts", source)], &[]);
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(found.iter().any(|line| line.starts_with("bindings/node/ts/a.ts:3:")), "{found:?}");
+        assert!(is_script("bindings/node/ts/a.ts") && !is_script("bindings/node/tests/a.test.ts"));
     }
 
     #[test]

@@ -4,16 +4,32 @@
 //! splits. A field or a private name is not looked at: it is no part of the language that others speak.
 
 use super::super::rust_text::RustText;
+use super::super::script_text::ScriptText;
 use super::Finding;
 use super::words::{IN_NAMES, PROPER_NAMES};
 
 const DECLARES: &[&str] = &["struct", "enum", "trait", "union", "fn", "mod", "type", "const", "static"];
+const EXPORTS: &[&str] = &["class", "interface", "type", "function", "const", "let", "enum", "namespace"];
+const BEFORE_EXPORTED: &[&str] = &["default", "declare", "abstract", "async"];
 const BEFORE_FN: &[&str] = &["async", "unsafe", "extern", "const"];
 
 pub(super) fn in_code(parsed: &RustText) -> Vec<Finding> {
     let lines = parsed.code_lines().filter(|(number, _)| !parsed.is_test(*number));
     let named = lines.filter_map(|(number, line)| public_name(line).map(|name| (number, name)));
     named.flat_map(|(number, name)| of_name(number, name)).collect()
+}
+
+/// What a script exports; its members and private names are its own affair.
+pub(super) fn in_script(script: &ScriptText) -> Vec<Finding> {
+    let lines = script.code.lines().enumerate();
+    let named = lines.filter_map(|(at, line)| exported_name(line).map(|name| (at + 1, name)));
+    named.flat_map(|(number, name)| of_name(number, name)).collect()
+}
+
+fn exported_name(line: &str) -> Option<&str> {
+    let mut words = line.strip_prefix("export ")?.split_whitespace();
+    let keyword = words.by_ref().find(|word| !BEFORE_EXPORTED.contains(word))?;
+    words.next().filter(|_| EXPORTS.contains(&keyword)).map(leading_name).filter(|name| !name.is_empty())
 }
 
 fn public_name(line: &str) -> Option<&str> {
@@ -28,8 +44,12 @@ fn public_name(line: &str) -> Option<&str> {
         keyword = words.next()?;
     }
     let name = words.next().filter(|_| DECLARES.contains(&keyword))?;
-    let end = name.find(|found: char| !found.is_alphanumeric() && found != '_').unwrap_or(name.len());
-    Some(&name[..end]).filter(|name| !name.is_empty())
+    Some(leading_name(name)).filter(|name| !name.is_empty())
+}
+
+fn leading_name(word: &str) -> &str {
+    let end = word.find(|found: char| !found.is_alphanumeric() && found != '_').unwrap_or(word.len());
+    &word[..end]
 }
 
 fn of_name(line: usize, name: &str) -> Vec<Finding> {
@@ -94,6 +114,24 @@ mod tests {
         ] {
             assert_eq!(words(item).len(), 1, "{item}");
         }
+    }
+
+    #[test]
+    fn what_a_script_exports_is_looked_at() {
+        let words = |source: &str| in_script(&ScriptText::parse(source)).len();
+        for item in [
+            "export class FsBackend {}",
+            "export default async function makeAdapter() {}",
+            "export interface Permissions<T> {}",
+            "export type Target = string;",
+            "export const ROOTS: number = 1;",
+        ] {
+            assert_eq!(words(item), 1, "{item}");
+        }
+        assert_eq!(
+            words("const root = 1;\nexport function physicalStore(rootDir: string) {}\nexport * from \"./x.js\";"),
+            0
+        );
     }
 
     #[test]

@@ -3,15 +3,19 @@
 //! Owns what in them is prose: code in backticks and fenced blocks is not (its names are judged where they are
 //! declared), nor is the table that lists the forbidden words themselves, known by its column `Not`.
 
-use super::super::rust_text::RustText;
+use super::super::rust_text::{Piece, RustText};
 use super::Finding;
 use super::words::{IN_PROSE, ORDINARY, Synonym};
 
 const CONTEXT: usize = 30;
 
 pub(super) fn in_rust(parsed: &RustText) -> Vec<Finding> {
-    let pieces = parsed.pieces.iter().filter(|piece| !parsed.is_test(piece.line));
-    pieces.flat_map(|piece| numbered(&piece.text, piece.line)).flat_map(|(line, text)| in_line(line, text)).collect()
+    in_pieces(parsed.pieces.iter().filter(|piece| !parsed.is_test(piece.line)))
+}
+
+pub(super) fn in_pieces<'a>(pieces: impl IntoIterator<Item = &'a Piece>) -> Vec<Finding> {
+    let lines = pieces.into_iter().flat_map(|piece| numbered(&piece.text, piece.line));
+    lines.flat_map(|(line, text)| in_line(line, text)).collect()
 }
 
 pub(super) fn in_markdown(page: &str) -> Vec<Finding> {

@@ -109,6 +109,7 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         context: "bindings",
         reason: "the directory `bindings/`, a proper name",
     },
+    Exception { path: "xtask/src/repo.rs", context: "bindings", reason: "the directory `bindings/`, a proper name" },
     Exception {
         path: "crates/paddock/src/commands/connect/clients/claude_code.rs",
         context: "permissions.",
