@@ -13,7 +13,8 @@ use super::{HOME, with_a_limit};
 use crate::repo::Repo;
 use crate::{alone, process};
 
-const PINS: [&str; 2] = ["package.json", "package-lock.json"];
+/// It pins everything; npm refuses it when the manifest asks for something else.
+const PINS: &str = "package-lock.json";
 /// What the package needs at least, and what it promises to run with.
 const NODE_MAJOR: u64 = 20;
 const OF_RUNTIMES: [&str; 2] = ["bun", "deno"];
@@ -32,8 +33,7 @@ pub(super) fn npm(repo: &Repo) -> Result<Npm> {
     let node_version = new_enough(&said(Command::new("node").arg("--version")).unwrap_or_default())?;
     ensure!(process::answers("npm", "--version"), "npm is not installed, and it fetches what the package needs");
     let npm = Npm { home, node_version };
-    let texts: Result<Vec<String>> = PINS.iter().map(|pin| repo.read(&format!("{HOME}/{pin}"))).collect();
-    let (stamp, wanted) = (npm.packages().join(".installed-from"), texts?.concat());
+    let (stamp, wanted) = (npm.packages().join(".installed-from"), repo.read(&format!("{HOME}/{PINS}"))?);
     if !fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
         let log = repo.build_directory().join("node-package.log");
         fs::create_dir_all(repo.build_directory())?;

@@ -105,6 +105,11 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         reason: "the variables of the process, which have no other name",
     },
     Exception {
+        path: "crates/paddock-state/src/secrets/environment.rs",
+        context: "fromenvironment",
+        reason: "the variables of the process, which have no other name",
+    },
+    Exception {
         path: "xtask/src/tidy/manifest.rs",
         context: "bindings",
         reason: "the directory `bindings/`, a proper name",
