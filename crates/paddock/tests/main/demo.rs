@@ -1,4 +1,12 @@
-//! `paddock demo`: every verdict as expected, nothing left behind.
+//! `paddock demo`: every verdict as expected, nothing left behind; and the console on it, where a person decides what waits.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdout, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::harness::World;
 
@@ -24,7 +32,14 @@ fn every_call_ends_as_it_must_and_nothing_is_left() {
         "paddock approvals approve",
         "Dangerous command \"rm\" is not allowed.",
         "Test 5: \"Ejecuta ls -la\"",
-        "20 of 20 calls ended as they must.",
+        "A fork: the agent changes a copy",
+        "paddock fork /project idea",
+        "+  return <h1>Hello</h1>;",
+        "paddock apply idea",
+        "writes /project/src/App.tsx",
+        "paddock undo ",
+        "restores /project/src/App.tsx",
+        "24 of 24 calls ended as they must.",
     ] {
         assert!(ran.stdout.contains(words), "{words}: {ran}");
     }
@@ -41,10 +56,71 @@ fn the_sample_project_can_be_kept() {
     assert_eq!(ran.code, 0, "{ran}");
     let kept = ran.stdout.split("kept in \"").nth(1).unwrap().split('"').next().unwrap();
     let kept = kept.replace("[world]", world.path().to_str().unwrap());
-    let kept = std::path::Path::new(&kept);
+    let kept = Path::new(&kept);
     assert_eq!(std::fs::read_to_string(kept.join("workspace/test.txt")).unwrap(), "Hola Mundo");
     assert!(std::fs::read_to_string(kept.join("src/App.tsx")).unwrap().contains("Hola"));
     assert!(!kept.join("workspace/paddock.toml").exists());
+}
+
+/// Reads on until a line that holds these words, and gives everything up to it.
+fn told_up_to(stdout: &mut BufReader<ChildStdout>, words: &str) -> String {
+    let mut told = String::new();
+    while !told.lines().last().is_some_and(|line| line.contains(words)) {
+        assert_ne!(stdout.read_line(&mut told).unwrap(), 0, "\"{words}\" was not told: {told}");
+    }
+    told
+}
+
+/// The first line of what is answered, and the headers.
+fn looked_at(url: &str) -> String {
+    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    write!(stream, "GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn sample_of(world: &World) -> PathBuf {
+    let mut samples = std::fs::read_dir(world.path()).unwrap().map(|entry| entry.unwrap().path());
+    samples.find(|path| path.file_name().unwrap().to_str().unwrap().starts_with("paddock-demo-")).unwrap()
+}
+
+#[test]
+fn the_console_opens_on_it_and_the_agent_goes_on_when_a_person_has_decided() {
+    let world = World::empty();
+    let before = entries(&world);
+    let mut demo = world.command(&["demo", "--serve"]);
+    let mut demo = demo.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut stdout = BufReader::new(demo.stdout.take().unwrap());
+    let told = told_up_to(&mut stdout, "Ctrl-C ends it.");
+    for words in ["waits for a person", "Approvals   the agent wants to delete workspace/test.txt", "Forks       idea"]
+    {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+    let link = told.lines().find_map(|line| line.strip_prefix("Console")).unwrap().trim();
+    assert!(looked_at(link).starts_with("HTTP/1.1 303"), "{link}");
+
+    let sample = sample_of(&world);
+    let (home, config) = (sample.join("system"), sample.join("mi-proyecto/paddock.toml"));
+    let person = |arguments: &[&str]| {
+        let places = ["--home", home.to_str().unwrap(), "--config", config.to_str().unwrap()];
+        world.paddock(&[&places, arguments].concat())
+    };
+    assert!(person(&["fork", "--list"]).stdout.contains("1 path differs"));
+    let deleted = sample.join("mi-proyecto/workspace/test.txt");
+    assert!(deleted.exists(), "nothing is done before a person has decided");
+    let approved = person(&["approvals", "approve", "ap-"]);
+    assert_eq!(approved.code, 0, "{approved}");
+    let again = told_up_to(&mut stdout, "Deleted");
+    assert!(again.contains("the agent made its call again") && !deleted.exists(), "{again}");
+    assert_eq!(person(&["undo"]).code, 0);
+    assert_eq!(std::fs::read_to_string(deleted).unwrap(), "Hola Mundo");
+
+    kill_process(Pid::from_child(&demo), Signal::TERM).unwrap();
+    assert!(demo.wait().unwrap().success());
+    assert_eq!(entries(&world), before, "the sample project is gone with its console");
 }
 
 fn entries(world: &World) -> Vec<std::ffi::OsString> {

@@ -1,8 +1,13 @@
 //! Running the commands that a document shows, and comparing what they print.
+//!
+//! Each command is a shell of its own. `paddock serve` stays in the background for the commands of its block that follow, on a port
+//! that is free here; the document shows the usual one.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+
+use super::served::Served;
 
 use super::pages::Page;
 use crate::harness::{FILES, World};
@@ -19,6 +24,8 @@ pub(super) struct Block {
     first: usize,
     end: usize,
     fresh: bool,
+    /// Does it need a PostgreSQL server?
+    pub(super) postgres: bool,
     pub(super) steps: Vec<Step>,
 }
 
@@ -55,7 +62,8 @@ pub(super) fn blocks(page: &Page) -> Vec<Block> {
             command.starts_with("paddock ") || command.starts_with(FROM_CHECKOUT)
         };
         if fence.starts_with("console") && body.first().is_some_and(is_ours) {
-            blocks.push(Block { first, end, fresh: fence == "console fresh", steps: steps(body) });
+            let is = |word: &str| fence.split(' ').any(|said| said == word);
+            blocks.push(Block { first, end, fresh: is("fresh"), postgres: is("postgres"), steps: steps(body) });
         }
         at = end + 1;
     }
@@ -74,8 +82,8 @@ fn steps(body: &[&str]) -> Vec<Step> {
     steps
 }
 
-/// Runs the commands of a block, one after the other, in a project of their own.
-pub(super) fn run(block: &Block) -> Outcome {
+/// Runs the commands of a block, one after the other, in a project of their own; with these variables beside the usual ones.
+pub(super) fn run(block: &Block, variables: &[(&str, &str)]) -> Outcome {
     let world = World::empty();
     for (path, content) in FILES {
         world.write(path, content);
@@ -83,21 +91,35 @@ pub(super) fn run(block: &Block) -> Outcome {
     if !block.fresh {
         assert_eq!(world.paddock(&["init"]).code, 0);
     }
-    let run =
-        |step: &Step| (step.command.clone(), tidied(&step.shown.join("\n")), tidied(&printed(&world, &step.command)));
-    Outcome { first: block.first, printed: block.steps.iter().map(run).collect() }
+    let mut served = None;
+    let mut run = |step: &Step| {
+        let command = step.command.replace(FROM_CHECKOUT, "paddock ");
+        let told = if command.starts_with("paddock serve") && !command.contains("--help") {
+            let (server, told) = Served::start(&world, |words| shell(&world, words, variables), &command);
+            served = Some(server);
+            told
+        } else {
+            let command = served.as_ref().map_or_else(|| command.clone(), |server: &Served| server.meant(&command));
+            let told = world.run(shell(&world, &format!("exec 2>&1\n{command}"), variables), "").stdout;
+            served.as_ref().map_or_else(|| told.clone(), |server| server.shown(&told))
+        };
+        (step.command.clone(), tidied(&step.shown.join("\n")), tidied(&as_a_reader_has_it(&told)))
+    };
+    Outcome { first: block.first, printed: block.steps.iter().map(&mut run).collect() }
 }
 
-/// Standard output and standard error, as they would stand on a terminal.
-fn printed(world: &World, command: &str) -> String {
+/// A shell in the project, with `paddock` on its path.
+fn shell(world: &World, words: &str, variables: &[(&str, &str)]) -> Command {
     let bin = Path::new(env!("CARGO_BIN_EXE_paddock")).parent().unwrap();
-    let command = command.replace(FROM_CHECKOUT, "paddock ");
     let mut shell = Command::new("sh");
-    shell.arg("-c").arg(format!("exec 2>&1\n{command}")).current_dir(world.project());
+    shell.arg("-c").arg(words).current_dir(world.project());
     shell.env_clear().env("HOME", world.home()).env("TMPDIR", world.path());
-    shell.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
-    // Where a reader would have them.
-    let told = world.run(shell, "").stdout;
+    shell.env("PATH", format!("{}:/usr/bin:/bin", bin.display())).envs(variables.iter().copied());
+    shell
+}
+
+/// Places where a reader would have them.
+fn as_a_reader_has_it(told: &str) -> String {
     let told = told.replace("[world]/project", "/home/you/my-app").replace("[world]/home", "/home/you");
     told.replace("[bin]/paddock", "/home/you/.cargo/bin/paddock")
 }
@@ -150,6 +172,9 @@ fn agree_line(shown: &str, printed: &str) -> bool {
 
 /// Puts what was printed into the document, where it shows something else.
 pub(super) fn write_into(page: &mut Page, blocks: &[Block], outcomes: &[Outcome]) {
+    if outcomes.iter().all(|outcome| outcome.complaint(page).is_none()) {
+        return;
+    }
     let mut lines: Vec<String> = page.text.lines().map(str::to_owned).collect();
     for (block, outcome) in blocks.iter().zip(outcomes).rev() {
         if outcome.complaint(page).is_none() {

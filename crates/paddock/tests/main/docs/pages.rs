@@ -17,13 +17,13 @@ fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// The README, and everything in `docs/` and `docs/specs/`.
+/// The README and the other pages at the top that are for everybody, and everything in `docs/`, `docs/guides/` and `docs/specs/`.
 pub(super) fn all() -> Vec<Page> {
-    let places = ["docs", "docs/specs"].map(|place| fs::read_dir(top().join(place)).unwrap());
+    let places = ["docs", "docs/guides", "docs/specs"].map(|place| fs::read_dir(top().join(place)).unwrap());
     let docs = places.into_iter().flatten().map(|entry| entry.unwrap().path());
     let mut paths: Vec<PathBuf> = docs.filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
     paths.sort();
-    paths.insert(0, top().join("README.md"));
+    paths.splice(0..0, ["README.md", "CONTRIBUTING.md", "SECURITY.md"].map(|name| top().join(name)));
     paths.iter().map(|path| Page::read(path)).collect()
 }
 
@@ -54,6 +54,25 @@ impl Page {
 
     pub(super) fn named(name: &str) -> Self {
         Self::read(&top().join(name))
+    }
+
+    /// What stands in fences: the words behind the opening one, and the lines up to the closing one.
+    pub(super) fn fences(&self) -> Vec<(&str, Vec<&str>)> {
+        let mut fences: Vec<(&str, Vec<&str>)> = Vec::new();
+        let mut open = false;
+        for line in self.text.lines() {
+            match line.strip_prefix("```") {
+                Some(words) => {
+                    open = !open;
+                    if open {
+                        fences.push((words, Vec::new()));
+                    }
+                }
+                None if open => fences.last_mut().unwrap().1.push(line),
+                None => {}
+            }
+        }
+        fences
     }
 
     /// The lines outside fences.
