@@ -15,7 +15,7 @@ import { kindOf } from "./shapes.js";
 
 export type { Store } from "./native.js";
 
-/** A directory of the host. It has to be there. */
+/** A directory of the host. */
 export function physicalStore(rootDir: string): Store {
   return NativeStore.physical(rootDir);
 }

@@ -1,0 +1,53 @@
+// Packs the package and the addon of this platform as they would be published, installs both into an empty project, and runs the
+// README's example there, as ESM and as CommonJS: what works here only because it lies in the repository fails now.
+import { execFileSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = join(dirname(fileURLToPath(import.meta.url)), "..");
+const staging = join(here, ".pack");
+const manifest = JSON.parse(readFileSync(join(here, "package.json"), "utf8"));
+const addon = readdirSync(here).find((name) => name.endsWith(".node"));
+if (!addon) throw new Error("there is no addon; hint: npm run build:native");
+const platform = addon.replace(/^paddock\./u, "").replace(/\.node$/u, "");
+const npm = (directory, ...args) => execFileSync("npm", args, { cwd: directory, encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] });
+const pack = (directory) => join(staging, npm(directory, "pack", "--silent", "--pack-destination", staging).trim().split("\n").at(-1));
+
+rmSync(staging, { recursive: true, force: true });
+mkdirSync(staging);
+
+// The addon's own package, and the main one with all of them as optional dependencies (as `napi pre-publish` would write it).
+const native = join(staging, "native");
+cpSync(join(here, "npm", platform), native, { recursive: true });
+cpSync(join(here, addon), join(native, addon));
+const main = join(staging, "main");
+for (const name of manifest.files) cpSync(join(here, name), join(main, name), { recursive: true });
+const platforms = readdirSync(join(here, "npm")).map((name) => [`${manifest.name}-${name}`, manifest.version]);
+const { devDependencies: _d, scripts: _s, allowScripts: _a, ...published } = manifest;
+writeFileSync(join(main, "package.json"), JSON.stringify({ ...published, optionalDependencies: Object.fromEntries(platforms) }, null, 2));
+const tarballs = [pack(native), pack(main)];
+
+const project = mkdtempSync(join(tmpdir(), "paddock-pack-"));
+const versions = Object.keys(manifest.peerDependencies).map((name) => `${name}@${manifest.devDependencies[name]}`);
+writeFileSync(join(project, "package.json"), JSON.stringify({ name: "empty", private: true }));
+npm(project, "install", "--silent", "--no-audit", "--no-fund", ...tarballs, ...versions);
+
+const readme = readFileSync(join(project, "node_modules", manifest.name, "README.md"), "utf8");
+const block = (language) => new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "u").exec(readme)[1];
+const environment = { ...process.env, PADDOCK_HOME: mkdtempSync(join(tmpdir(), "paddock-home-")) };
+const run = (file, text) => {
+  writeFileSync(join(project, file), text);
+  return execFileSync(process.execPath, [file], { cwd: project, encoding: "utf8", env: environment });
+};
+const said = run("example.mjs", block("ts"));
+if (said !== block("text")) throw new Error(`the README's example said:\n${said}`);
+const names = run(
+  "example.cjs",
+  `const main = require("${manifest.name}"); const commands = require("${manifest.name}/commands");
+   console.log(typeof main.createWorkspacesMiddleware, typeof commands.createCommandsMiddleware);`,
+);
+if (names.trim() !== "function function") throw new Error(`CommonJS gave: ${names}`);
+rmSync(project, { recursive: true });
+console.log(`packed and installed ${tarballs.map((file) => file.split("/").at(-1)).join(", ")}; the README's example works`);
