@@ -64,6 +64,7 @@ fn every_block_of_commands_is_run() {
         for (words, lines) in page.fences() {
             let commands = lines.iter().filter_map(|line| match words {
                 "sh" | "bash" | "shell" => Some(*line).filter(|line| !line.starts_with('#')),
+                "" => Some(*line).filter(|line| line.starts_with("paddock ") || line.starts_with("cargo ")),
                 _ => line.strip_prefix("$ "),
             });
             let commands: Vec<&str> = commands.filter(|line| !line.is_empty()).collect();
