@@ -110,3 +110,118 @@ impl Drop for Held<'_> {
         self.locks.released.notify_all();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Instant;
+
+    use paddock_core::{AgentName, CallId, Cancel, ErrorKind};
+
+    use super::*;
+
+    fn with_call<T>(cancel: &Cancel, time: Duration, act: impl FnOnce(&Call<'_>) -> T) -> T {
+        let agent = AgentName::main();
+        act(&Call { id: CallId::next(), agent: &agent, cancel, deadline: Instant::now() + time })
+    }
+
+    fn namespace(name: &str) -> Arc<[String]> {
+        [name.to_owned()].into()
+    }
+
+    /// Claims these paths for as long as the call is given, and tells how that ended.
+    fn claim<'a>(locks: &'a Locks, space: &str, paths: &[&str], time: Duration) -> Result<Held<'a>> {
+        let paths: Vec<RelPathBuf> = paths.iter().map(|path| RelPathBuf::parse(path).unwrap()).collect();
+        let paths: Vec<RelPath<'_>> = paths.iter().map(RelPathBuf::as_rel).collect();
+        with_call(&Cancel::default(), time, |call| locks.claim(call, &namespace(space), &paths))
+    }
+
+    const AT_ONCE: Duration = Duration::from_millis(1);
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_path_meets_itself_what_is_above_and_what_is_below_and_no_other() {
+        let locks = Locks::new();
+        let held = claim(&locks, "n", &["a/b"], AT_ONCE).unwrap();
+        for other in ["a/b", "a", "", "a/b/c"] {
+            assert_eq!(*claim(&locks, "n", &[other], AT_ONCE).unwrap_err().kind(), ErrorKind::TimedOut, "{other}");
+        }
+        for other in ["a/c", "a/bc", "b"] {
+            assert!(claim(&locks, "n", &[other], AT_ONCE).is_ok(), "{other}");
+        }
+        assert!(claim(&locks, "m", &["a/b"], AT_ONCE).is_ok(), "another namespace is another store");
+        assert!(claim(&locks, "n", &["x", "a"], AT_ONCE).is_err(), "one of two is enough");
+        drop(held);
+        assert!(claim(&locks, "n", &["a/b"], AT_ONCE).is_ok());
+        assert!(locks.lock().all.is_empty(), "whoever gave up waits no more");
+    }
+
+    #[test]
+    fn whoever_waits_stops_when_the_call_is_cancelled() {
+        let locks = Locks::new();
+        let _held = claim(&locks, "n", &["a"], AT_ONCE).unwrap();
+        let cancel = Cancel::default();
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                with_call(&cancel, LONG, |call| locks.claim(call, &namespace("n"), &[RelPath::HERE]).map(drop))
+            });
+            while locks.lock().all.len() < 2 {
+                thread::yield_now();
+            }
+            cancel.stop();
+            assert_eq!(*waiting.join().unwrap().unwrap_err().kind(), ErrorKind::Cancelled);
+        });
+    }
+
+    #[test]
+    fn claims_that_meet_are_served_in_their_order() {
+        let locks = Locks::new();
+        let (tell, told) = mpsc::channel();
+        thread::scope(|scope| {
+            let first = claim(&locks, "n", &["a/b"], AT_ONCE).unwrap();
+            // The second meets the first, and the third only the second: it must not overtake it for ever.
+            for (n, path) in [(2, "a"), (3, "a/c")] {
+                let (tell, locks) = (tell.clone(), &locks);
+                scope.spawn(move || {
+                    let _held = claim(locks, "n", &[path], LONG).unwrap();
+                    tell.send(n).unwrap();
+                });
+                while locks.lock().all.len() < n {
+                    thread::yield_now();
+                }
+            }
+            assert!(told.try_recv().is_err(), "both wait");
+            drop(first);
+            assert_eq!([told.recv().unwrap(), told.recv().unwrap()], [2, 3]);
+        });
+    }
+
+    #[test]
+    fn moves_in_opposite_directions_do_not_wait_for_each_other_for_ever() {
+        let locks = Locks::new();
+        thread::scope(|scope| {
+            for paths in [["a", "b"], ["b", "a"]] {
+                let locks = &locks;
+                scope.spawn(move || {
+                    for _ in 0..1000 {
+                        claim(locks, "n", &paths, LONG).unwrap();
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_change_that_panics_leaves_no_claim_behind() {
+        let locks = Locks::new();
+        let panicked = thread::scope(|scope| {
+            let dies = scope.spawn(|| {
+                let _held = claim(&locks, "n", &["a"], AT_ONCE).unwrap();
+                panic!("as it is meant to");
+            });
+            dies.join().is_err()
+        });
+        assert!(panicked && claim(&locks, "n", &["a"], AT_ONCE).is_ok());
+    }
+}

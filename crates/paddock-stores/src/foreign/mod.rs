@@ -90,7 +90,7 @@ impl Store for ForeignStore {
         if !self.abilities.search {
             return Err(ErrorKind::Unsupported("searching").into());
         }
-        walk::search(&self.shelf(call), at, query, sink)
+        walk::search(&self.shelf(call).with_contents(), at, query, sink)
     }
 
     fn apply(&self, call: &Call<'_>, set: &ChangeSet) -> Result<Applied> {

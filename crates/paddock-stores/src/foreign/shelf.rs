@@ -5,6 +5,7 @@
 //! told what is wrong with it. What a store of somebody else holds by itself is no bad answer: a key below a file makes
 //! a directory of it, and a key that is told twice is one key.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -16,7 +17,7 @@ use paddock_core::{
 use super::keeper::{Abilities, Content, Item, Keeper, KeyKind, Listing, Named, Sight};
 
 /// The most that one operation looks at.
-const MOST: usize = 1_000_000;
+pub(super) const MOST: usize = 250_000;
 /// The largest file.
 const LARGEST: usize = 256 * 1024 * 1024;
 /// How much of the contents that come along with everything is held; the rest is read when it is wanted.
@@ -31,6 +32,7 @@ pub(super) struct Shelf<'a> {
     pub(super) keeper: &'a dyn Keeper,
     pub(super) abilities: Abilities,
     pub(super) call: &'a Call<'a>,
+    wants_contents: bool,
     everything: OnceCell<Everything>,
 }
 
@@ -54,7 +56,13 @@ struct Everything {
 
 impl<'a> Shelf<'a> {
     pub(super) fn new(keeper: &'a dyn Keeper, abilities: Abilities, call: &'a Call<'a>) -> Self {
-        Self { keeper, abilities, call, everything: OnceCell::new() }
+        Self { keeper, abilities, call, wants_contents: false, everything: OnceCell::new() }
+    }
+
+    /// With the contents that come along with everything, as far as they fit.
+    pub(super) fn with_contents(mut self) -> Self {
+        self.wants_contents = true;
+        self
     }
 
     /// What is at a path, with its content. What is not there is an error that says why.
@@ -102,12 +110,15 @@ impl<'a> Shelf<'a> {
     }
 
     fn look_in_listing(&self, dir: RelPath<'_>, name: &str) -> Result<Option<KeyKind>> {
-        match self.list(dir) {
-            Ok(listed) => Ok(listed.into_iter().find(|entry| entry.name == name).map(|entry| entry.kind)),
+        let listed = match self.list(dir) {
+            Err(e) if dir.is_here() || is_over(&e) => return Err(e),
             // It may fail because there is no such directory, and that is for the one above to say.
-            Err(e) if !dir.is_here() && !is_over(&e) && self.look(dir)? != Some(KeyKind::Dir) => Ok(None),
-            Err(e) => Err(e),
-        }
+            Err(_) if self.look(dir)? != Some(KeyKind::Dir) => return Ok(None),
+            // It may have been made since.
+            Err(_) => self.list(dir)?,
+            Ok(listed) => listed,
+        };
+        Ok(listed.into_iter().find(|entry| entry.name == name).map(|entry| entry.kind))
     }
 
     /// Why nothing is at a path.
@@ -140,17 +151,16 @@ impl<'a> Shelf<'a> {
     }
 
     /// The content of a file that a search wants: what came along with everything, or read now.
-    pub(super) fn content_for_search(&self, path: RelPath<'_>) -> Result<Option<Vec<u8>>> {
-        let came_along = self.everything.get().and_then(|everything| everything.contents.get(path.as_str()));
-        match came_along {
-            Some(bytes) => Ok(Some(bytes.clone())),
-            None => match self.find(path) {
-                Ok(Node::File(content)) => Ok(Some(content.bytes)),
-                Ok(Node::Dir) => Ok(None),
-                // It went away since it was listed.
-                Err(e) if is_gone(&e) => Ok(None),
-                Err(e) => Err(e),
-            },
+    pub(super) fn content_for_search(&self, path: RelPath<'_>) -> Result<Option<Cow<'_, [u8]>>> {
+        if let Some(bytes) = self.everything.get().and_then(|everything| everything.contents.get(path.as_str())) {
+            return Ok(Some(Cow::Borrowed(bytes)));
+        }
+        match self.find(path) {
+            Ok(Node::File(content)) => Ok(Some(Cow::Owned(content.bytes))),
+            Ok(Node::Dir) => Ok(None),
+            // It went away since it was listed.
+            Err(e) if is_gone(&e) => Ok(None),
+            Err(e) => Err(e),
         }
     }
 
@@ -171,7 +181,7 @@ impl<'a> Shelf<'a> {
         let mut all = Everything::default();
         self.keeper.everything(self.call, &mut |item| {
             self.call.tick(0)?;
-            all.take(item)
+            all.take(item, self.wants_contents)
         })?;
         Ok(self.everything.get_or_init(|| all))
     }
@@ -188,14 +198,14 @@ impl<'a> Shelf<'a> {
 }
 
 impl Everything {
-    fn take(&mut self, item: Item) -> Result<()> {
+    fn take(&mut self, item: Item, wants_content: bool) -> Result<()> {
         let path = path_of("a key that is no path", &item.path)?;
         self.count += 1;
         if self.count > MOST {
             return Err(too_large("the number of keys", MOST));
         }
         self.put(path.as_rel(), item.kind);
-        if let Some(content) = item.content.filter(|content| self.held + content.len() <= HELD) {
+        if let Some(content) = item.content.filter(|content| wants_content && self.held + content.len() <= HELD) {
             self.held += content.len();
             self.contents.insert(item.path, content);
         }

@@ -10,12 +10,9 @@ use std::vec;
 use paddock_core::{ErrorKind, Hit, Place, Query, RelPath, RelPathBuf, Result, Sink, Walk, tree_order};
 
 use super::keeper::{KeyKind, Named};
-use super::shelf::{Shelf, inside, is_over, too_large};
+use super::shelf::{MOST, Shelf, inside, is_over, too_large};
 use crate::ignores::{Ignores, MAX_RULES, RULE_FILES};
 use crate::search::{LineSearch, TopHits};
-
-/// The most things that one walk meets.
-const MOST: usize = 1_000_000;
 
 /// Takes what a walk meets.
 pub(super) type Visit<'a> = &'a mut dyn FnMut(RelPath<'_>, KeyKind) -> Result<ControlFlow<()>>;
@@ -49,17 +46,16 @@ fn go_through(
     }
     let above = if walk.skip_ignored { ignores_above(shelf, start)? } else { Arc::default() };
     let mut levels = vec![enter(shelf, start, walk.skip_ignored, &above)?];
-    let mut met = 0;
+    let mut listed = 0;
     while let Some(level) = levels.last_mut() {
+        if listed > MOST {
+            return Err(too_large("the number of paths in it", MOST));
+        }
         let Some(Named { name, kind }) = level.left.next() else {
             levels.pop();
             continue;
         };
         shelf.call.tick(1)?;
-        met += 1;
-        if met > MOST {
-            return Err(too_large("the number of paths in it", MOST));
-        }
         if walk.depth == Some(0) {
             return Ok(());
         }
@@ -74,7 +70,11 @@ fn go_through(
         if kind == KeyKind::Dir && !is_deep && !is_past(path.as_rel(), walk.after) {
             let ignores = levels.last().map(|level| Arc::clone(&level.ignores)).unwrap_or_default();
             match enter(shelf, path.as_rel(), walk.skip_ignored, &ignores) {
-                Ok(level) => levels.push(level),
+                Ok(level) => {
+                    // Counted before it is gone through: all that is listed is held.
+                    listed += level.left.len();
+                    levels.push(level);
+                }
                 // It may have gone away since it was listed.
                 Err(e) if !is_over(&e) && shelf.look(path.as_rel())? != Some(KeyKind::Dir) => {}
                 Err(e) => return Err(e),
@@ -140,7 +140,7 @@ pub(super) fn search(shelf: &Shelf<'_>, at: &Place<'_>, query: &Query, sink: Sin
             && let Some(content) = shelf.content_for_search(path)?
         {
             let mut hits = Vec::new();
-            searcher.search(shelf.call, path.as_str(), content.as_slice(), &mut hits)?;
+            searcher.search(shelf.call, path.as_str(), &*content, &mut hits)?;
             top.add(path.as_str(), hits);
         }
         Ok(if top.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })

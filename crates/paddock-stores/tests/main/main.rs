@@ -8,6 +8,7 @@ mod adversaries;
 mod bases;
 mod conformance;
 mod doubles;
+mod foreign;
 mod forks;
 mod many_writers;
 mod overlay_model;
