@@ -52,7 +52,7 @@ impl Person {
             }
             Act::Compare => {
                 let compared = forks::compare(&desk, FORK, &agent)?;
-                let shown = fork::unified(&compared.found).lines().map(visible).map(Into::into).collect();
+                let shown = fork::unified(&compared.found).lines().map(visible).collect();
                 Ok(Done { command: format!("paddock diff {FORK}"), shown })
             }
             Act::Apply => {
@@ -73,7 +73,7 @@ impl Person {
     pub(crate) fn waiting(&self) -> anyhow::Result<Vec<Approval>> {
         let installation = Project::find(&self.places)?.installation()?;
         let Some(approvals) = installation.approvals() else { return Ok(Vec::new()) };
-        approvals.list(&ApprovalQuery::default()).map_err(problem)
+        approvals.list(&ApprovalQuery::default()).map_err(|error| problem(&error))
     }
 
     /// Agrees to a call, as it was shown.
@@ -81,7 +81,9 @@ impl Person {
         let installation = Project::find(&self.places)?.installation()?;
         let Some(approvals) = installation.approvals() else { return Ok(()) };
         let decision = Decision::Approve(Reach::Once);
-        approvals.decide(&waiting.id, Some(&waiting.shown()), "the demo", &decision).map_err(problem)?;
+        approvals
+            .decide(&waiting.id, Some(&waiting.shown()), "the demo", &decision)
+            .map_err(|error| problem(&error))?;
         Ok(())
     }
 
@@ -89,10 +91,10 @@ impl Person {
     pub(crate) fn is_decided(&self, id: &str) -> anyhow::Result<bool> {
         let installation = Project::find(&self.places)?.installation()?;
         let Some(approvals) = installation.approvals() else { return Ok(false) };
-        Ok(approvals.show(id).map_err(problem)?.status != Status::Pending)
+        Ok(approvals.show(id).map_err(|error| problem(&error))?.status != Status::Pending)
     }
 }
 
-fn problem(error: ApprovalError) -> anyhow::Error {
-    Failure::failed(&error, error.hint())
+fn problem(error: &ApprovalError) -> anyhow::Error {
+    Failure::failed(error, error.hint())
 }
