@@ -7,6 +7,7 @@ import { AsyncBatchedStore, InMemoryStore } from "@langchain/langgraph-checkpoin
 import { createAgent } from "langchain";
 
 import { baseStore, createWorkspacesMiddleware, openWorkspaces } from "../esm/index.js";
+import { baseFunctions } from "../esm/base-store.js";
 import type { LangGraphStore, Workspaces } from "../esm/index.js";
 import { at, toolMessages } from "./support/agents.js";
 import { ScriptedModel } from "./support/model.js";
@@ -88,6 +89,16 @@ test("tenant a1 never sees a10, nor a namespace that only looks like its own", a
     const text = await open(store, namespace).run("list_dir", { path: "/w", depth: 5 });
     assert.equal(text.trim(), "secret.txt", namespace.join("/"));
   }
+});
+
+test("not even a change that nobody looked at before touches another's value", async () => {
+  const store = new InMemoryStore();
+  await store.put(["w:a1"], "secret.txt", { content: "of w:a1", encoding: "utf-8" });
+  const functions = baseFunctions(store, ["w", "a1"]);
+  await assert.rejects(functions.delete("secret.txt"), /another namespace/u);
+  await assert.rejects(functions.put({ key: "secret.txt", content: "mine", encoding: "utf-8" }), /another namespace/u);
+  assert.equal(await functions.get("secret.txt"), null);
+  assert.equal((await store.get(["w:a1"], "secret.txt"))?.value["content"], "of w:a1");
 });
 
 test("a store that ignores the namespace it is asked for gives nobody's files away", async () => {

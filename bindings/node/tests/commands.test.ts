@@ -4,10 +4,14 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
+import { HumanMessage } from "@langchain/core/messages";
+import { createAgent } from "langchain";
+
 import { createWorkspacesMiddleware, fromConfig, physicalStore } from "../esm/index.js";
 import { createCommandsMiddleware } from "../esm/commands.js";
 import type { MountConfig } from "../esm/index.js";
 import { at, directory, play } from "./support/agents.js";
+import { ScriptedModel } from "./support/model.js";
 
 function mounts(place: string, code = directory({ "main.c": "code" })): MountConfig[] {
   return [
@@ -42,6 +46,13 @@ test("only execute_command is provided, and what it does is judged by the same W
   assert.equal(readFileSync(join(code, "main.c"), "utf8"), "code");
   assert.doesNotMatch(at(answers, 2).text, /root:/u);
   assert.equal(at(answers, 3).status, "error", "file tools are not this middleware's");
+});
+
+test("the system message stays as it is: the map is told by the middleware for Workspaces", async () => {
+  const model = new ScriptedModel().say("done");
+  const middleware = [createCommandsMiddleware({ mounts: mounts(directory()) })];
+  await createAgent({ model, systemPrompt: "Be careful.", middleware }).invoke({ messages: [new HumanMessage("go")] });
+  assert.equal(at(model.turns, 0).system, "Be careful.");
 });
 
 test("the word list answers first", { skip }, async () => {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 
 import { HumanMessage } from "@langchain/core/messages";
+import { Command, interrupt, MemorySaver } from "@langchain/langgraph";
 import { createAgent, createMiddleware } from "langchain";
 
 import { createWorkspacesMiddleware, physicalStore } from "../esm/index.js";
@@ -78,6 +79,25 @@ test("an onError that throws does not end the run either", async () => {
 function once(event: "warning"): Promise<string> {
   return new Promise((resolve) => process.once(event, (warning) => resolve(warning.message)));
 }
+
+test("a function that asks a person stops the run at the question, and goes on with the answer", async () => {
+  const place = directory({ "a.txt": "granted" });
+  const agent = createAgent({
+    model: new ScriptedModel().ask({ name: "read_file", args: { path: "/w/a.txt" } }).say("done"),
+    checkpointer: new MemorySaver(),
+    middleware: [
+      createWorkspacesMiddleware({
+        mounts: () => [{ prefix: interrupt("which prefix?"), scope: "READ_ONLY", store: physicalStore(place) }],
+      }),
+    ],
+  });
+  const config = { configurable: { thread_id: "t" } };
+  const stopped = await agent.invoke({ messages: [new HumanMessage("go")] }, config);
+  assert.ok("__interrupt__" in stopped);
+  await agent.invoke(new Command({ resume: "/w" }), config);
+  const { messages } = await agent.invoke(new Command({ resume: "/w" }), config);
+  assert.ok(messages.some((message) => message.type === "tool" && /granted/u.test(message.text)));
+});
 
 test("tools and map follow the Mounts from turn to turn, in both directions", async () => {
   const inside = directory({ "a.txt": "a" });

@@ -20,7 +20,7 @@ test("deepagents: ls, glob, grep and the others, with the arguments its models u
     { name: "read_file", args: { file_path: "/w/a.txt", offset: 1, limit: 1 } },
     { name: "write_file", args: { file_path: "/w/b.txt", content: "b" } },
     { name: "edit_file", args: { file_path: "/w/b.txt", old_string: "b", new_string: "c" } },
-    { name: "glob", args: { glob: "*.txt", path: "/w" } },
+    { name: "glob", args: { pattern: "*.txt", path: "/w" } },
     { name: "grep", args: { pattern: "two", path: "/w" } },
   ]);
   for (const name of ["ls", "read_file", "write_file", "edit_file", "glob", "grep"]) assert.ok(at(model.names(), 0).includes(name), name);

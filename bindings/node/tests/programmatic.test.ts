@@ -4,7 +4,7 @@ import { test } from "node:test";
 
 import { AccessDeniedError, openWorkspaces, overlayStore, PathTraversalError, physicalStore, virtualStore } from "../esm/index.js";
 import type { MountConfig } from "../esm/index.js";
-import { at, directory } from "./support/agents.js";
+import { at, directory, MapStore } from "./support/agents.js";
 
 const readOnly = (): MountConfig[] => [
   { prefix: "/code", scope: "READ_ONLY", store: physicalStore(directory({ "a.txt": "a", "dot.png": "" })) },
@@ -53,6 +53,20 @@ test("a signal that is over before the call stops it", async () => {
   const workspaces = openWorkspaces({ mounts: readOnly() });
   const { verdict } = await workspaces.call("search_files", { path: "/code", pattern: "a" }, { signal: AbortSignal.abort() });
   assert.notEqual(verdict, "done");
+});
+
+test("a signal stops a call that waits for a store; without one the time limit does", async () => {
+  const store = new MapStore();
+  const controller = new AbortController();
+  store.read = () => {
+    controller.abort();
+    return new Promise(() => undefined);
+  };
+  const workspaces = openWorkspaces({ mounts: [{ prefix: "/w", scope: "READ_ONLY", store }], timeLimit: 3_000 });
+  const stopped = await workspaces.call("read_file", { path: "/w/a" }, { signal: controller.signal });
+  assert.equal(stopped.reason, "cancelled");
+  const ended = openWorkspaces({ mounts: [{ prefix: "/w", scope: "READ_ONLY", store }], timeLimit: 40 });
+  assert.equal((await ended.call("read_file", { path: "/w/a" })).reason, "timed_out");
 });
 
 test("an overlay changes what is above, never what is below", async () => {
