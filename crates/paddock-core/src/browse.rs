@@ -206,10 +206,15 @@ impl Vfs {
         let start = self.search_at_start(call, asked, search, &mut hits)?;
         for (index, workspace) in self.workspaces.iter().enumerate() {
             let Some(lead) = workspace.prefix.below(&start).filter(|lead| !lead.is_here()) else { continue };
-            if !workspace.allows(OpKind::Search) {
+            if !workspace.scope.allows(OpKind::Search) {
                 continue;
             }
             if self.is_past(search.after.as_ref(), &workspace.prefix) {
+                continue;
+            }
+            if !workspace.allows(OpKind::Search) {
+                // Nobody should take what was found for all there is.
+                hits.unreachable.push(workspace.prefix.clone());
                 continue;
             }
             let query = query_for(search, workspace, lead.as_str());

@@ -1,5 +1,5 @@
 //! Stores for tests: one that denies, one that fails at a chosen call, one that stalls, one that
-//! panics, and one that remembers what it was asked.
+//! panics, one that remembers what it was asked, and one that cannot do everything.
 //!
 //! They show what the guard and the tool boundary do when a Store misbehaves, and that a denied
 //! operation reaches none. No Workspace of a person is ever mounted on one of these.
@@ -40,6 +40,11 @@ trait Watched: Send + Sync {
 
     /// Before an operation: what it is, and on which paths.
     fn before(&self, call: &Call<'_>, method: Method, paths: &mut dyn Iterator<Item = &str>) -> Result<()>;
+
+    /// Is this beyond it, whatever the other Store can?
+    fn lacks(&self, _: OpKind) -> bool {
+        false
+    }
 
     fn pass(&self, call: &Call<'_>, method: Method, path: &str) -> Result<&dyn Store> {
         self.pass_all(call, method, &mut std::iter::once(path))
@@ -94,7 +99,7 @@ macro_rules! store_by_watching {
             }
 
             fn serves(&self, op: OpKind) -> bool {
-                self.inner().is_none_or(|store| store.serves(op))
+                !self.lacks(op) && self.inner().is_none_or(|store| store.serves(op))
             }
         }
     };
@@ -232,3 +237,32 @@ impl Watched for Recording {
 }
 
 store_by_watching!(Recording);
+
+/// Cannot do some things at all, and passes everything on: only the guard keeps those from it.
+pub struct Lacking {
+    inner: Arc<dyn Store>,
+    lacks: Vec<OpKind>,
+}
+
+impl Lacking {
+    /// In front of a Store, without these.
+    pub fn new(inner: Arc<dyn Store>, lacks: &[OpKind]) -> Self {
+        Self { inner, lacks: lacks.to_vec() }
+    }
+}
+
+impl Watched for Lacking {
+    fn inner(&self) -> Option<&dyn Store> {
+        Some(&*self.inner)
+    }
+
+    fn before(&self, _: &Call<'_>, _: Method, _: &mut dyn Iterator<Item = &str>) -> Result<()> {
+        Ok(())
+    }
+
+    fn lacks(&self, op: OpKind) -> bool {
+        self.lacks.contains(&op)
+    }
+}
+
+store_by_watching!(Lacking);

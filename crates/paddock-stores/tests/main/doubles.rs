@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use paddock_core::{
-    AccessScope, AgentName, Browse, Call, CallId, Cancel, ErrorKind, Expect, Gate, LogicalPath, Mount, NoJournal,
-    Operation, Outcome, Passed, Permit, Plan, Refused, Request, Risk, Search, Store, Vfs, Workspace,
+    AccessScope, AgentName, Browse, Call, CallId, Cancel, DenyRule, ErrorKind, Expect, Gate, LogicalPath, Mount,
+    NoJournal, OpKind, Operation, Outcome, Passed, Permit, Plan, Refused, Request, Risk, Search, Store, Vfs, Workspace,
 };
 use paddock_stores::MemoryStore;
-use paddock_stores::doubles::{Denying, FailsAt, Method, Panicking, Recording, Stalling};
+use paddock_stores::doubles::{Denying, FailsAt, Lacking, Method, Panicking, Recording, Stalling};
 
 struct Open;
 
@@ -120,6 +120,56 @@ fn a_denied_operation_never_reaches_the_store() {
             }
         }
     }
+}
+
+#[test]
+fn what_a_store_cannot_is_denied_before_it_is_asked() {
+    let lacks = [OpKind::Search, OpKind::MakeDir, OpKind::MoveFrom, OpKind::Delete];
+    let recording = Arc::new(Recording::new(Arc::new(MemoryStore::new())));
+    let lacking: Arc<dyn Store> = Arc::new(Lacking::new(Arc::<Recording>::clone(&recording), &lacks));
+    let vfs = vfs(vec![("/w", AccessScope::ReadWrite, lacking)]);
+    for operation in every_operation("/w/a", "/w/b") {
+        let op = operation.kind();
+        match run(&vfs, operation) {
+            Err(Refused::Denied(denial)) => {
+                assert_eq!(denial.rule, DenyRule::Unserved, "{op}");
+                assert!(lacks.contains(&op) && recording.take().is_empty(), "{op} never reached it");
+            }
+            _ => assert!(!lacks.contains(&op) && !recording.take().is_empty(), "{op} reached it"),
+        }
+    }
+    for op in OpKind::ALL {
+        assert_eq!(vfs.allowed_in(op).is_empty(), lacks.contains(&op), "{op}");
+        let (decision, asked) = (vfs.judge(op, &path("/w/a")).explain(), lacks.contains(&op));
+        assert_eq!(decision.contains("the Store behind this Workspace cannot"), asked, "{decision}");
+    }
+}
+
+#[test]
+fn a_person_cannot_make_a_store_do_what_it_cannot() {
+    let store: Arc<dyn Store> = Arc::new(Lacking::new(Arc::new(MemoryStore::new()), &[OpKind::Delete]));
+    let agents = vfs(vec![("/w", AccessScope::ReadOnly, store)]);
+    let persons = agents.for_person(Arc::new(Open));
+    run(&persons, write("/w/a")).unwrap();
+    let gone = run(&persons, Operation::Delete { path: path("/w/a"), recursive: false });
+    assert!(matches!(gone, Err(Refused::Denied(denial)) if denial.rule == DenyRule::Unserved));
+}
+
+#[test]
+fn a_workspace_that_cannot_be_searched_is_named_and_the_rest_is_searched() {
+    let inner: Arc<dyn Store> = Arc::new(Lacking::new(Arc::new(MemoryStore::new()), &[OpKind::Search]));
+    let vfs = vfs(vec![
+        ("/w", AccessScope::ReadWrite, Arc::new(MemoryStore::new())),
+        ("/w/in", AccessScope::ReadWrite, inner),
+        ("/w/drop", AccessScope::WriteOnly, Arc::new(MemoryStore::new())),
+    ]);
+    run(&vfs, write("/w/a")).unwrap();
+    run(&vfs, write("/w/in/b")).unwrap();
+    let Ok(Outcome::Hits(hits)) = run(&vfs, search("/w")) else { panic!("a search") };
+    assert_eq!(hits.found.iter().map(|hit| hit.path.as_str()).collect::<Vec<_>>(), ["/w/a"]);
+    assert_eq!(hits.unreachable, [path("/w/in")]);
+    let Ok(Outcome::Entries(entries)) = run(&vfs, list("/w")) else { panic!("a listing") };
+    assert!(entries.found.iter().any(|found| found.path == "/w/in/b"), "it is listed all the same");
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod arguments;
 mod browsing;
 mod changing;
 mod gates;
+mod lacking;
 mod middleware;
 mod properties;
 mod quiet;

@@ -16,14 +16,14 @@ use crate::planting;
 
 #[test]
 fn what_a_keeper_cannot_is_not_served() {
-    let cases: [(fn(&mut Abilities), &[OpKind]); 3] = [
-        (|can| can.remove = false, &[OpKind::MoveFrom, OpKind::Delete]),
-        (|can| can.search = false, &[OpKind::Search]),
-        (|can| can.make_dir = false, &[OpKind::MakeDir]),
+    let can = all(Listing::Directories);
+    let cases: [(Abilities, &[OpKind]); 4] = [
+        (can, &[]),
+        (Abilities { remove: false, ..can }, &[OpKind::MoveFrom, OpKind::Delete]),
+        (Abilities { search: false, ..can }, &[OpKind::Search]),
+        (Abilities { make_dir: false, ..can }, &[OpKind::MakeDir]),
     ];
-    for (take, missing) in cases {
-        let mut can = all(Listing::Directories);
-        take(&mut can);
+    for (can, missing) in cases {
         let store = store(Arc::new(MapKeeper::new(can)));
         let unserved: Vec<OpKind> = OpKind::ALL.into_iter().filter(|op| !store.serves(*op)).collect();
         assert_eq!(unserved, missing);
