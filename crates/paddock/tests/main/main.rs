@@ -37,4 +37,5 @@ mod served;
 mod shell;
 mod tool;
 mod two_servers;
+mod upgrade;
 mod web_search;
