@@ -90,6 +90,8 @@ pub(crate) struct Endpoint {
     pub(crate) path_schema: fn(&mut SchemaGenerator) -> Schema,
     pub(crate) query_schema: fn(&mut SchemaGenerator) -> Schema,
     pub(crate) body_schema: Option<fn(&mut SchemaGenerator) -> Schema>,
+    /// The headers that are listened to, each with what it means.
+    pub(crate) headers: &'static [(&'static str, &'static str)],
     /// The body is a file, not JSON.
     pub(crate) takes_file: bool,
     /// Further statuses that are no problem.
@@ -122,6 +124,7 @@ pub(crate) fn json<P: Part, Q: Part, B: Part, A: Serialize + JsonSchema + Send +
         path_schema: schema_of::<P>,
         query_schema: schema_of::<Q>,
         body_schema: asks_body.then_some(schema_of::<B> as fn(&mut SchemaGenerator) -> Schema),
+        headers: &[],
         takes_file: false,
         also: &[],
         answers: if is_done { Answers::Done } else { Answers::Json(schema_of::<A>) },
@@ -143,6 +146,7 @@ pub(crate) fn raw<P: Part, Q: Part>(
         path_schema: schema_of::<P>,
         query_schema: schema_of::<Q>,
         body_schema: None,
+        headers: &[],
         takes_file: false,
         also: &[],
         answers,

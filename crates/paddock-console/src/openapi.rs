@@ -65,6 +65,9 @@ fn operation(row: &Endpoint, schemas: &mut Schemas, problem: &Value) -> Value {
     let Schemas { asked, answered } = schemas;
     let mut parameters = parameters(row.path_schema, "path", asked);
     parameters.extend(self::parameters(row.query_schema, "query", asked));
+    parameters.extend(row.headers.iter().map(|(name, meaning)| {
+        json!({ "name": name, "in": "header", "required": false, "description": meaning, "schema": { "type": "string" } })
+    }));
     let mut responses = Map::new();
     let (status, answer) = match &row.answers {
         Answers::Json(schema) => {
@@ -146,6 +149,21 @@ mod tests {
             let id = operation["operationId"].as_str().unwrap_or_else(|| panic!("{path} is missing"));
             assert!(ids.insert(id.to_owned()), "two endpoints are called {id}");
         }
+    }
+
+    #[test]
+    fn the_headers_that_are_listened_to_are_described() {
+        let document = document();
+        let named = |path: &str, method: &str| {
+            let parameters = document["paths"][path][method]["parameters"].as_array().unwrap().clone();
+            let headers = parameters.into_iter().filter(|one| one["in"] == "header");
+            headers.map(|one| one["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let file = "/api/v1/files/{agent}/{path}";
+        assert_eq!(named(file, "get"), ["Range", "If-Range", "If-Match", "If-None-Match"]);
+        assert_eq!(named(file, "put"), ["If-Match", "If-None-Match"]);
+        assert_eq!(named(file, "delete"), ["If-Match", "If-None-Match"]);
+        assert_eq!(named("/api/v1/events", "get"), ["Last-Event-ID"]);
     }
 
     #[test]

@@ -485,6 +485,52 @@ mod tests {
         assert!(access.tokens().unwrap()[0].revoked.is_some());
     }
 
+    /// Puts a moment of a row into the past.
+    fn ago(access: &Access, table: &str, column: &str, millis: i64) {
+        let sql = format!("UPDATE {table} SET {column} = ?1");
+        access.write(|session| session.execute(&sql, &[(now() - millis).into()])).unwrap();
+    }
+
+    #[test]
+    fn a_link_that_is_too_old_opens_nothing() {
+        let (_place, access) = access();
+        let link = access.link().unwrap();
+        ago(&access, "access_link", "expires_at", 1);
+        assert_eq!(access.sign_in(&link, "late").unwrap(), None);
+        assert!(access.sign_in(&access.link().unwrap(), "in time").unwrap().is_some());
+    }
+
+    #[test]
+    fn a_session_that_nobody_used_ends_and_one_in_use_goes_on() {
+        let (_place, access) = access();
+        let session = access.sign_in(&access.link().unwrap(), "b").unwrap().unwrap();
+        let lasts = millis(SESSION_LASTS);
+        ago(&access, "access_session", "seen_at", lasts - 60_000);
+        assert!(access.has_session(&session).unwrap(), "it was used just in time");
+        ago(&access, "access_session", "made_at", 2 * lasts);
+        assert!(access.has_session(&session).unwrap(), "that use counts, not when it was made");
+        ago(&access, "access_session", "seen_at", lasts + 1);
+        assert!(!access.has_session(&session).unwrap());
+    }
+
+    #[test]
+    fn a_token_ends_by_itself() {
+        let (_place, access) = access();
+        let new = NewToken { name: "ci".into(), agent: None, read_only: false, days: Some(1) };
+        let secret = access.make_token(&new).unwrap().secret;
+        assert!(access.token(&secret).unwrap().is_some());
+        ago(&access, "access_token", "expires_at", 1);
+        assert_eq!(access.token(&secret).unwrap(), None);
+    }
+
+    #[test]
+    fn everybody_is_signed_out_at_once() {
+        let (_place, access) = access();
+        let sessions = [(); 2].map(|()| access.sign_in(&access.link().unwrap(), "b").unwrap().unwrap());
+        assert_eq!(access.sign_everybody_out().unwrap(), 2);
+        assert!(sessions.iter().all(|session| !access.has_session(session).unwrap()));
+    }
+
     #[test]
     fn no_secret_is_kept() {
         let (place, access) = access();

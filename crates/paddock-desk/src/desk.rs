@@ -15,6 +15,7 @@ use paddock_tools::Toolbox;
 use crate::acts::Acts;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::project::{self, Project};
+use crate::projects::Measured;
 use crate::threads::Runs;
 
 /// A project, opened; and who sits at it.
@@ -34,6 +35,8 @@ struct Kept {
     last_good: Mutex<Option<ConfigFile>>,
     /// Runs that go on in the background of this process.
     runs: Runs,
+    /// How large each agent's projects were when they were last looked at.
+    measured: Measured,
     /// May something be changed?
     works: bool,
 }
@@ -77,6 +80,7 @@ impl Desk {
             policies: Mutex::default(),
             last_good: Mutex::default(),
             runs: Runs::default(),
+            measured: Measured::default(),
             works,
         };
         Self { kept: Arc::new(kept), by: person() }
@@ -125,6 +129,11 @@ impl Desk {
     /// The runs that go on in the background of this process.
     pub(crate) fn runs(&self) -> &Runs {
         &self.kept.runs
+    }
+
+    /// How large each agent's projects were when they were last looked at.
+    pub(crate) fn measured(&self) -> &Measured {
+        &self.kept.measured
     }
 
     /// What is behind the project.

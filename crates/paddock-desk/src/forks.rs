@@ -5,6 +5,7 @@
 
 mod applying;
 mod comparing;
+mod resolving;
 
 use paddock_config::schema::MountSpec;
 use paddock_config::{LayerError, LayerName, Layers, NewFork};
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use applying::{Applied, AppliedChange, apply};
 pub use comparing::{Compared, ConflictLines, ConflictShown, Detail, PathDiff, Sides, compare};
+pub use resolving::{ResolveAsked, Resolved, Side, resolve};
 
 use crate::desk::Desk;
 use crate::failure::{Failure, FailureKind, Result};

@@ -3,18 +3,20 @@
 //! The work itself is `paddock-projects`'; here a person's words become its arguments: which agent, which path, which secret opens a
 //! remote. What arrives waits in a file without a name, and what leaves is written as it is read. A secret is looked up for one act and never told.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Seek as _, Write};
+use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
-use paddock_core::{AgentPolicy, Audit, LogicalPath};
+use paddock_core::{AgentName, AgentPolicy, Audit, LogicalPath};
 use paddock_projects::export::{self, Commit, Export, Exported, Pushed};
 use paddock_projects::import::{self, Import, Imported};
 use paddock_projects::{
-    Created, Credentials, FaultKind, Project, ProjectError, Remote, Scratch, Template, Templates, Watch, measure,
-    unwatched,
+    Created, Credentials, FaultKind, Progress, Project, ProjectError, Remote, Scratch, Template, Templates, Watch,
+    measure, unwatched,
 };
 use paddock_state::SecretName;
 use paddock_tools::Person;
@@ -206,6 +208,47 @@ pub fn list(
     let mut workspaces = workspaces::of_agent(desk, agent)?;
     workspaces.retain(|workspace| workspace.scope == "READ_WRITE");
     Ok(ProjectsShown { workspaces, projects, next })
+}
+
+/// How much one project holds.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Stored {
+    /// The project.
+    pub path: String,
+    /// Its bytes; nothing where counting them would have taken too long.
+    pub bytes: Option<u64>,
+}
+
+/// How large each agent's projects were, and when that was looked at.
+#[derive(Default)]
+pub(crate) struct Measured(Mutex<HashMap<AgentName, (Instant, Vec<Stored>)>>);
+
+/// How long counting may take where somebody waits for a page, and how long what was counted is good enough.
+const COUNTED_WITHIN: Duration = Duration::from_millis(250);
+const GOOD_FOR: Duration = Duration::from_secs(30);
+
+/// What an agent's projects hold, as far as that is counted quickly: at a glance, and a little old perhaps.
+///
+/// # Errors
+/// When a Workspace cannot be looked into.
+pub fn stored(desk: &Desk, agent: &AgentName) -> Result<Vec<Stored>> {
+    let known = || desk.measured().0.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, stored)) = known().get(agent).filter(|(when, _)| when.elapsed() < GOOD_FOR) {
+        return Ok(stored.clone());
+    }
+    let place = Place::of(desk, Some(agent.as_str()), "/")?;
+    let person = place.person();
+    let until = Instant::now() + COUNTED_WITHIN;
+    let mut in_time =
+        |_: Progress<'_>| if Instant::now() < until { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+    let mut stored = Vec::new();
+    for project in paddock_projects::projects(&person, &place.policy).map_err(told)?.into_iter().take(USUAL) {
+        let path = place.policy.path(&project.path).map_err(|error| Failure::misused(&error, error.hint()))?;
+        let size = (Instant::now() < until).then(|| measure(&person, &path, &mut in_time).ok()).flatten();
+        stored.push(Stored { path: project.path, bytes: size.map(|size| size.bytes) });
+    }
+    known().insert(agent.clone(), (Instant::now(), stored.clone()));
+    Ok(stored)
 }
 
 /// Makes a project from a template, where nothing is yet.

@@ -36,8 +36,9 @@ const DAY: i64 = 24 * 3600 * 1000;
 const SEEN_EVERY: i64 = 60 * 1000;
 /// Digits of an id.
 const ID: usize = 32;
-/// The most shares that are listed.
-const LISTED: usize = 1000;
+/// Shares of one page where nobody says, and the most.
+const USUAL: usize = 100;
+const MOST: usize = 1000;
 
 macro_rules! tables {
     ($text:literal, $int:literal) => {
@@ -301,18 +302,45 @@ impl Shares {
         Ok(share(&kept, base))
     }
 
-    /// The shares, the newest first.
+    /// A page of the shares, the newest first, behind the one with the id `after`; at most 1000.
+    ///
+    /// # Errors
+    /// When the database cannot be asked, or there is no share `after`.
+    pub fn list(&self, base: &Base, after: Option<&str>, limit: Option<usize>) -> Result<Vec<Share>> {
+        let limit = i64::try_from(limit.unwrap_or(USUAL).clamp(1, MOST)).unwrap_or(1);
+        let behind = after.map(|id| self.row(id)?.ok_or_else(|| no_such(id))).transpose()?;
+        let rows = self.read(|session| match &behind {
+            None => {
+                let sql = format!(
+                    "SELECT {COLUMNS} FROM published_share WHERE home = ?1 ORDER BY made_at DESC, id LIMIT ?2"
+                );
+                session.query(&sql, &[self.home(), limit.into()])
+            }
+            Some(row) => {
+                let sql = format!(
+                    "SELECT {COLUMNS} FROM published_share WHERE home = ?1 AND (made_at < ?3 OR (made_at = ?3 AND id > ?4)) \
+                     ORDER BY made_at DESC, id LIMIT ?2"
+                );
+                session.query(&sql, &[self.home(), limit.into(), row[MADE].int().into(), row[0].text().into()])
+            }
+        })?;
+        Ok(rows.iter().map(|row| share(row, base)).collect())
+    }
+
+    /// All of them, the newest first.
     ///
     /// # Errors
     /// When the database cannot be asked.
-    pub fn list(&self, base: &Base) -> Result<Vec<Share>> {
-        let rows = self.read(|session| {
-            let sql = format!(
-                "SELECT {COLUMNS} FROM published_share WHERE home = ?1 ORDER BY made_at DESC, id LIMIT {LISTED}"
-            );
-            session.query(&sql, &[self.home()])
-        })?;
-        Ok(rows.iter().map(|row| share(row, base)).collect())
+    pub fn all(&self, base: &Base) -> Result<Vec<Share>> {
+        let mut found: Vec<Share> = Vec::new();
+        loop {
+            let page = self.list(base, found.last().map(|last| last.id.as_str()), Some(MOST))?;
+            let is_last = page.len() < MOST;
+            found.extend(page);
+            if is_last {
+                return Ok(found);
+            }
+        }
     }
 
     /// Ends a share now, by its id or a beginning of it that no other has.
@@ -452,6 +480,7 @@ impl Shares {
 
 const COLUMNS: &str =
     "id, name, agent, workspace, path, mark, password, made_at, expires_at, max_uses, uses, seen_at, revoked_at";
+const MADE: usize = 7;
 const MARK: usize = 5;
 const PASSWORD: usize = 6;
 const EXPIRES: usize = 8;
@@ -467,7 +496,7 @@ fn share(row: &Row, base: &Base) -> Share {
         path: row[4].text().to_owned(),
         link: base.link(row[0].text()),
         state: state(row, now()),
-        made: when(&row[7]).unwrap_or_default(),
+        made: when(&row[MADE]).unwrap_or_default(),
         expires: when(&row[EXPIRES]).unwrap_or_default(),
         password: row[PASSWORD].maybe_text().is_some(),
         max_uses: count(&row[9]),
@@ -475,6 +504,11 @@ fn share(row: &Row, base: &Base) -> Share {
         last_used: when(&row[SEEN]),
         revoked: when(&row[12]),
     }
+}
+
+fn no_such(id: &str) -> Failure {
+    let text = format!("there is no share \"{}\"", paddock_core::visible(id));
+    Failure::missing(text, "`paddock share list` shows those there are")
 }
 
 fn state(row: &Row, now: i64) -> &'static str {
@@ -554,7 +588,7 @@ mod tests {
         assert!(matches!(shares.knock(A, None).unwrap(), Door::Gone), "one visitor may come");
         assert!(matches!(shares.knock(A, Some("x.y")).unwrap(), Door::Gone), "a mark of nobody's");
         assert!(matches!(shares.knock(B, Some(&mark)).unwrap(), Door::Asks), "another share's mark");
-        assert_eq!(shares.list(&Base::of_host("localhost")).unwrap().iter().map(|it| it.uses).sum::<u64>(), 1);
+        assert_eq!(shares.all(&Base::of_host("localhost")).unwrap().iter().map(|it| it.uses).sum::<u64>(), 1);
     }
 
     #[test]
@@ -588,6 +622,24 @@ mod tests {
         assert!(shares.revoke(B).is_err());
         assert!(shares.revoke("%").is_err());
         assert!(matches!(shares.knock("0", None).unwrap(), Door::Unknown));
+    }
+
+    #[test]
+    fn pages_of_shares_follow_one_another_without_loss() {
+        let (_place, shares) = shares();
+        let base = Base::of_host("localhost");
+        // All made in one moment, so that only their ids tell them apart.
+        (0..7).for_each(|n| planted(&shares, &format!("{n:032x}"), None, FAR, None));
+        let (mut seen, mut after) = (Vec::new(), None);
+        loop {
+            let page = shares.list(&base, after.as_deref(), Some(3)).unwrap();
+            let Some(last) = page.last() else { break };
+            after = Some(last.id.clone());
+            seen.extend(page);
+        }
+        assert_eq!(seen, shares.all(&base).unwrap());
+        assert_eq!(seen.len(), 7);
+        assert!(shares.list(&base, Some(A), None).is_err());
     }
 
     #[test]

@@ -147,6 +147,8 @@ pub(crate) enum Command {
     Diff(Diff),
     /// Take over what a fork or an overlay changed into what it stands on: all of it, or nothing
     Apply(Apply),
+    /// Make both sides of a conflict agree: keep what the fork holds, or what the Workspace holds
+    Resolve(Resolve),
     /// Remove a fork, or empty an overlay
     Discard(Discard),
     /// Show the agent's whole view as a file system on a directory, until Ctrl-C
@@ -504,6 +506,39 @@ pub(crate) struct Apply {
     pub(crate) json: bool,
 }
 
+/// `paddock resolve`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  paddock resolve try src/main.rs --keep here
+  paddock resolve /try notes.md --keep below
+
+The side that is not kept is changed now, as an act of yours that `paddock undo` takes back. `paddock apply` then takes over the rest.")]
+pub(crate) struct Resolve {
+    /// The name of a fork, or the prefix of an overlay
+    #[arg(value_name = "NAME|PREFIX")]
+    pub(crate) layer: String,
+
+    /// The path in conflict, as `paddock diff` and `paddock apply` name it
+    pub(crate) path: String,
+
+    /// Which side is kept: the fork's or overlay's (here), or that of what it stands on (below)
+    #[arg(long)]
+    pub(crate) keep: Keep,
+
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A side of a conflict.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+pub(crate) enum Keep {
+    /// What the fork or the overlay holds
+    Here,
+    /// What the Workspace below holds
+    Below,
+}
+
 /// `paddock discard`
 #[derive(Debug, Args)]
 pub(crate) struct Discard {
@@ -665,6 +700,10 @@ pub(crate) struct Demo {
 
 /// `paddock completions`
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  paddock completions bash > ~/.local/share/bash-completion/completions/paddock
+  paddock completions zsh > ~/.zfunc/_paddock     with ~/.zfunc in fpath
+  paddock completions fish > ~/.config/fish/completions/paddock.fish")]
 pub(crate) struct Completions {
     /// The shell
     pub(crate) shell: clap_complete::Shell,
@@ -672,6 +711,9 @@ pub(crate) struct Completions {
 
 /// `paddock man`
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  paddock man | man -l -
+  paddock man ~/.local/share/man/man1     then `man paddock-apply`")]
 pub(crate) struct Man {
     /// Write one page per command here instead of printing the first
     #[arg(value_hint = ValueHint::DirPath)]

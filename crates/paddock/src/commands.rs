@@ -27,6 +27,7 @@ mod mount;
 mod new;
 mod publish;
 mod quota;
+mod resolve;
 mod restore;
 mod run;
 mod secret;
@@ -68,6 +69,7 @@ pub(crate) fn run(cli: &Cli, printer: &Printer) -> anyhow::Result<Ended> {
         Command::Fork(options) => fork::run(global, options, printer),
         Command::Diff(options) => diff::run(global, options, printer),
         Command::Apply(options) => apply::run(global, options, printer),
+        Command::Resolve(options) => resolve::run(global, options, printer),
         Command::Discard(options) => discard::run(global, options, printer),
         Command::Mount(options) => mount::run(global, options, printer),
         Command::Quota(options) => quota::run(global, options, printer),

@@ -129,6 +129,10 @@ fn top() -> String {
     "/".to_owned()
 }
 
+/// What a change can be made to depend on.
+const CONDITIONS: &[(&str, &str)] =
+    &[("If-Match", "Only over this version, as an ETag named it"), ("If-None-Match", "`*`: only where nothing is")];
+
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     const FILE: &str = "/api/v1/files/{agent}/{*path}";
     let changed = |generator: &mut SchemaGenerator| generator.subschema_for::<Changed>();
@@ -154,9 +158,18 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         delete(writing::away),
     );
     vec![
-        Endpoint { also: &[206, 304], ..read },
-        Endpoint { also: &[201], takes_file: true, ..write },
-        remove,
+        Endpoint {
+            also: &[206, 304],
+            headers: &[
+                ("Range", "Only these bytes, as in `bytes=0-99`"),
+                ("If-Range", "The Range holds for this version; otherwise all of the file is answered"),
+                ("If-Match", "Only where the file has one of these versions"),
+                ("If-None-Match", "Nothing (304) where the file has one of these versions"),
+            ],
+            ..read
+        },
+        Endpoint { also: &[201], takes_file: true, headers: CONDITIONS, ..write },
+        Endpoint { headers: CONDITIONS, ..remove },
         json(Method::GET, "/api/v1/list", "A page of what a directory holds", list),
         json(Method::GET, "/api/v1/stat", "What is at a path", stat),
         json(Method::GET, "/api/v1/search", "Lines of files that match", search),

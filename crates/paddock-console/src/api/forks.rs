@@ -1,7 +1,9 @@
 //! Forks and overlays: what they change, applying and discarding them.
 
 use axum::http::Method;
-use paddock_desk::forks::{self, Applied, Compared, Discarded, ForkShown, NewForkAsked, OverlayShown};
+use paddock_desk::forks::{
+    self, Applied, Compared, Discarded, ForkShown, NewForkAsked, OverlayShown, ResolveAsked, Resolved,
+};
 use paddock_desk::{Failure, Result, workspaces};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -44,6 +46,12 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         json(Method::GET, "/api/v1/overlays", "The overlays of the configuration", overlays),
         json(Method::GET, "/api/v1/forks/{name}", "What a fork or an overlay changes, path by path", compare),
         json(Method::POST, "/api/v1/forks/{name}/apply", "Take over what it changed: all of it, or nothing", apply),
+        json(
+            Method::POST,
+            "/api/v1/forks/{name}/resolve",
+            "Make both sides of a conflict agree, on what one of them holds",
+            resolve,
+        ),
         json(Method::DELETE, "/api/v1/forks/{name}", "Remove a fork, or empty an overlay", discard),
     ]
 }
@@ -71,6 +79,12 @@ fn apply(asked: &Asked<Name, OfAgent, ApplyAsked>) -> Result<Applied> {
     let name = known(asked.shared.desk.as_ref(), &asked.path.name)?;
     let applied = forks::apply(&asked.shared.desk, name, &agent, asked.body.dry_run)?;
     if asked.body.dry_run { Ok(applied) } else { applied.unless_conflicts() }
+}
+
+fn resolve(asked: &Asked<Name, OfAgent, ResolveAsked>) -> Result<Resolved> {
+    let agent = workspaces::agent_named(&asked.shared.desk, asked.query.agent.as_deref())?;
+    let name = known(asked.shared.desk.as_ref(), &asked.path.name)?;
+    forks::resolve(&asked.shared.desk, name, &agent, &asked.body)
 }
 
 fn discard(asked: &Asked<Name, DiscardAsked>) -> Result<Discarded> {

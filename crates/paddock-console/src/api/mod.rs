@@ -25,18 +25,22 @@ use crate::{events, openapi};
 pub(crate) use files::Incoming;
 
 pub(crate) use instances::export as instances_export;
-pub(crate) use projects::{Archive, take_from_git};
+pub(crate) use projects::{Archive, push_to_git, take_from_git};
 
 /// Every endpoint.
 pub(crate) fn endpoints() -> Vec<Endpoint> {
+    let events = raw::<Nothing, events::After>(
+        Method::GET,
+        "/api/v1/events",
+        "What happens, as it happens: server-sent events, to be resumed by id",
+        Answers::Other("text/event-stream"),
+        get(events::stream),
+    );
     let mut rows = vec![
-        raw::<Nothing, events::After>(
-            Method::GET,
-            "/api/v1/events",
-            "What happens, as it happens: server-sent events, to be resumed by id",
-            Answers::Other("text/event-stream"),
-            get(events::stream),
-        ),
+        Endpoint {
+            headers: &[("Last-Event-ID", "The id of the last event that was seen: those behind it follow")],
+            ..events
+        },
         raw::<Nothing, Nothing>(
             Method::GET,
             "/api/v1/openapi.json",

@@ -140,6 +140,18 @@ struct Id {
     id: String,
 }
 
+/// Which shares.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct OfShares {
+    /// Behind this one: the `id` of the last that was seen.
+    #[serde(default)]
+    after: Option<String>,
+    /// At most so many; 100 where nothing is said, and never more than 1000.
+    #[serde(default)]
+    limit: Option<usize>,
+}
+
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     let imported = |generator: &mut SchemaGenerator| generator.subschema_for::<Imported>();
     let upload = raw::<OfProject, Taking>(
@@ -224,11 +236,23 @@ fn take_watched(
 
 fn to_git(asked: &Asked<Nothing, Nothing, ToGit>) -> Result<Pushed> {
     let ToGit { agent, path, remote, include_ignored } = &asked.body;
-    elsewhere(remote)?;
-    opened_by_a_person(&asked.who, remote)?;
-    let _place = intake::run()?;
     let mut watch = while_somebody_waits(&asked.waits);
-    projects::push(&asked.shared.desk, agent.as_deref(), path, (remote, *include_ignored), &mut watch)
+    push_to_git(&asked.shared.desk, &asked.who, agent.as_deref(), path, (remote, *include_ignored), &mut watch)
+}
+
+/// Pushes a project to a branch of a remote that is elsewhere.
+pub(crate) fn push_to_git(
+    desk: &Desk,
+    who: &Who,
+    agent: Option<&str>,
+    path: &str,
+    (remote, include_ignored): (&RemoteNamed, bool),
+    watch: Watch<'_>,
+) -> Result<Pushed> {
+    elsewhere(remote)?;
+    opened_by_a_person(who, remote)?;
+    let _place = intake::run()?;
+    projects::push(desk, agent, path, (remote, include_ignored), watch)
 }
 
 /// Goes on as long as somebody waits for the answer.
@@ -256,8 +280,8 @@ fn opened_by_a_person(who: &Who, remote: &RemoteNamed) -> Result<()> {
     }
 }
 
-fn shares(asked: &Asked) -> Result<Vec<Share>> {
-    asked.shared.shares.list(&asked.shared.base)
+fn shares(asked: &Asked<Nothing, OfShares>) -> Result<Vec<Share>> {
+    asked.shared.shares.list(&asked.shared.base, asked.query.after.as_deref(), asked.query.limit)
 }
 
 fn share(asked: &Asked<Nothing, Nothing, NewShare>) -> Result<Share> {

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::routing::{get, post};
 use maud::{Markup, html};
 use paddock_desk::diff::Diff;
-use paddock_desk::forks::{self, Compared, Detail, ForkShown, NewForkAsked, OverlayShown, PathDiff};
+use paddock_desk::forks::{self, Compared, Detail, ForkShown, NewForkAsked, OverlayShown, PathDiff, ResolveAsked};
 use paddock_desk::{Result, moment, past, workspaces};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -27,6 +27,7 @@ pub(super) fn router() -> Router<Shared> {
         )
         .route("/forks/{name}", get(|shared, request| show(shared, request, one)))
         .route("/forks/{name}/apply", post(|shared, request| act::<Name, Nothing>(shared, request, apply)))
+        .route("/forks/{name}/resolve", post(|shared, request| act::<Name, _>(shared, request, resolve)))
         .route("/forks/{name}/discard", post(|shared, request| act::<Name, _>(shared, request, discard)))
 }
 
@@ -165,21 +166,22 @@ fn shown_whole(compared: &Compared, agent: &str, note: &Markup) -> Page {
             }
             (note)
             @if conflicts > 0 {
-                div.note.warn { p { (counted(conflicts, "path")) " changed on both sides, so nothing can be applied. Make both agree on one side, then apply." } }
+                div.note.warn { p { (counted(conflicts, "path")) " changed on both sides, so nothing can be applied. Choose a side for each, then apply." } }
             }
             div.stack #changes data-live="forks files" {
                 h2.sr { "What it changes" }
                 @if total == 0 { div.empty { (icon("check")) h2 { "Nothing differs" } p { "It holds nothing that its source does not." } } }
-                @for one in &compared.differences { (path_card(one)) }
+                @for one in &compared.differences { (path_card(one, &format!("{address}/resolve{of_agent}"))) }
                 @if !compared.left_out.is_empty() { (left_out(compared)) }
             }
         },
     )
 }
 
-fn path_card(one: &PathDiff) -> Markup {
+/// `resolve` is where the choice of a side goes.
+fn path_card(one: &PathDiff, resolve: &str) -> Markup {
     if let Some(contradiction) = &one.contradiction {
-        return conflict::card(contradiction);
+        return conflict::card(contradiction, resolve);
     }
     match &one.detail {
         Detail::Text { hunks, .. } => difference::of_file(&one.path, &Diff::of_unified(hunks)),
@@ -254,6 +256,16 @@ fn apply(visit: &Visit<Name, OfAgent>, _: Nothing) -> Result<Done> {
     };
     let to = applied.call.map_or_else(|| "/forks".to_owned(), |call| format!("/activity/{}", in_url(&call)));
     Ok(Done::Back { to, told })
+}
+
+/// Makes both sides of one conflict agree, and comes back to the others.
+fn resolve(visit: &Visit<Name, OfAgent>, form: ResolveAsked) -> Result<Done> {
+    let desk = &visit.shared.desk;
+    let agent = workspaces::agent_named(desk, visit.agent.as_deref())?;
+    let done = forks::resolve(desk, &visit.path.name, &agent, &form)?;
+    let what = if done.removed { "is removed" } else { "is as the other side has it" };
+    let told = format!("{} {what}. `paddock undo {}` takes it back.", done.path, done.call);
+    Ok(Done::Back { to: format!("/forks/{}?agent={}", in_url(&visit.path.name), in_url(agent.as_str())), told })
 }
 
 /// What the form of discarding sends.

@@ -5,7 +5,7 @@ use maud::{DOCTYPE, Markup, html};
 use paddock_desk::workspaces;
 
 use super::Visit;
-use super::parts::{icon, shown};
+use super::parts::{hinted, icon, shown};
 
 /// The stylesheets of every page.
 pub(super) const SHEETS: [&str; 4] = ["/assets/base.css", "/assets/shell.css", "/assets/parts.css", "/assets/code.css"];
@@ -102,7 +102,7 @@ pub(super) fn framed<P, Q>(visit: &Visit<P, Q>, page: &Page) -> Markup {
                 }
                 main #main tabindex="-1" {
                     (trouble(visit))
-                    @if let Some(told) = told { div.note.ok role="status" { (shown(&told)) } }
+                    @if let Some(told) = told { div.note.ok role="status" { (hinted(&told)) } }
                     (page.body)
                 }
                 nav.dock aria-label="Main pages" {

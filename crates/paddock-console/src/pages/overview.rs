@@ -15,6 +15,9 @@ const TOOLS: usize = 6;
 
 pub(super) fn page(visit: &Visit) -> Result<Page> {
     let all = overview::overview(&visit.shared.desk, &visit.shared.access)?;
+    let agent = paddock_desk::workspaces::agent_named(&visit.shared.desk, visit.agent.as_deref())?;
+    // What cannot be counted must not keep the first page from being shown.
+    let projects = paddock_desk::projects::stored(&visit.shared.desk, &agent).unwrap_or_default();
     let workspaces: usize = all.agents.iter().map(|agent| agent.workspaces.len()).sum();
     let nobody_came = all.recent.is_empty();
     Ok(Page::new(
@@ -36,6 +39,12 @@ pub(super) fn page(visit: &Visit) -> Result<Page> {
                 section.card #storage data-live="overview" aria-labelledby="h-storage" {
                     header { h2 #h-storage { "Storage by Workspace" } }
                     div.card-body { (charts::storage(&all.agents)) }
+                }
+                @if !projects.is_empty() {
+                    section.card #projects data-live="overview" aria-labelledby="h-projects" {
+                        header { h2 #h-projects { "Storage by project" } a.button.small href={ "/projects?agent=" (in_url(agent.as_str())) } { "All" } }
+                        div.card-body { (charts::projects(agent.as_str(), &projects)) }
+                    }
                 }
             }
             (recent(&all.recent))

@@ -8,6 +8,7 @@ use maud::{Markup, html};
 use paddock_desk::projects::{self, ProjectsShown, RemoteNamed, Taking};
 use paddock_desk::shares::{NewShare, Share, USUAL_DAYS};
 use paddock_desk::{Failure, Result, past, workspaces};
+use paddock_projects::export::Pushed;
 use paddock_projects::{Project, Template, unwatched};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -26,6 +27,7 @@ pub(super) fn router() -> Router<Shared> {
         .route("/projects/new", post(|shared, request| act::<Nothing, _>(shared, request, make)))
         .route("/projects/import", post(import::upload).layer(axum::extract::DefaultBodyLimit::disable()))
         .route("/projects/import-git", post(|shared, request| act::<Nothing, _>(shared, request, from_git)))
+        .route("/projects/push", post(|shared, request| act::<Nothing, _>(shared, request, push)))
         .route("/projects/publish", post(|shared, request| act::<Nothing, _>(shared, request, publish)))
         .route("/projects/shares/{id}/revoke", post(|shared, request| act::<Id, Nothing>(shared, request, revoke)))
 }
@@ -35,15 +37,28 @@ struct Id {
     id: String,
 }
 
-fn page(visit: &Visit) -> Result<Page> {
+/// Which page of the lists. A form sends what is not filled in as an empty text.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+struct Asked {
+    /// Projects behind this path.
+    #[serde(default)]
+    after: Option<String>,
+    /// Shares behind this one.
+    #[serde(default)]
+    shares_after: Option<String>,
+}
+
+fn page(visit: &Visit<Nothing, Asked>) -> Result<Page> {
     let desk = &visit.shared.desk;
     let agent = workspaces::agent_named(desk, visit.agent.as_deref())?;
     let agent = agent.as_str();
-    let mut listed = projects::list(desk, Some(agent), true, None, Some(LISTED))?;
+    let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    let (after, shares_after) = (given(&visit.query.after), given(&visit.query.shares_after));
+    let mut listed = projects::list(desk, Some(agent), true, after.as_deref(), Some(LISTED))?;
     listed.workspaces.sort_by_key(|workspace| is_fork(&workspace.prefix));
     listed.projects.sort_by_key(|project| is_fork(&project.workspace));
     let templates = projects::templates(desk)?;
-    let shares = visit.shared.shares.list(&visit.shared.base)?;
+    let shares = visit.shared.shares.list(&visit.shared.base, shares_after.as_deref(), Some(LISTED))?;
     // A fork is for trying: what is begun anew belongs beside it.
     let place = listed.workspaces.first().map(|workspace| format!("{}/", workspace.prefix.trim_end_matches('/')));
     Ok(Page::new(
@@ -54,12 +69,12 @@ fn page(visit: &Visit) -> Result<Page> {
                 None => div.empty { (icon("projects")) h2 { "No Workspace can hold a project" } p { "A project needs a read-write Workspace in paddock.toml." } }
                 Some(place) => {
                     (storage(&listed))
-                    (those(agent, &listed))
+                    (those(agent, &listed, after.is_some()))
                     (starts(agent, &templates, &place))
                     (imports(agent, &place))
                 }
             }
-            (all_shares(&shares))
+            (all_shares(agent, &shares, shares_after.is_some()))
         },
     ))
 }
@@ -106,7 +121,20 @@ fn bar(project: &Project, largest: u64) -> Markup {
     }
 }
 
-fn those(agent: &str, listed: &ProjectsShown) -> Markup {
+/// The way to the first and the next page of a list.
+fn pager(agent: &str, field: &str, is_later: bool, next: Option<&str>) -> Markup {
+    let own = format!("/projects?agent={}", in_url(agent));
+    html! {
+        @if is_later || next.is_some() {
+            nav.pager aria-label="Pages" {
+                @if is_later { a.button.small rel="first" href=(own) { "First" } } @else { span {} }
+                @if let Some(next) = next { a.button.small rel="next" href={ (own) "&" (field) "=" (in_url(next)) } { "More" } }
+            }
+        }
+    }
+}
+
+fn those(agent: &str, listed: &ProjectsShown, is_later: bool) -> Markup {
     html! {
         section.card #projects aria-labelledby="h-projects" data-live="files" {
             header { h2 #h-projects { "Projects" } }
@@ -119,7 +147,7 @@ fn those(agent: &str, listed: &ProjectsShown) -> Markup {
                     tbody data-key-list { @for (at, project) in listed.projects.iter().enumerate() { (row(agent, at, project)) } }
                 }
             }
-            @if listed.next.is_some() { footer { p.muted { "There are more; " code { "paddock export" } " and the API reach them all." } } }
+            (pager(agent, "after", is_later, listed.next.as_deref()))
         }
     }
 }
@@ -141,6 +169,7 @@ fn row(agent: &str, at: usize, project: &Project) -> Markup {
         }
         tr { td colspan="5" {
             details.more { summary { "Publish " (shown(&project.path)) } (publish_form(agent, &dialog, project)) }
+            details.more { summary { "Push " (shown(&project.path)) } (push_form(agent, &dialog, project)) }
         } }
     }
 }
@@ -155,6 +184,20 @@ fn publish_form(agent: &str, id: &str, project: &Project) -> Markup {
             div.field { label for={ (id) "-pw" } { "Password, if any" } input id={ (id) "-pw" } name="password" type="password" minlength="8" autocomplete="new-password"; }
             div.field { label for={ (id) "-max" } { "Visitors at most, if bounded" } input id={ (id) "-max" } name="max_uses" type="number" min="1"; }
             button.button.primary { "Publish" }
+        }
+    }
+}
+
+fn push_form(agent: &str, id: &str, project: &Project) -> Markup {
+    html! {
+        form.stack method="post" action="/projects/push" {
+            input type="hidden" name="agent" value=(agent);
+            input type="hidden" name="path" value=(project.path);
+            div.field { label for={ (id) "-url" } { "Address" } input id={ (id) "-url" } name="url" required placeholder="https://host/path.git"; }
+            div.field { label for={ (id) "-branch" } { "Branch, if not main" } input id={ (id) "-branch" } name="branch"; }
+            div.field { label for={ (id) "-secret" } { "Secret that opens it, by name" } input id={ (id) "-secret" } name="secret"; }
+            label.check { input type="checkbox" name="include_ignored" value="true"; " With what .gitignore leaves out" }
+            button.button.primary { "Push" span.sr { " " (project.name) } }
         }
     }
 }
@@ -209,7 +252,8 @@ fn imports(agent: &str, place: &str) -> Markup {
     }
 }
 
-fn all_shares(shares: &[Share]) -> Markup {
+fn all_shares(agent: &str, shares: &[Share], is_later: bool) -> Markup {
+    let next = shares.last().filter(|_| shares.len() == LISTED).map(|last| last.id.as_str());
     html! {
         section.card #shares aria-labelledby="h-shares" {
             header { h2 #h-shares { "Shares" } }
@@ -222,6 +266,7 @@ fn all_shares(shares: &[Share]) -> Markup {
                     tbody data-key-list { @for share in shares { (share_row(share)) } }
                 }
             }
+            (pager(agent, "shares_after", is_later, next))
         }
     }
 }
@@ -282,6 +327,36 @@ fn from_git(visit: &Visit, form: FromGit) -> Result<Done> {
     let desk = &visit.shared.desk;
     let taken = crate::api::take_from_git(desk, &visit.who, Some(&form.agent), &form.path, Taking::default(), &remote)?;
     Ok(back(&form.agent, format!("{} is there, with {}.", taken.path, counted(taken.files, "file"))))
+}
+
+#[derive(Debug, Deserialize)]
+struct Push {
+    agent: String,
+    path: String,
+    url: String,
+    #[serde(default)]
+    branch: String,
+    #[serde(default)]
+    secret: String,
+    #[serde(default)]
+    include_ignored: Option<String>,
+}
+
+fn push(visit: &Visit, form: Push) -> Result<Done> {
+    let some = |text: String| Some(text).filter(|text| !text.is_empty());
+    let remote = RemoteNamed { url: form.url, branch: some(form.branch), secret: some(form.secret), user: None };
+    let how = (&remote, form.include_ignored.is_some());
+    let desk = &visit.shared.desk;
+    let pushed = crate::api::push_to_git(desk, &visit.who, Some(&form.agent), &form.path, how, &mut unwatched)?;
+    Ok(back(&form.agent, said(&form.path, &pushed)))
+}
+
+fn said(path: &str, pushed: &Pushed) -> String {
+    let Pushed { branch, address, exported, unchanged } = pushed;
+    match unchanged {
+        true => format!("{branch} of {address} holds the same as {path} already."),
+        false => format!("Pushed {} of {path} to {branch} of {address}.", counted(exported.files, "file")),
+    }
 }
 
 #[derive(Deserialize)]

@@ -95,13 +95,13 @@ fn list(tokens: &[Token]) -> Markup {
             thead { tr { th scope="col" { "Name" } th scope="col" { "Opens" } th scope="col" { "Made" } th scope="col" { "Ends" } th scope="col" { "Last used" } th scope="col" { span.sr { "Acts" } } } }
             tbody data-key-list { @for token in tokens {
                 tr data-key-item tabindex="-1" {
-                    th scope="row" data-label="Name" { (shown(&token.name)) }
+                    th scope="row" data-label="Name" { (shown(&token.name)) " " code.small { (token.id) } }
                     td data-label="Opens" { @match &token.agent { Some(agent) => { "agent " (agent) }, None if token.read_only => "API, read-only", None => "API" } }
                     td data-label="Made" { (time(&token.made)) }
                     td data-label="Ends" { @match &token.expires { Some(expires) => (time(expires)), None => "never" } }
                     td data-label="Last used" { @match &token.last_used { Some(used) => (time(used)), None => "never" } }
                     td.actions { @if token.revoked.is_some() { span.label { "revoked" } } @else {
-                        form method="post" action={ "/settings/tokens/" (token.id) "/revoke" } data-confirm="Revoke this token? Whoever uses it is refused at once." data-confirm-label="Revoke" { button.button.danger.small { "Revoke" span.sr { " " (shown(&token.name)) } } }
+                        form method="post" action={ "/settings/tokens/" (token.id) "/revoke" } data-confirm="Revoke this token? Whoever uses it is refused at once." data-confirm-label="Revoke" { button.button.danger.small { "Revoke" span.sr { " " (shown(&token.name)) " " (token.id) } } }
                     } }
                 }
             } }

@@ -97,3 +97,51 @@ fn a_fork_is_made_by_a_form() {
     assert_eq!(again.status, 400);
     assert!(again.text().contains("there is a fork"), "{}", again.text());
 }
+
+fn in_conflict() -> Served {
+    let served = with_fork();
+    write(&served, "/forks/try/hello.txt", "one\nhere\nthree\n");
+    write(&served, "/project/workspace/hello.txt", "one\nbelow\nthree\n");
+    write(&served, "/forks/try/new.txt", "new\n");
+    served
+}
+
+#[test]
+fn a_conflict_is_resolved_by_choosing_a_side_and_the_rest_is_applied() {
+    let served = in_conflict();
+    let page = served.get("/forks/try").text();
+    assert!(page.contains("Keep the Workspace's") && page.contains("Keep this one's"), "{page}");
+    let resolve = |body: Value| served.request("POST", "/api/v1/forks/try/resolve").json_body(&body);
+    assert_eq!(resolve(json!({ "path": "new.txt", "keep": "here" })).status, 404, "it is in no conflict");
+    assert_eq!(resolve(json!({ "path": "hello.txt", "keep": "both" })).status, 400);
+    let done = resolve(json!({ "path": "hello.txt", "keep": "below" })).json();
+    assert_eq!((&done["path"], &done["conflicts"]), (&json!("/forks/try/hello.txt"), &json!(0)), "{done}");
+    assert_eq!(std::fs::read_to_string(served.file("workspace/hello.txt")).unwrap(), "one\nbelow\nthree\n");
+    let rows = served.get("/api/v1/audit?tool=resolve&ended=true").json();
+    assert!(rows[0]["by"].as_str().unwrap().ends_with("(console)"), "{rows}");
+    // It is an act like any other: undone, the conflict is back.
+    let undo = format!("/api/v1/calls/{}/undo", done["call"].as_str().unwrap());
+    let undone = served.request("POST", &undo).json_body(&json!({}));
+    assert_eq!(undone.status, 200, "{}", undone.text());
+    assert_eq!(served.request("POST", "/api/v1/forks/try/apply").json_body(&json!({})).status, 409);
+    let kept = served.form("/forks/try/resolve", &[("path", "hello.txt"), ("keep", "here")]);
+    assert_eq!(kept.status, 303, "{}", kept.text());
+    let told = served.get(kept.head("location").unwrap()).text();
+    assert!(told.contains("<code>paddock undo ") && told.contains("Apply 1 change"), "{told}");
+    assert_eq!(std::fs::read_to_string(served.file("workspace/hello.txt")).unwrap(), "one\nhere\nthree\n");
+    assert_eq!(served.form("/forks/try/apply", &[]).status, 303);
+    assert_eq!(std::fs::read_to_string(served.file("workspace/new.txt")).unwrap(), "new\n");
+}
+
+#[test]
+fn the_side_that_took_a_file_away_can_be_kept() {
+    let served = with_fork();
+    served.desk.audit().flush().unwrap();
+    let gone = served.request("DELETE", "/api/v1/files/main/forks/try/hello.txt");
+    assert_eq!(gone.status, 200, "{}", gone.text());
+    write(&served, "/project/workspace/hello.txt", "one\nbelow\nthree\n");
+    let body = json!({ "path": "hello.txt", "keep": "here" });
+    let done = served.request("POST", "/api/v1/forks/try/resolve").json_body(&body);
+    assert_eq!((done.status, &done.json()["removed"]), (200, &json!(true)), "{}", done.text());
+    assert!(!served.file("workspace/hello.txt").exists());
+}

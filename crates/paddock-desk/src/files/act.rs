@@ -43,6 +43,10 @@ impl Changed {
 /// # Errors
 /// When it is denied, does not fit, or something else is there than was expected.
 pub fn put(spot: &Spot, received: Receiving, expect: Expect) -> Result<Changed> {
+    put_as("upload", spot, received, expect)
+}
+
+pub(crate) fn put_as(command: &str, spot: &Spot, received: Receiving, expect: Expect) -> Result<Changed> {
     count_first()?;
     let person = spot.person();
     let there = match facts(spot, &person) {
@@ -62,7 +66,7 @@ pub fn put(spot: &Spot, received: Receiving, expect: Expect) -> Result<Changed> 
     let how = Alter::Take(received.staged(mode));
     let alterations = vec![Alteration { path: spot.path.clone(), how, expect }];
     let operation = Operation::Alter { path: spot.path.clone(), alterations };
-    let acted = person.act("upload", &person.call(), operation).map_err(|error| refused(&error))?;
+    let acted = person.act(command, &person.call(), operation).map_err(|error| refused(&error))?;
     let mut changed = Changed::of(spot, &acted);
     changed.created = there.is_none();
     changed.version = changed.version.or_else(|| super::stat(spot).ok()?.version);
@@ -79,16 +83,24 @@ fn in_the_way(spot: &Spot, what: &str) -> Failure {
 /// # Errors
 /// When it is denied, not there, not empty, or something else is there than was expected.
 pub fn delete(spot: &Spot, recursive: bool, expect: Option<Version>) -> Result<Changed> {
-    let person = spot.person();
-    let path = spot.path.clone();
-    let operation = match expect {
-        Some(version) => {
-            let alteration = Alteration { path: path.clone(), how: Alter::Delete, expect: Expect::Is(version) };
-            Operation::Alter { path, alterations: vec![alteration] }
+    match expect {
+        Some(version) => delete_as("delete", spot, Some(version)),
+        None => {
+            let person = spot.person();
+            let operation = Operation::Delete { path: spot.path.clone(), recursive };
+            let acted = person.act("delete", &person.call(), operation).map_err(|error| refused(&error))?;
+            Ok(Changed::of(spot, &acted))
         }
-        None => Operation::Delete { path, recursive },
-    };
-    let acted = person.act("delete", &person.call(), operation).map_err(|error| refused(&error))?;
+    }
+}
+
+/// Takes a file away under the name of a command, as long as it has this version.
+pub(crate) fn delete_as(command: &str, spot: &Spot, expect: Option<Version>) -> Result<Changed> {
+    let person = spot.person();
+    let (path, expect) = (spot.path.clone(), expect.map_or(Expect::Any, Expect::Is));
+    let alterations = vec![Alteration { path: path.clone(), how: Alter::Delete, expect }];
+    let operation = Operation::Alter { path, alterations };
+    let acted = person.act(command, &person.call(), operation).map_err(|error| refused(&error))?;
     Ok(Changed::of(spot, &acted))
 }
 

@@ -89,7 +89,7 @@ impl Applied {
         }
         let _ = write!(
             text,
-            "hint: nothing was changed; make both agree on one side, then apply again (`paddock diff {}`)",
+            "hint: nothing was changed; `paddock resolve {} PATH --keep here|below` makes both sides agree, then apply again",
             self.name
         );
         Err(Failure::told(text, FailureKind::Conflict).with_details(json!({ "conflicts": self.conflicts })))

@@ -15,7 +15,7 @@ pub(crate) fn run(global: &Global, options: &Share, printer: &Printer) -> anyhow
     let shares = Shares::of(&desk)?;
     match options {
         Share::List(list) => {
-            let all = shares.list(&base(&desk, list.url.as_deref())?)?;
+            let all = shares.all(&base(&desk, list.url.as_deref())?)?;
             if list.json {
                 printer.json(&json!(all))?;
             } else {

@@ -106,7 +106,7 @@ fn a_call_is_not_edited_into_what_the_policy_denies() {
     let world = with_old_file();
     let id = parked(&delete(&world, "workspace/old.txt"));
     for (path, why) in
-        [("src/App.tsx", "protected path"), ("workspace/.env", "not available here"), ("../x", "leads above")]
+        [("src/App.tsx", "protected path"), ("workspace/.env", "not available here"), ("../x", "Can only delete in")]
     {
         let edit = decide(&world, &["edit", &id, "--arguments", &json!({ "path": path }).to_string()]);
         assert_eq!(edit.code, 1, "{path}: {edit}");

@@ -215,6 +215,29 @@ fn a_fork_of_a_virtual_workspace_stands_on_the_moment_it_was_made() {
 }
 
 #[test]
+fn a_side_is_kept_path_by_path() {
+    let world = world();
+    world.write("w/z.txt", "below\n");
+    assert_eq!(world.paddock(&["fork", "/w", "x"]).code, 0);
+    write(&world, "/forks/x/a.txt", "HERE\n");
+    write(&world, "/forks/x/z.txt", "HERE\n");
+    world.write("w/a.txt", "THERE\n");
+    world.write("w/z.txt", "THERE\n");
+    let none = world.paddock(&["resolve", "x", "new.txt", "--keep", "here"]);
+    assert!(none.code == 1 && none.stderr.contains("is in no conflict"), "{none}");
+    let kept = world.paddock(&["resolve", "x", "a.txt", "--keep", "here"]);
+    assert!(
+        kept.code == 0 && kept.stdout == "wrote /w/a.txt\n" && kept.stderr.contains("1 conflict is left"),
+        "{kept}"
+    );
+    assert_eq!(world.paddock(&["apply", "x"]).code, 1, "one is left");
+    let kept = world.paddock(&["resolve", "x", "z.txt", "--keep", "below", "--json"]).json();
+    assert_eq!((&kept["path"], &kept["conflicts"]), (&json!("/forks/x/z.txt"), &json!(0)), "{kept}");
+    assert_eq!(world.paddock(&["apply", "x"]).code, 0);
+    assert_eq!((world.read("w/a.txt"), world.read("w/z.txt")), ("HERE\n".to_owned(), "THERE\n".to_owned()));
+}
+
+#[test]
 fn conflicts_are_listed_and_nothing_changes() {
     let world = world();
     world.write("w/z.txt", "below\n");
@@ -229,7 +252,7 @@ fn conflicts_are_listed_and_nothing_changes() {
     error: fork x cannot be applied to /w: 2 paths in conflict
       a.txt: changed on both sides, in the same place (line 2 here, line 2 below)
       z.txt: deleted here, and changed below
-    hint: nothing was changed; make both agree on one side, then apply again (`paddock diff x`)
+    hint: nothing was changed; `paddock resolve x PATH --keep here|below` makes both sides agree, then apply again
     [exit 1]
     ");
     assert_eq!(world.read("w/a.txt"), "one\nTHERE\nthree\n");

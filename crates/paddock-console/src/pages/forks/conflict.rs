@@ -6,8 +6,8 @@ use paddock_desk::forks::ConflictShown;
 
 use crate::pages::parts::{counted, shown};
 
-/// A path that both sides changed.
-pub(super) fn card(conflict: &ConflictShown) -> Markup {
+/// A path that both sides changed, with the choice between them.
+pub(super) fn card(conflict: &ConflictShown, resolve: &str) -> Markup {
     let sides = conflict.sides.as_ref();
     let diff = sides.map(|sides| {
         let bytes = |side: &Option<String>| side.clone().unwrap_or_default().into_bytes();
@@ -17,10 +17,24 @@ pub(super) fn card(conflict: &ConflictShown) -> Markup {
         div.diff-file {
             header { h3.path { (shown(&conflict.path)) } span.outcome.waiting { "conflict" } }
             p { (conflict.why) }
+            div.actions {
+                (choice(conflict, resolve, "below", "Keep the Workspace's", "Keep what the Workspace holds? What is here is replaced by it, and stays in the history."))
+                (choice(conflict, resolve, "here", "Keep this one's", "Keep what is here? What the Workspace holds is replaced by it now, and stays in the history."))
+            }
             @match &diff {
                 Some(diff) if !diff.hunks.is_empty() => (side_by_side(&conflict.path, diff)),
                 _ => p.muted { "Its content cannot be shown here." },
             }
+        }
+    }
+}
+
+fn choice(conflict: &ConflictShown, resolve: &str, side: &str, label: &str, question: &str) -> Markup {
+    html! {
+        form method="post" action=(resolve) data-confirm=(question) data-confirm-label="Keep" {
+            input type="hidden" name="path" value=(conflict.path);
+            input type="hidden" name="keep" value=(side);
+            button.button.small { (label) span.sr { " " (shown(&conflict.path)) } }
         }
     }
 }

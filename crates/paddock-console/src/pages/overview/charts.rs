@@ -4,8 +4,9 @@ use maud::{Markup, html};
 use paddock_desk::activity::Hour;
 use paddock_desk::overview::AgentAtWork;
 use paddock_desk::past;
+use paddock_desk::projects::Stored;
 
-use crate::pages::parts::{in_url, path_in_url};
+use crate::pages::parts::{in_url, path_in_url, shown};
 
 const WIDTH: u64 = 720;
 const HEIGHT: u64 = 120;
@@ -50,6 +51,31 @@ fn bar(hour: &Hour, x: u64, width: u64, top: u64, clock: &str) -> Markup {
         boxes.push(html! { rect class=(class) x=(x) y=(below) width=(width) height=(height) {} });
     }
     html! { g { title { (clock) " UTC: " (said.join(", ")) } @for one in &boxes { (one) } } }
+}
+
+/// The most projects of the first page.
+const PROJECTS: usize = 8;
+
+/// What each project of an agent holds, the largest first; those that take long to count behind.
+pub(super) fn projects(agent: &str, stored: &[Stored]) -> Markup {
+    let mut held: Vec<&Stored> = stored.iter().collect();
+    held.sort_by_key(|one| std::cmp::Reverse(one.bytes));
+    let most = held.first().and_then(|one| one.bytes).unwrap_or(0).max(1);
+    html! {
+        dl.bars { @for one in held.iter().take(PROJECTS) {
+            div {
+                dt { a.path href={ "/files" (path_in_url(&one.path)) "?agent=" (in_url(agent)) } { (shown(&one.path)) } }
+                dd {
+                    svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" {
+                        rect.track width="100" height="8" {}
+                        rect.bar width=(one.bytes.unwrap_or(0).saturating_mul(100) / most) height="8" {}
+                    }
+                    span { @match one.bytes { Some(bytes) => (past::size(bytes)), None => "large" } }
+                }
+            }
+        } }
+        @if held.len() > PROJECTS { p.muted.small { "and " (held.len() - PROJECTS) " more" } }
+    }
 }
 
 /// What each Workspace holds, the fullest first.
