@@ -4,6 +4,7 @@
 //! latter measures the same work in one run for Paddock and its peers and writes ratios to `docs/benchmarks.md`. A number
 //! must never be asserted here: absolute figures depend on the machine.
 
+mod npm_package;
 mod peers;
 
 use anyhow::{Result, ensure};
@@ -23,7 +24,8 @@ Installs the peers under target/peers and bubblewrap (the first time, which take
 same work side by side and writes docs/benchmarks.md. Run it while the machine does nothing else.
 
   --only PART   measure only this part: in-process, virtual, layers, large, writers, mounted, commands,
-                conversation, calls, search, start or memory; nothing is written
+                conversation, calls, search, start or memory; nothing is written. Or node: the npm package beside
+                deepagents and fs/promises, which has a section of its own on the page
   --quick       a fifth of the rounds, to see that it runs; nothing is written
 ";
 
@@ -33,6 +35,10 @@ pub(crate) fn run(repo: &Repo, args: &[String]) -> Result<bool> {
         repo.has(&format!("{CRATE}/Cargo.toml")),
         "there is nothing to measure with: \"{CRATE}\" is not in this checkout\nhint: the benchmarks live in that crate"
     );
+    let quick = args.iter().any(|arg| arg == "--quick");
+    if only(args) == Some(npm_package::PART) {
+        return npm_package::run(repo, quick);
+    }
     // One at a time: built together, one could switch on features in what the other is made of.
     for package in ["paddock", "paddock-bench"] {
         let mut build = process::cargo(repo.top());
@@ -50,7 +56,16 @@ pub(crate) fn run(repo: &Repo, args: &[String]) -> Result<bool> {
         measure.args(["--postgres", &server.url(), "--postgres-version", version]);
     }
     measure.arg("--paddock").arg(built.join("paddock")).arg("--page").arg(repo.path(PAGE)).args(args);
-    Ok(process::stream(&mut measure, |_| {})?.success())
+    let measured = process::stream(&mut measure, |_| {})?.success();
+    // A whole run writes the page anew.
+    Ok(measured && (only(args).is_some() || npm_package::run(repo, quick)?))
+}
+
+/// The one part that is asked for.
+fn only(args: &[String]) -> Option<&str> {
+    let spelled = args.iter().find_map(|arg| arg.strip_prefix("--only="));
+    let after = args.iter().position(|arg| arg == "--only").and_then(|at| args.get(at + 1));
+    spelled.or(after.map(String::as_str))
 }
 
 /// A PostgreSQL for the writers, gone when dropped, and its version. Without one they are measured on SQLite alone.
@@ -67,6 +82,14 @@ fn server(repo: &Repo) -> Option<(postgres::Server, String)> {
 mod tests {
     use super::*;
     use crate::repo::sample::Sample;
+
+    #[test]
+    fn the_part_that_is_asked_for_is_known() {
+        let args = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        assert_eq!(only(&args(&["--quick", "--only", "node"])), Some("node"));
+        assert_eq!(only(&args(&["--only=calls"])), Some("calls"));
+        assert_eq!(only(&args(&["--quick"])), None);
+    }
 
     #[test]
     fn without_the_crate_it_says_so() {

@@ -95,7 +95,7 @@ pub(crate) const SUITES: &[Suite] = &[
     },
     Suite {
         name: "node",
-        about: "the npm package: its suite in Node, Bun and Deno, its example, and packed into an empty project",
+        about: "the npm package: its suite in Node, Bun and Deno, and what is packed in an empty project",
         budget_minutes: 3.5,
         needs: "node, npm, PostgreSQL, the network",
         runs_tests: true,
