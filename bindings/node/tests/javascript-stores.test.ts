@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { createWorkspacesMiddleware, openWorkspaces } from "../esm/index.js";
+import { portFunctions } from "../esm/port.js";
 import type { StorePort } from "../esm/index.js";
 import { at, MapStore, play, playMounts } from "./support/agents.js";
 
@@ -132,6 +133,28 @@ for (const [how, give] of ANSWERS) {
     assert.equal(at(answers, 0).status, how === "gives a lone surrogate" ? at(answers, 0).status : "error", at(answers, 0).text);
   });
 }
+
+test("the shape of each answer is told in words, before the core sees it", async () => {
+  const wrong: [string, unknown, RegExp][] = [
+    ["read", 7, /read has to answer a string, and answered a number/u],
+    ["read", null, /answered null/u],
+    ["edit", -1, /a number of replacements/u],
+    ["edit", 1.5, /a number of replacements/u],
+    ["list", "a", /an array of strings, and answered a string/u],
+    ["list", ["a", 7], /an array of strings, and answered a number/u],
+    ["list", new Array(1_000_001).fill("a"), /more than 1000000 names/u],
+    ["search", undefined, /answered undefined/u],
+    ["stat", 7, /an object or null/u],
+    ["stat", { kind: "link" }, /a kind of/u],
+    ["stat", { kind: "file", modified: "today" }, /a number as modified/u],
+  ];
+  for (const [method, answer, message] of wrong) {
+    const functions = portFunctions(hostile(() => Promise.resolve(answer)));
+    const call: unknown = Reflect.get(functions, method);
+    assert.ok(typeof call === "function");
+    await assert.rejects(async () => call("/a", "b", "c"), message, method);
+  }
+});
 
 test("a store that never answers: the time limit ends each call", async () => {
   const middleware = createWorkspacesMiddleware({
