@@ -73,7 +73,7 @@ pub(crate) struct Hub {
     audit: Arc<AuditLog>,
     seen: Mutex<Follow>,
     news: broadcast::Sender<Batch>,
-    readers: AtomicUsize,
+    readers: Arc<AtomicUsize>,
     /// The thread that looks.
     looks: OnceLock<Thread>,
 }
@@ -86,7 +86,7 @@ impl Hub {
             audit,
             seen,
             news: broadcast::Sender::new(BEHIND),
-            readers: AtomicUsize::new(0),
+            readers: Arc::default(),
             looks: OnceLock::new(),
         });
         let looking = Arc::downgrade(&hub);
@@ -215,7 +215,7 @@ pub(crate) async fn stream(
         return Problem::from(&failure).into_response();
     };
     let hub = Arc::clone(&shared.hub);
-    let Some(reader) = Reader::new(&hub) else {
+    let Some(reader) = Reader::of(&hub.readers, READERS) else {
         let text = "too many listen already";
         return Problem::new(StatusCode::SERVICE_UNAVAILABLE, "too-many", text, None).into_response();
     };
@@ -235,19 +235,20 @@ pub(crate) async fn stream(
 }
 
 /// One of those who listen, for as long as it lives.
-struct Reader(Arc<Hub>);
+struct Reader(Arc<AtomicUsize>);
 
 impl Reader {
-    fn new(hub: &Arc<Hub>) -> Option<Self> {
-        let taken = hub.readers.fetch_add(1, Ordering::Relaxed);
-        let reader = Self(Arc::clone(hub));
-        (taken < READERS).then_some(reader)
+    /// Nothing where `most` listen already.
+    fn of(readers: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
+        let taken = readers.fetch_add(1, Ordering::Relaxed);
+        let reader = Self(Arc::clone(readers));
+        (taken < most).then_some(reader)
     }
 }
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.0.readers.fetch_sub(1, Ordering::Relaxed);
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -313,5 +314,20 @@ impl Stream for Told {
         context: &mut std::task::Context<'_>,
     ) -> std::task::Poll<Option<Self::Item>> {
         self.0.poll_recv(context).map(|told| told.map(Ok))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_so_many_listen_at_once_and_a_place_comes_free() {
+        let readers = Arc::default();
+        let here: Vec<Option<Reader>> = (0..3).map(|_| Reader::of(&readers, 2)).collect();
+        assert_eq!(here.iter().flatten().count(), 2);
+        drop(here);
+        assert!(Reader::of(&readers, 2).is_some());
+        assert_eq!(readers.load(Ordering::Relaxed), 0);
     }
 }

@@ -137,6 +137,26 @@ fn a_link_signs_in_once_and_not_by_looking_ahead() {
 }
 
 #[test]
+fn signing_out_ends_every_session_that_the_browser_brings() {
+    let served = Served::start();
+    let signed_in = || {
+        let cookie =
+            served.stranger("GET", &format!("/login/{}", served.link())).head("set-cookie").unwrap().to_owned();
+        cookie.split(';').next().unwrap().to_owned()
+    };
+    let (first, second) = (signed_in(), signed_in());
+    let both = format!("{first}; {second}");
+    let out = served.stranger("POST", "/logout").header("cookie", &both).header("sec-fetch-site", "same-origin");
+    let out = out.form(&[]);
+    assert_eq!(out.status, 200);
+    assert!(out.head("set-cookie").unwrap().contains("Max-Age=0"), "the cookie goes, too");
+    for cookie in [&first, &second] {
+        assert_eq!(served.stranger("GET", "/").header("cookie", cookie).status, 401, "{cookie}");
+    }
+    assert_eq!(served.get("/").status, 200, "others stay signed in");
+}
+
+#[test]
 fn every_answer_forbids_what_no_page_needs() {
     let served = Served::start();
     for target in ["/", "/settings", "/api/v1/agents", "/assets/base.css", "/nowhere", "/login/x"] {

@@ -93,6 +93,10 @@ fn an_edit_has_to_fit_the_tool_and_is_what_runs() {
         assert_eq!(refused.status, 400, "{arguments}: {}", refused.text());
         assert!(refused.text().contains(why), "{why}: {}", refused.text());
     }
+    let denied = json!({ "decision": "edit", "arguments": { "path": "/project/src/lib.rs" } });
+    let denied = decide(&served, &approval, denied);
+    assert_eq!(denied.status, 403, "{}", denied.text());
+    assert!(denied.text().contains("it would not run, so nothing was decided"), "{}", denied.text());
     let edited = json!({ "path": "/project/workspace/other.txt" });
     let done = decide(&served, &approval, json!({ "decision": "edit", "arguments": edited }));
     assert_eq!((done.status, &done.json()["approval"]["edited"]), (200, &edited), "{}", done.text());

@@ -52,6 +52,46 @@ fn a_template_goes_home_and_comes_back_the_same() {
 }
 
 #[test]
+fn the_page_shows_every_project_page_by_page_and_the_overview_the_largest() {
+    let served = Served::start();
+    for n in 0..52 {
+        std::fs::create_dir_all(served.file(format!("workspace/p{n:02}"))).unwrap();
+        std::fs::write(served.file(format!("workspace/p{n:02}/index.html")), "x".repeat(n + 1)).unwrap();
+    }
+    let first = served.get("/projects").text();
+    assert!(first.contains("/project/workspace/p49<") && !first.contains("/project/workspace/p50<"), "{first}");
+    let next = "/projects?agent=main&amp;after=%2Fproject%2Fworkspace%2Fp49";
+    assert!(first.contains(&format!("rel=\"next\" href=\"{next}\"")), "{first}");
+    let second = served.get(&next.replace("&amp;", "&")).text();
+    assert!(second.contains("/project/workspace/p50<") && second.contains("/project/workspace/p51<"), "{second}");
+    assert!(!second.contains("/project/workspace/p49<") && !second.contains("rel=\"next\""), "{second}");
+    let overview = served.get("/").text();
+    assert!(overview.contains("Storage by project") && overview.contains("/project/workspace/p51<"), "{overview}");
+    assert!(overview.contains("and 44 more"), "{overview}");
+}
+
+#[test]
+fn a_project_is_pushed_by_a_form_and_only_to_elsewhere() {
+    let served = Served::start();
+    std::fs::create_dir_all(served.file("workspace/site")).unwrap();
+    std::fs::write(served.file("workspace/site/index.html"), "x").unwrap();
+    assert!(served.get("/projects").text().contains("action=\"/projects/push\""));
+    let push = |url: &str, secret: &str| {
+        let fields = [("agent", "main"), ("path", "/project/workspace/site"), ("url", url), ("secret", secret)];
+        served.form("/projects/push", &fields)
+    };
+    for url in ["/srv/x.git", "file:///srv/x.git", "../x"] {
+        let refused = push(url, "");
+        assert_eq!(refused.status, 400, "{url}: {}", refused.text());
+        assert!(refused.text().contains("only a remote that is elsewhere"), "{url}: {}", refused.text());
+    }
+    let unknown = push("https://127.0.0.1:1/x.git", "nobody-has-this");
+    assert!(unknown.status == 404 && unknown.text().contains("there is no secret"), "{}", unknown.text());
+    let failed = push("https://127.0.0.1:1/x.git", "");
+    assert!(failed.status >= 400 && failed.status < 500, "{} {}", failed.status, failed.text());
+}
+
+#[test]
 fn projects_are_listed_with_their_sizes_page_by_page() {
     let served = Served::start();
     for name in ["one", "two", "three"] {

@@ -153,3 +153,17 @@ fn a_broken_configuration_leaves_every_page_and_says_where_it_is_broken() {
     assert!(!gone.contains("hello.txt"), "what is gone grants nothing: {gone}");
     assert!(gone.contains("aria-label=\"Console\""), "{gone}");
 }
+
+#[test]
+fn tokens_of_one_name_are_told_apart() {
+    let served = Served::start();
+    served.token("ci", false);
+    served.token("ci", true);
+    let tokens = served.get("/api/v1/tokens").json();
+    let page = served.get("/settings").text();
+    for token in tokens.as_array().unwrap() {
+        let id = token["id"].as_str().unwrap();
+        assert!(page.contains(&format!("<code class=\"small\">{id}</code>")), "{id}: {page}");
+        assert!(page.contains(&format!("Revoke<span class=\"sr\"> ci {id}</span>")), "{id}: {page}");
+    }
+}

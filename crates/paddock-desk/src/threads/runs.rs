@@ -169,3 +169,26 @@ fn go_on(desk: &Desk, runtime: &Runtime, thread: &InstanceKey, agent: &str, sett
     desk.runs().end(thread.as_str(), failed);
     noted(desk, agent, "threads resume", outcome);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_goes_on_once_and_few_at_a_time() {
+        let runs = Runs::default();
+        for n in 0..AT_ONCE {
+            runs.begin(&format!("run-{n}")).unwrap();
+        }
+        let again = runs.begin("run-0").unwrap_err();
+        assert_eq!((again.kind(), again.message()), (FailureKind::Conflict, "thread \"run-0\" goes on already"));
+        let more = runs.begin("one more").unwrap_err();
+        assert_eq!(more.message(), format!("{AT_ONCE} runs go on already"));
+        runs.end("run-0", Some("it broke off".to_owned()));
+        assert_eq!(runs.about("run-0"), (false, Some("it broke off".to_owned())));
+        runs.begin("one more").unwrap();
+        runs.end("one more", None);
+        runs.begin("run-0").unwrap();
+        assert_eq!(runs.about("run-0"), (true, None), "what failed before is over");
+    }
+}
