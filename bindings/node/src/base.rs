@@ -13,7 +13,7 @@ use napi_derive::napi;
 use paddock_core::{Call, RelPath, Result};
 use paddock_stores::foreign::{Abilities, Content, Item, Keeper, KeyKind, Listing, Sight};
 
-use crate::javascript::{JsFunction, ask, wrong};
+use crate::javascript::{JsFunction, Shared, ask, wrong};
 use crate::port::time_of;
 
 /// How many values are asked for at once.
@@ -61,10 +61,10 @@ pub struct BasePage {
 
 /// The store as a Keeper.
 pub(crate) struct BaseKeeper {
-    get: Arc<JsFunction<(String,), Option<BaseItem>>>,
-    put: Arc<JsFunction<(BaseItem,), ()>>,
-    delete: Arc<JsFunction<(String,), ()>>,
-    page: Arc<JsFunction<(f64, u32), BasePage>>,
+    get: Shared<(String,), Option<BaseItem>>,
+    put: Shared<(BaseItem,), ()>,
+    delete: Shared<(String,), ()>,
+    page: Shared<(f64, u32), BasePage>,
 }
 
 impl BaseKeeper {

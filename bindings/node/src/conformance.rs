@@ -1,7 +1,5 @@
 //! The conformance suite of Stores, driven from JavaScript on Stores that JavaScript made. Only in builds for tests.
 
-#![allow(unreachable_pub, reason = "JavaScript reaches it")]
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 

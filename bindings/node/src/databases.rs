@@ -69,6 +69,7 @@ fn embedded() -> Result<Opened> {
 }
 
 /// A database in a file that the program names; what is large is in a second one beside it.
+#[expect(clippy::disallowed_methods, reason = "a slip of the program is told now, and not to its agent later")]
 fn in_file(file: &Path) -> Result<Opened> {
     let file = std::path::absolute(file).map_err(told)?;
     if !file.parent().is_some_and(Path::is_dir) {

@@ -17,11 +17,14 @@ use paddock_core::{Call, ErrorKind, Result, StoreError};
 /// answer and not the end of the process.
 pub(crate) type JsFunction<A, R> = ThreadsafeFunction<FnArgs<A>, Promise<R>, FnArgs<A>, Status, false, true>;
 
+/// One that several calls share.
+pub(crate) type Shared<A, R> = Arc<JsFunction<A, R>>;
+
 /// How long is waited before it is looked whether the call was cancelled.
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// Asks, and waits for the answer.
-pub(crate) fn ask<A, R>(call: &Call<'_>, function: &Arc<JsFunction<A, R>>, arguments: A) -> Result<R>
+pub(crate) fn ask<A, R>(call: &Call<'_>, function: &Shared<A, R>, arguments: A) -> Result<R>
 where
     A: Send + 'static,
     FnArgs<A>: JsValuesTupleIntoVec,

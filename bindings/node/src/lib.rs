@@ -9,6 +9,7 @@
 //!
 //! This crate must never hold policy, and never wait on JavaScript's own thread.
 
+#![allow(unreachable_pub, clippy::needless_pass_by_value, reason = "JavaScript calls it, and hands over values")]
 #![cfg_attr(
     feature = "conformance",
     allow(clippy::unwrap_used, clippy::expect_used, reason = "a case fails by panicking")

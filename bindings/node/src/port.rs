@@ -10,7 +10,7 @@ use napi_derive::napi;
 use paddock_core::{Call, ErrorKind, RelPath, Result};
 use paddock_stores::foreign::{Abilities, Content, Keeper, KeyKind, Listing, Named, Sight};
 
-use crate::javascript::{JsFunction, ask, wrong};
+use crate::javascript::{JsFunction, Shared, ask, wrong};
 
 /// The functions of the object.
 #[napi(object, object_to_js = false)]
@@ -50,13 +50,13 @@ pub struct PortStat {
 
 /// The object as a Keeper.
 pub(crate) struct PortKeeper {
-    read: Arc<JsFunction<(String,), String>>,
-    write: Arc<JsFunction<(String, String), ()>>,
-    edit: Arc<JsFunction<(String, String, String), f64>>,
-    list: Arc<JsFunction<(String,), Vec<String>>>,
-    stat: Option<Arc<JsFunction<(String,), Option<PortStat>>>>,
-    remove: Option<Arc<JsFunction<(String,), ()>>>,
-    search: Option<Arc<JsFunction<(String, String), Vec<String>>>>,
+    read: Shared<(String,), String>,
+    write: Shared<(String, String), ()>,
+    edit: Shared<(String, String, String), f64>,
+    list: Shared<(String,), Vec<String>>,
+    stat: Option<Shared<(String,), Option<PortStat>>>,
+    remove: Option<Shared<(String,), ()>>,
+    search: Option<Shared<(String, String), Vec<String>>>,
 }
 
 impl PortKeeper {

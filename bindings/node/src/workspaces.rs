@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use napi::bindgen_prelude::{Buffer, ClassInstance, spawn_blocking};
+use napi::bindgen_prelude::{Buffer, ClassInstance, Object, spawn_blocking};
 use napi::{Env, Result};
 use napi_derive::napi;
 use paddock_config::{Host, Ports, ProgramCommands, ProgramMount, program, program_commands, upkeep};
@@ -207,7 +207,7 @@ impl Tools {
     }
 
     fn shown(&self, tool: &ToolSpec) -> NativeTool {
-        let schema = Value::Object((*tool.input_schema).clone()).to_string();
+        let schema = Value::Object(self.names.schema(tool.name, (*tool.input_schema).clone())).to_string();
         NativeTool {
             name: self.names.of(tool.name).to_owned(),
             title: tool.title.to_owned(),
@@ -256,15 +256,19 @@ pub struct NativeCall {
 #[napi]
 impl NativeCall {
     /// Makes it. Whatever happens becomes an answer.
-    #[napi]
-    pub async fn answer(&self) -> Result<NativeAnswer> {
+    #[napi(ts_return_type = "Promise<NativeAnswer>")]
+    pub fn answer<'e>(&self, env: &'e Env) -> Result<Object<'e>> {
         let (tools, tool, arguments, control) =
             (Arc::clone(&self.tools), self.tool.clone(), self.arguments.clone(), self.control.clone());
-        let answer = spawn_blocking(move || {
+        // Straight to a thread and back: each hop more would cost as much as a small read.
+        let (deferred, promise) = env.create_deferred()?;
+        spawn_blocking(move || {
             let arguments: Map<String, Value> = serde_json::from_str(&arguments).unwrap_or_default();
-            tools.told(tools.toolbox.call(&tool, arguments, &control))
+            let arguments = tools.names.arguments(&tool, arguments);
+            let answer = tools.told(tools.toolbox.call(&tool, arguments, &control));
+            deferred.resolve(move |_| Ok(answer));
         });
-        answer.await.map_err(told)
+        Ok(promise)
     }
 
     /// Asks it to stop.

@@ -6,10 +6,15 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use serde_json::{Map, Value};
+
 use crate::catalogue;
 
 /// The names that models know from deepagents.
 const DEEPAGENTS: [(&str, &str); 3] = [("list_dir", "ls"), ("find_files", "glob"), ("search_files", "grep")];
+
+/// The arguments that models know from there by another name: of which tool, ours, theirs.
+const DEEPAGENTS_ARGUMENTS: [(&str, &str, &str); 1] = [("find_files", "glob", "pattern")];
 
 /// The longest name that model services take.
 const LONGEST: usize = 64;
@@ -19,6 +24,8 @@ const LONGEST: usize = 64;
 pub struct ToolNames {
     /// What each tool is called, for those that have another name than their own.
     called: BTreeMap<&'static str, String>,
+    /// Arguments that have another name: of which tool, ours, theirs.
+    arguments: &'static [(&'static str, &'static str, &'static str)],
 }
 
 /// Why tools cannot be named so.
@@ -46,7 +53,10 @@ impl ToolNames {
     pub fn preset(name: &str) -> Result<Self, BadToolNames> {
         match name {
             "paddock" => Ok(Self::default()),
-            "deepagents" => Ok(Self { called: DEEPAGENTS.map(|(tool, name)| (tool, name.to_owned())).into() }),
+            "deepagents" => Ok(Self {
+                called: DEEPAGENTS.map(|(tool, name)| (tool, name.to_owned())).into(),
+                arguments: &DEEPAGENTS_ARGUMENTS,
+            }),
             other => Err(BadToolNames::NoPreset(other.to_owned())),
         }
     }
@@ -84,6 +94,30 @@ impl ToolNames {
         catalogue::names().find(|tool| self.of(tool) == name)
     }
 
+    /// The schema of a tool with its arguments called by these names.
+    pub fn schema(&self, tool: &str, mut schema: Map<String, Value>) -> Map<String, Value> {
+        for (_, own, theirs) in self.arguments.iter().filter(|(of, ..)| *of == tool) {
+            if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+                rename_key(properties, own, theirs);
+            }
+            let required = schema.get_mut("required").and_then(Value::as_array_mut);
+            for name in required.into_iter().flatten().filter(|name| name.as_str() == Some(own)) {
+                *name = Value::from(*theirs);
+            }
+        }
+        schema
+    }
+
+    /// Arguments that were called by these names, under their own. Their own names stay understood.
+    pub fn arguments(&self, tool: &str, mut arguments: Map<String, Value>) -> Map<String, Value> {
+        for (_, own, theirs) in self.arguments.iter().filter(|(of, ..)| *of == tool) {
+            if !arguments.contains_key(*own) {
+                rename_key(&mut arguments, theirs, own);
+            }
+        }
+        arguments
+    }
+
     /// A text of Paddock with the tools called by these names.
     pub fn in_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if !self.called.keys().any(|tool| text.contains(tool)) {
@@ -91,6 +125,12 @@ impl ToolNames {
         }
         let renamed = self.called.iter().fold(text.to_owned(), |text, (tool, name)| rename(&text, tool, name));
         Cow::Owned(renamed)
+    }
+}
+
+fn rename_key(map: &mut Map<String, Value>, from: &str, to: &str) {
+    if let Some(value) = map.remove(from) {
+        map.insert(to.to_owned(), value);
     }
 }
 
@@ -112,6 +152,7 @@ fn rename(text: &str, tool: &str, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn the_names_of_deepagents_mean_our_tools() {
@@ -133,6 +174,21 @@ mod tests {
         assert_eq!(failed(&[("read_file", "write_file")]), BadToolNames::Twice("write_file".into()));
         assert_eq!(failed(&[("read_file", "a b")]), BadToolNames::Bad("a b".into()));
         assert!(own.clone().with([("read_file", "write_file"), ("write_file", "read_file")]).is_ok(), "they swap");
+    }
+
+    #[test]
+    fn arguments_that_models_know_by_another_name_are_understood() {
+        let names = ToolNames::preset("deepagents").unwrap();
+        let map = |value: Value| value.as_object().cloned().unwrap();
+        let schema = map(json!({"properties": {"glob": {"type": "string"}, "path": {}}, "required": ["path", "glob"]}));
+        let theirs =
+            map(json!({"properties": {"pattern": {"type": "string"}, "path": {}}, "required": ["path", "pattern"]}));
+        assert_eq!(names.schema("find_files", schema.clone()), theirs);
+        assert_eq!(names.schema("search_files", schema.clone()), schema, "it has both");
+        let own = map(json!({"path": "/", "glob": "*.rs"}));
+        assert_eq!(names.arguments("find_files", map(json!({"path": "/", "pattern": "*.rs"}))), own);
+        assert_eq!(names.arguments("find_files", own.clone()), own);
+        assert_eq!(ToolNames::default().schema("find_files", schema.clone()), schema);
     }
 
     #[test]
