@@ -1,7 +1,8 @@
 // Packs the package and the addon of this platform as they would be published, installs both into an empty project, and runs the
-// README's example there, as ESM and as CommonJS: what works here only because it lies in the repository fails now.
+// README's example there, as ESM and as CommonJS, and checks the types of both: what works here only because it lies in the repository fails now.
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -49,5 +50,27 @@ const names = run(
    console.log(typeof main.createWorkspacesMiddleware, typeof commands.createCommandsMiddleware);`,
 );
 if (names.trim() !== "function function") throw new Error(`CommonJS gave: ${names}`);
+
+// The types that each form brings, as a strict TypeScript project sees them.
+const consumer = `import { createAgent } from "langchain";
+import { createWorkspacesMiddleware, fromConfig, physicalStore } from "${manifest.name}";
+import type { AccessScope, MountConfig, StorePort, WorkspacesMiddlewareOptions } from "${manifest.name}";
+import { createCommandsMiddleware } from "${manifest.name}/commands";
+const scope: AccessScope = "READ_ONLY";
+const port: StorePort = {
+  read: async () => "", write: async () => undefined, edit: async () => 1, list: async () => [],
+};
+const mounts: MountConfig[] = [{ prefix: "/w", scope, store: physicalStore(".") }, { prefix: "/p", scope, store: port }];
+const options: WorkspacesMiddlewareOptions = { mounts: ({ state, runtime }) => (state.messages.length && runtime.store ? mounts : []) };
+export const agent = createAgent({ model: "x", middleware: [createWorkspacesMiddleware(options), createCommandsMiddleware({ mounts })] });
+export const configured = createWorkspacesMiddleware(fromConfig("paddock.toml", { agent: "a" }));
+// @ts-expect-error: there is no such Access Scope
+export const wrong: AccessScope = "ALL";
+`;
+for (const name of ["consumer.mts", "consumer.cts"]) writeFileSync(join(project, name), consumer);
+const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
+const strict = ["--noEmit", "--strict", "--module", "nodenext", "--target", "es2022", "--skipLibCheck"];
+execFileSync(process.execPath, [tsc, ...strict, "consumer.mts", "consumer.cts"], { cwd: project, stdio: "inherit" });
+
 rmSync(project, { recursive: true });
 console.log(`packed and installed ${tarballs.map((file) => file.split("/").at(-1)).join(", ")}; the README's example works`);
