@@ -26,6 +26,7 @@ const OWNERS: &[&str] = &[
 
 /// Single files elsewhere that must touch the host, and what for.
 const FILES: &[(&str, &str)] = &[
+    ("bindings/node/src/databases.rs", "the directory of a database that a program names is looked for"),
     ("crates/paddock/src/host.rs", "the doctor looks, the demo lays out a sample and starts the server"),
     ("crates/paddock-console/src/assets.rs", "in a debug build the derived code reads the assets from the disk"),
     ("crates/paddock-desk/src/host.rs", "the configuration is looked for and read"),
