@@ -1,5 +1,5 @@
 /** Agents in one line, places to work in, and what came of it. */
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
@@ -13,12 +13,16 @@ import type { MountConfig, MountsFunction, StorePort } from "../../esm/index.js"
 import { ScriptedModel } from "./model.js";
 import type { Asked } from "./model.js";
 
+/** Everything that a file of tests makes on the disk; gone with its process. */
+const PLACE = mkdtempSync(join(tmpdir(), "paddock-node-"));
+process.on("exit", () => rmSync(PLACE, { recursive: true, force: true }));
+
 // Nothing of a test may reach the System Root of whoever runs it.
-process.env["PADDOCK_HOME"] ??= mkdtempSync(join(tmpdir(), "paddock-node-home-"));
+process.env["PADDOCK_HOME"] ??= mkdtempSync(join(PLACE, "home-"));
 
 /** A directory of its own, with these files. */
 export function directory(files: Record<string, string> = {}): string {
-  const made = mkdtempSync(join(tmpdir(), "paddock-node-"));
+  const made = mkdtempSync(join(PLACE, "d-"));
   for (const [path, content] of Object.entries(files)) {
     mkdirSync(dirname(join(made, path)), { recursive: true });
     writeFileSync(join(made, path), content);
