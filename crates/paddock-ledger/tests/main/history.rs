@@ -5,7 +5,7 @@ use std::time::Duration;
 use paddock_core::{Alter, Alteration, CallId, ErrorKind, Expect, Operation, Refused};
 use paddock_ledger::history::{CallQuery, CallState, Content, HistoryError, Moment, Page};
 
-use super::history_world::{World, path};
+use super::history_world::{World, path, person, run};
 
 fn newer(result: Result<CallId, HistoryError>) -> Vec<(String, Vec<CallId>)> {
     match result {
@@ -492,4 +492,32 @@ fn a_person_may_wait_long_before_undoing() {
     world.wait(Duration::from_secs(90 * 24 * 3600).as_secs());
     world.undo(call).unwrap();
     assert!(world.paths().is_empty());
+}
+
+#[test]
+fn what_a_person_put_there_names_them_and_is_not_the_agents_own() {
+    let world = World::new();
+    let alice = person(world.vfs.workspaces().to_vec(), std::sync::Arc::new(world.history.clone())).by("alice");
+    let of_agent = world.write("/w/own", "by the agent");
+    let of_alice = CallId::next();
+    let content = "by hand".into();
+    let put = Operation::Write { path: path("/w/put"), content, expect: Expect::Any };
+    world.with_call(of_alice, |call| run(&alice, call, put)).unwrap();
+    let by = |call: CallId| {
+        let row = world.history.find_call(&call.to_string()).unwrap();
+        let changes = world.history.changes(call).unwrap();
+        assert!(changes.iter().all(|change| change.by == row.by), "{changes:?}");
+        (row.agent, row.by)
+    };
+    assert_eq!(by(of_agent), ("main".to_owned(), None));
+    assert_eq!(by(of_alice), ("main".to_owned(), Some("alice".to_owned())));
+    let is_own = |at: &str| {
+        let alterations = vec![Alteration { path: path(at), how: Alter::Delete, expect: Expect::Any }];
+        world.with_call(CallId::next(), |call| {
+            let plan = world.vfs.plan(call, Operation::Commit { path: path("/w"), alterations }).unwrap();
+            world.vfs.was_made_by(call, &plan.effects()[0])
+        })
+    };
+    assert!(is_own("/w/own"));
+    assert!(!is_own("/w/put"), "a command that deletes it deletes what is a person's");
 }
