@@ -130,7 +130,7 @@ fn stalls(report: &mut Report, options: &Options, place: &Path) -> Result<()> {
     let agent = AgentName::main();
     let write = || -> Result<Duration> {
         let start = Instant::now();
-        audit.intent(CallId::next(), &agent, None, "write", "/w/other.txt", None, SystemTime::now())?;
+        audit.intent(CallId::next(), (&agent, None), "write", "/w/other.txt", None, SystemTime::now())?;
         audit.flush()?;
         Ok(start.elapsed())
     };

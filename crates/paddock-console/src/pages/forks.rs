@@ -259,10 +259,10 @@ fn apply(visit: &Visit<Name, OfAgent>, _: Nothing) -> Result<Done> {
 }
 
 /// Makes both sides of one conflict agree, and comes back to the others.
-fn resolve(visit: &Visit<Name, OfAgent>, form: ResolveAsked) -> Result<Done> {
+fn resolve(visit: &Visit<Name, OfAgent>, ResolveAsked { path, keep }: ResolveAsked) -> Result<Done> {
     let desk = &visit.shared.desk;
     let agent = workspaces::agent_named(desk, visit.agent.as_deref())?;
-    let done = forks::resolve(desk, &visit.path.name, &agent, &form)?;
+    let done = forks::resolve(desk, &visit.path.name, &agent, &ResolveAsked { path, keep })?;
     let what = if done.removed { "is removed" } else { "is as the other side has it" };
     let told = format!("{} {what}. `paddock undo {}` takes it back.", done.path, done.call);
     Ok(Done::Back { to: format!("/forks/{}?agent={}", in_url(&visit.path.name), in_url(agent.as_str())), told })

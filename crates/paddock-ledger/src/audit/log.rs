@@ -107,13 +107,12 @@ impl AuditLog {
         Self { inner: Arc::new(inner), redactor, flusher: Mutex::new(None) }
     }
 
-    /// Keeps that an effect is about to be tried. Durable with what comes next and waits for it: the record of the effect,
+    /// Keeps that an effect is about to be tried, by an agent or by a person on its Workspaces. Durable with what comes next and waits for it: the record of the effect,
     /// what the history has to have before it, or [`Self::flush`].
     pub fn intent(
         &self,
         call: CallId,
-        agent: &AgentName,
-        by: Option<&str>,
+        (agent, by): (&AgentName, Option<&str>),
         op: &str,
         path: &str,
         workspace: Option<&LogicalPath>,

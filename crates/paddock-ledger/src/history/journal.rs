@@ -37,7 +37,7 @@ impl Journal for History {
     fn begin(&self, call: &Call<'_>, plan: &Plan) -> Result<()> {
         let now = self.now();
         if let Some(audit) = &self.audit {
-            audit.intent(call.id, call.agent, plan.by(), plan.verb(), plan.path().as_str(), None, now)?;
+            audit.intent(call.id, (call.agent, plan.by()), plan.verb(), plan.path().as_str(), None, now)?;
         }
         let undoes = self.undoing().get(&call.id).copied();
         let (home, row) = (self.home.clone(), self.call_values(call, plan, undoes, now));

@@ -131,7 +131,7 @@ fn record<'a>(agent: &'a AgentName, tool: &'a str, path: &'a str, effect: bool) 
 fn effect(log: &AuditLog, path: &str) -> Result<CallId, String> {
     let (agent, workspace) = (main(), LogicalPath::parse("/ws", &LogicalPath::top()).unwrap());
     let call = CallId::next();
-    log.intent(call, &agent, None, "write", path, Some(&workspace), SystemTime::now())
+    log.intent(call, (&agent, None), "write", path, Some(&workspace), SystemTime::now())
         .and_then(|()| log.flush())
         .map_err(|error| error.to_string())?;
     let record = CallRecord { call, workspace: Some(&workspace), ..record(&agent, "write_file", path, true) };

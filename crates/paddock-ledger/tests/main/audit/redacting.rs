@@ -30,7 +30,7 @@ fn every_text_of_a_row_is_kept_without_values_of_secrets() {
         ..record(&agent, VALUE, path.as_str(), true)
     };
     log.record(&asked).unwrap();
-    log.intent(CallId::next(), &agent, Some(VALUE), VALUE, path.as_str(), Some(&path), SystemTime::now()).unwrap();
+    log.intent(CallId::next(), (&agent, Some(VALUE)), VALUE, path.as_str(), Some(&path), SystemTime::now()).unwrap();
     log.flush().unwrap();
     let rows = log.tail(&Filter::default(), 10).unwrap();
     assert_eq!(rows.len(), 2);
