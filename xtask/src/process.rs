@@ -41,27 +41,27 @@ pub(crate) fn stream(command: &mut Command, each_line: impl FnMut(&str)) -> Resu
     println!("$ {}", shown(command));
     let mut child = start(command.stdin(Stdio::null()).stdout(Stdio::piped()))?;
     if let Some(output) = child.stdout.take() {
-        pass_through(output, each_line)?;
+        pass_through("", output, each_line)?;
     }
     Ok(child.wait()?)
 }
 
-/// The same for a program that tells its results on its standard error.
-pub(crate) fn stream_all(command: &mut Command, each_line: impl FnMut(&str)) -> Result<ExitStatus> {
-    println!("$ {}", shown(command));
+/// The same for a program that also tells on its standard error and is one of several at once: each line says whose it is.
+pub(crate) fn stream_beside(name: &str, command: &mut Command, each_line: impl FnMut(&str)) -> Result<ExitStatus> {
+    println!("{name}: $ {}", shown(command));
     let (output, input) = std::io::pipe()?;
     let mut child = start(command.stdin(Stdio::null()).stdout(input.try_clone()?).stderr(input))?;
     // The command keeps its ends, and the output ends with the last one.
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    pass_through(output, each_line)?;
+    pass_through(&format!("{name}: "), output, each_line)?;
     Ok(child.wait()?)
 }
 
-fn pass_through(output: impl Read, mut each_line: impl FnMut(&str)) -> Result<()> {
+fn pass_through(before: &str, output: impl Read, mut each_line: impl FnMut(&str)) -> Result<()> {
     let mut reader = BufReader::new(output);
     let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line)? > 0 {
-        std::io::stdout().write_all(&line)?;
+        std::io::stdout().write_all(&[before.as_bytes(), &line].concat())?;
         each_line(String::from_utf8_lossy(&line).trim_end());
         line.clear();
     }
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn lines_of_both_outputs_are_seen() {
         let mut lines = Vec::new();
-        stream_all(&mut shell("echo one; echo two >&2"), |line| lines.push(line.to_owned())).unwrap();
+        stream_beside("x", &mut shell("echo one; echo two >&2"), |line| lines.push(line.to_owned())).unwrap();
         assert_eq!(lines, ["one", "two"]);
     }
 

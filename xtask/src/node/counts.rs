@@ -34,7 +34,7 @@ impl Counted {
 /// Runs the tests, passing through what they print and counting what they report.
 pub(super) fn run(runtime: &Runtime, command: &mut Command) -> Result<Outcome> {
     let mut outcome = Outcome::default();
-    let status = process::stream_all(command, |line| add(&mut outcome, &(runtime.counted)(line)))?;
+    let status = process::stream_beside(runtime.name, command, |line| add(&mut outcome, &(runtime.counted)(line)))?;
     Ok(settle(outcome, runtime.name, status.success()))
 }
 
