@@ -166,7 +166,7 @@ mod tests {
             let waiting = scope.spawn(|| {
                 with_call(&cancel, LONG, |call| locks.claim(call, &namespace("n"), &[RelPath::HERE]).map(drop))
             });
-            while locks.lock().all.len() < 2 {
+            while locks.lock().all.len() < 2 && !waiting.is_finished() {
                 thread::yield_now();
             }
             cancel.stop();

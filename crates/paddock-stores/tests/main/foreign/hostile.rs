@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use paddock_core::{Browse, Cancel, ErrorKind, Expect, Operation, Refused};
+use paddock_core::{Browse, Cancel, ErrorKind, Expect, Kind, Operation, Refused};
 use paddock_stores::conformance::Space;
 use paddock_stores::conformance::world::{browse, delete, error, lines, rename, search, swap, write};
 use paddock_stores::foreign::{Content, Item, KeyKind, Listing, Named, Sight};
@@ -44,8 +44,9 @@ fn bad_answer<T: Debug>(outcome: Result<T, Refused>) -> String {
 fn a_listing_with_a_name_that_is_none_is_refused_and_told() {
     let long = "x".repeat(300);
     for name in ["", ".", "..", "a/b", "../up", "/etc", "nul\0", "line\nfeed", "\u{202e}txt", "back\\slash", &long] {
-        let listed = vec![named("fine", KeyKind::File), named(name, KeyKind::Dir)];
-        let world = world(Lying { list: Some(Box::new(move |_| Ok(listed.clone()))), ..by_directory() });
+        let listed = vec![named("fine", KeyKind::File), named(name, KeyKind::File)];
+        let list = move |dir: &str| Ok(if matches!(dir, "" | "d") { listed.clone() } else { Vec::new() });
+        let world = world(Lying { list: Some(Box::new(list)), ..by_directory() });
         let told = bad_answer(world.browse(&browse("/w")));
         assert!(told.starts_with("the store answered \"") && told.len() < 300, "{told}");
         assert!(!told.contains(['\0', '\n', '\u{202e}']), "{told:?}");
@@ -71,7 +72,8 @@ fn what_is_told_twice_is_one_and_what_holds_something_is_a_directory() {
     let twice = vec![named("a", KeyKind::File), named("a", KeyKind::Dir), named("a", KeyKind::File)];
     let list = move |dir: &str| Ok(if dir.is_empty() { twice.clone() } else { Vec::new() });
     let world_by_directory = world(Lying { list: Some(Box::new(list)), ..by_directory() });
-    assert_eq!(world_by_directory.list("/w"), ["/w/a"]);
+    let found = world_by_directory.browse(&browse("/w")).unwrap().found;
+    assert_eq!(found.iter().map(|one| (one.path.as_str(), one.kind)).collect::<Vec<_>>(), [("/w/a", Kind::Dir)]);
 
     let keeper = whole();
     keeper.map.plant("a", "1");
