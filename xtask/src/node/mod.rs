@@ -176,7 +176,7 @@ fn tests(place: &Path) -> Result<Vec<String>> {
 /// A program that is ended when it hangs: an addon may keep its runtime from ending.
 fn with_a_limit(program: &Path) -> Command {
     let mut command = Command::new("timeout");
-    command.args(["--kill-after=10", "600"]).arg(program);
+    command.args(["--kill-after=10", "1200"]).arg(program);
     command
 }
 
