@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use napi_derive::napi;
-use paddock_core::{Call, RelPath, Result};
+use paddock_core::{Call, MAX_PATH, RelPath, RelPathBuf, Result};
 use paddock_stores::foreign::{Abilities, Content, Item, Keeper, KeyKind, Listing, Sight};
 
 use crate::javascript::{JsFunction, Shared, ask, wrong};
@@ -134,9 +134,8 @@ impl Keeper for BaseKeeper {
         let mut offset = 0;
         loop {
             let page = ask(call, &self.page, (f64::from(offset), PAGE))?;
-            for item in page.items {
-                take(told(item)?)?;
-            }
+            // What others keep beside the files is not shown, and must not take them along.
+            page.items.into_iter().filter_map(told).try_for_each(&mut *take)?;
             if page.scanned < PAGE {
                 return Ok(());
             }
@@ -158,9 +157,18 @@ impl Keeper for BaseKeeper {
     }
 }
 
-fn told(item: BaseItem) -> Result<Item> {
-    match item.key.strip_suffix('/') {
-        Some(dir) => Ok(Item { path: dir.to_owned(), kind: KeyKind::Dir, content: None }),
-        None => Ok(Item { path: item.key.clone(), kind: KeyKind::File, content: Some(bytes_of(item)?) }),
+/// What a value is; nothing for a key that is no path, or a value that is no file.
+fn told(item: BaseItem) -> Option<Item> {
+    let (path, kind) = match item.key.strip_suffix('/') {
+        Some(dir) => (dir.to_owned(), KeyKind::Dir),
+        None => (item.key.clone(), KeyKind::File),
+    };
+    if path.is_empty() || path.len() > MAX_PATH || RelPathBuf::parse(&path).is_err() {
+        return None;
     }
+    let content = match kind {
+        KeyKind::Dir => None,
+        KeyKind::File => Some(bytes_of(item).ok()?),
+    };
+    Some(Item { path, kind, content })
 }

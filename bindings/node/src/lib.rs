@@ -20,6 +20,7 @@ mod base;
 mod conformance;
 mod databases;
 mod javascript;
+mod lane;
 mod place;
 mod port;
 mod stores;

@@ -19,6 +19,13 @@ pub(crate) fn places(home: Option<PathBuf>, config: Option<PathBuf>) -> Places {
     Places { home, config, secrets }
 }
 
+/// Keeps the addon in memory for the life of the process: its threads may outlive the environment (a worker) that loaded it.
+pub(crate) fn stay_loaded() {
+    static STAYS: std::sync::Once = std::sync::Once::new();
+    // Making a handle does it; the handle itself is of no use.
+    STAYS.call_once(|| drop(napi::threadsafe_function::ThreadsafeFunctionHandle::null()));
+}
+
 /// The host of a program without a configuration.
 pub(crate) fn host() -> Result<Host> {
     let system_root = project::system_root(&places(None, None), None).map_err(told)?;

@@ -15,7 +15,8 @@ use paddock_exec::Runner;
 use paddock_tools::{Answer, Control, Piece, PolicySource, ToolNames, ToolSpec, Toolbox};
 use serde_json::{Map, Value};
 
-use crate::place::{host, places, told, told_with};
+use crate::lane::Lane;
+use crate::place::{host, places, stay_loaded, told, told_with};
 use crate::stores::NativeStore;
 
 /// A Workspace: where it is seen, with which Access Scope, and its Store.
@@ -77,6 +78,7 @@ struct Tools {
     toolbox: Toolbox,
     names: ToolNames,
     part: Part,
+    lane: Arc<Lane>,
 }
 
 /// What there is in one turn.
@@ -218,6 +220,18 @@ impl Tools {
         }
     }
 
+    fn answer(&self, tool: &str, arguments: &str, control: &Control) -> NativeAnswer {
+        match serde_json::from_str::<Map<String, Value>>(arguments) {
+            Ok(arguments) => self.told(self.toolbox.call(tool, self.names.arguments(tool, arguments), control)),
+            Err(error) => NativeAnswer {
+                verdict: "invalid".to_owned(),
+                reason: Some("arguments".to_owned()),
+                pieces: vec![of_text(format!("❌ ERROR: The arguments are not a JSON object: {error}"))],
+                facts: "{}".to_owned(),
+            },
+        }
+    }
+
     fn told(&self, answer: Answer) -> NativeAnswer {
         let is_error = answer.is_error();
         let piece = |piece| match piece {
@@ -262,12 +276,11 @@ impl NativeCall {
             (Arc::clone(&self.tools), self.tool.clone(), self.arguments.clone(), self.control.clone());
         // Straight to a thread and back: each hop more would cost as much as a small read.
         let (deferred, promise) = env.create_deferred()?;
-        spawn_blocking(move || {
-            let arguments: Map<String, Value> = serde_json::from_str(&arguments).unwrap_or_default();
-            let arguments = tools.names.arguments(&tool, arguments);
-            let answer = tools.told(tools.toolbox.call(&tool, arguments, &control));
+        let lane = Arc::clone(&self.tools.lane);
+        lane.run(Box::new(move || {
+            let answer = tools.answer(&tool, &arguments, &control);
             deferred.resolve(move |_| Ok(answer));
-        });
+        }));
         Ok(promise)
     }
 
@@ -285,12 +298,13 @@ fn given(
     host: &Host,
     commands: Option<ProgramCommands>,
 ) -> Result<NativeWorkspaces> {
+    stay_loaded();
     let part = if commands.is_some() { Part::Commands } else { Part::Files };
     let mounts = mounts.iter().map(mount).collect::<Result<Vec<ProgramMount>>>()?;
     let ports = Ports::in_memory(project::gate());
     let policy = program(options.agent()?, options.base.as_deref(), &mounts, commands, host, &ports);
     let policy = policy.map_err(|error| told_with(&error, error.hint()))?;
-    let tools = Tools { toolbox: Toolbox::fixed(policy), names: options.names()?, part };
+    let tools = Tools { toolbox: Toolbox::fixed(policy), names: options.names()?, part, lane: Arc::default() };
     Ok(NativeWorkspaces { tools: Arc::new(tools) })
 }
 
@@ -301,6 +315,7 @@ fn mount(given: &NativeMount) -> Result<ProgramMount> {
 }
 
 fn configured(env: Env, path: String, options: &NativeOptions, part: Part) -> Result<NativeWorkspaces> {
+    stay_loaded();
     let places = places(options.home.clone().map(PathBuf::from), Some(PathBuf::from(path)));
     let project = Project::with_config(&places).map_err(told)?;
     let project = if part == Part::Files { project.without_commands() } else { project };
@@ -312,7 +327,7 @@ fn configured(env: Env, path: String, options: &NativeOptions, part: Part) -> Re
     env.add_env_cleanup_hook(at_the_end, |policy| {
         let _ = policy.upgrade().map(|policy| policy.audit().flush());
     })?;
-    let tools = Tools { toolbox: Toolbox::new(policy), names: options.names()?, part };
+    let tools = Tools { toolbox: Toolbox::new(policy), names: options.names()?, part, lane: Arc::default() };
     Ok(NativeWorkspaces { tools: Arc::new(tools) })
 }
 

@@ -69,6 +69,45 @@ test("values that deepagents left are read; others are a clear error, and stay",
   assert.deepEqual((await store.get(namespace, "other"))?.value, { content: { deep: true } });
 });
 
+test("files that deepagents keeps under keys with a slash are read, listed and changed where they are", async () => {
+  const store = new InMemoryStore();
+  const namespace = ["filesystem"];
+  await store.put(namespace, "/notes/a.md", { content: ["one", "two"], created_at: "x", modified_at: "x" });
+  const files = open(store, namespace);
+  assert.equal(await files.run("read_file", { path: "/w/notes/a.md" }), "one\ntwo");
+  assert.match(await files.run("list_dir", { path: "/w", depth: 2 }), /notes\/a\.md/u);
+  await files.run("edit_file", { path: "/w/notes/a.md", old_string: "two", new_string: "three" });
+  assert.equal(await store.get(namespace, "notes/a.md"), null, "there is still one of it");
+  assert.equal((await store.get(namespace, "/notes/a.md"))?.value["content"], "one\nthree");
+  await files.run("delete_file", { path: "/w/notes/a.md" });
+  assert.equal(await store.get(namespace, "/notes/a.md"), null);
+});
+
+const STRANGE: [string, Record<string, unknown>][] = [
+  ["memory", { text: "a user's memory" }],
+  ["number", { content: 5 }],
+  ["latin", { content: "x", encoding: "latin1" }],
+  ["broken", { content: "%%%", encoding: "base64" }],
+  ["../up", { content: "x" }],
+  ["a//b", { content: "x" }],
+  ["", { content: "x" }],
+  ["/", { content: "x" }],
+  ["line\nbreak", { content: "x" }],
+];
+
+for (const [key, value] of STRANGE) {
+  test(`a value that is no file takes no other along: ${JSON.stringify(key)}`, async () => {
+    const store = new InMemoryStore();
+    const files = open(store, ["w"]);
+    await files.run("write_file", { path: "/w/good.txt", content: "needle" });
+    await store.put(["w"], key, value);
+    assert.match(await files.run("list_dir", { path: "/w" }), /good\.txt/u);
+    assert.match(await files.run("search_files", { path: "/w", pattern: "needle" }), /good\.txt/u);
+    await files.run("write_file", { path: "/w/new.txt", content: "new" });
+    assert.deepEqual((await store.get(["w"], key))?.value, value, "it stays as it is");
+  });
+}
+
 test("tenant a1 never sees a10, nor a namespace that only looks like its own", async () => {
   const store = new InMemoryStore();
   const neighbours = [["w", "a10"], ["w:a1"], ["w", "a1", "deeper"], ["w"], ["w", "a"]];

@@ -56,3 +56,15 @@ for (const [name, make] of STORES) {
     assert.equal(at(text.split("\n"), 0), "line 0 done");
   });
 }
+
+test("a Store that never answers does not keep other agents waiting", async () => {
+  const never = new MapStore();
+  never.read = () => new Promise(() => {});
+  const stuck = openWorkspaces({ mounts: [{ prefix: "/w", scope: "READ_ONLY", store: never }], timeLimit: 5_000 });
+  const other = openWorkspaces({ mounts: [{ prefix: "/w", scope: "READ_ONLY", store: physicalStore(directory({ "a.txt": "a" })) }] });
+  let ended = 0;
+  const waiting = Array.from({ length: 700 }, () => stuck.call("read_file", { path: "/w/a" }).finally(() => (ended += 1)));
+  assert.equal(await other.run("read_file", { path: "/w/a.txt" }), "a");
+  assert.equal(ended, 0, "all of the others still wait");
+  for (const answer of await Promise.all(waiting)) assert.equal(answer.verdict, "failed");
+});

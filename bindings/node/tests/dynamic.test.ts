@@ -76,6 +76,24 @@ test("an onError that throws does not end the run either", async () => {
   assert.match(await warned, /no log/u);
 });
 
+test("an onError that rejects is a warning, and no rejection that nobody handles", async () => {
+  const warned = once("warning");
+  await play(
+    [
+      createWorkspacesMiddleware({
+        mounts: () => {
+          throw new Error("no database");
+        },
+        onError: async () => {
+          throw new Error("no log either");
+        },
+      }),
+    ],
+    [],
+  );
+  assert.match(await warned, /no log either/u);
+});
+
 function once(event: "warning"): Promise<string> {
   return new Promise((resolve) => process.once(event, (warning) => resolve(warning.message)));
 }

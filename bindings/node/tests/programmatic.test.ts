@@ -101,3 +101,21 @@ test("an address that is none is refused without repeating what it holds", () =>
     (error) => error instanceof Error && /mysql/u.test(error.message) && !error.message.includes("password"),
   );
 });
+
+test("half of an emoji is replaced, and arguments that are no JSON are an answer", async () => {
+  const workspaces = openWorkspaces({ mounts: [{ prefix: "/w", scope: "READ_WRITE", store: new MapStore() }] });
+  assert.equal((await workspaces.call("write_file", { path: "/w/a", content: "ab\ud83d cd" })).verdict, "done");
+  assert.equal(await workspaces.run("read_file", { path: "/w/a" }), "ab\ufffd cd");
+  const circle: Record<string, unknown> = { path: "/w/a" };
+  circle["self"] = circle;
+  for (const args of [circle, { path: 1n }]) {
+    const answer = await workspaces.call("read_file", args);
+    assert.equal(answer.verdict, "invalid");
+    assert.equal(answer.reason, "arguments");
+  }
+});
+
+test("a Mount with a field that there is none of is refused", () => {
+  const mounts = readOnly().map((mount) => Object.assign(mount, { hdie: [".env"] }));
+  assert.throws(() => openWorkspaces({ mounts }), /no "hdie"/u);
+});

@@ -1,7 +1,8 @@
 /**
  * Files in a LangGraph `BaseStore`.
  *
- * Owns the form of the values (key: the path relative to the Mount, without a leading slash) and the exact namespace.
+ * Owns the form of the values (key: the path relative to the Mount, without a leading slash; one that is there with a slash, as
+ * deepagents writes them, stays where it is) and the exact namespace. What else lies in the namespace is nobody's file.
  * `search` takes a *prefix* of namespaces, and stores read it so loosely that `["w", "a1"]` also finds `["w", "a10"]`: what
  * is not exactly ours is dropped here, before anything else sees it. Only `get`, `put`, `delete` and `search` are used, so
  * the batching store that a run hands out as `runtime.store` works too.
@@ -10,6 +11,7 @@ import { Buffer } from "node:buffer";
 
 import type { BaseFunctions, BaseItem, BasePage } from "./native.js";
 import { isRecord, kindOf } from "./shapes.js";
+import { tell, telling } from "./trouble.js";
 
 /** One value of a LangGraph store, as far as it matters here. */
 export interface LangGraphItem {
@@ -44,27 +46,50 @@ export function baseFunctions(store: LangGraphStore, namespace: string[]): BaseF
       throw new Error(`the store keeps a value of another namespace at the key ${JSON.stringify(key)}`);
     }
   };
+  /** The key under which a path is kept. */
+  const kept = async (key: string): Promise<string> => {
+    if ((await found(key)) !== null) return key;
+    return isOurs(await found(`/${key}`), namespace) ? `/${key}` : key;
+  };
   return {
-    get: async (key) => {
-      const there = await found(key);
+    get: telling("get", async (key: string) => {
+      const there = await found(await kept(key));
       return isOurs(there, namespace) ? itemOf(there) : null;
-    },
-    put: async (item) => {
-      await refuseAnothers(item.key);
+    }),
+    put: telling("put", async (item: BaseItem) => {
+      const key = await kept(item.key);
+      await refuseAnothers(key);
       // A store with an index would make embeddings of whole files: nobody asked for that.
-      await store.put([...namespace], item.key, valueOf(item), false);
-    },
-    delete: async (key) => {
+      await store.put([...namespace], key, valueOf(item), false);
+    }),
+    delete: telling("delete", async (path: string) => {
+      const key = await kept(path);
       await refuseAnothers(key);
       await store.delete([...namespace], key);
-    },
-    page: async (offset, limit) => pageOf(await store.search([...namespace], { limit, offset }), namespace),
+    }),
+    page: telling("search", async (offset: number, limit: number) => {
+      return pageOf(await store.search([...namespace], { limit, offset }), namespace);
+    }),
   };
 }
 
 function pageOf(found: unknown, namespace: string[]): BasePage {
   if (!Array.isArray(found)) throw new Error(`the store's search has to answer an array, and answered ${kindOf(found)}`);
-  return { items: found.filter((item: unknown) => isOurs(item, namespace)).map(itemOf), scanned: found.length };
+  return { items: found.filter((item: unknown) => isOurs(item, namespace)).flatMap(listed), scanned: found.length };
+}
+
+/** An item of a page. What is no file is left out, so that one strange value does not hide all others. */
+function listed(found: unknown): BaseItem[] {
+  try {
+    return [itemOf(found)];
+  } catch (error) {
+    tell("search", error);
+    return [];
+  }
+}
+
+function withoutSlash(key: string): string {
+  return key.startsWith("/") ? key.slice(1) : key;
 }
 
 /** Whether the item is in exactly this namespace. */
@@ -88,7 +113,8 @@ function itemOf(found: unknown): BaseItem {
   if (!isRecord(found) || typeof found["key"] !== "string" || !isRecord(found["value"])) {
     throw new Error("the store answered something that is not an item with a key and a value");
   }
-  const { key, value } = found;
+  const { value } = found;
+  const key = withoutSlash(found["key"]);
   const modified = momentOf(value["modified_at"]) ?? momentOf(found["updatedAt"]);
   const at = modified === undefined ? {} : { modified };
   if (key.endsWith("/") && value["kind"] === "directory") return { key, content: "", encoding: "utf-8", ...at };

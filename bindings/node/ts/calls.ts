@@ -34,7 +34,7 @@ export interface CallOptions {
 
 /** Makes the call. */
 export async function call(core: Core, name: string, args: unknown, { timeLimit, signal }: CallOptions): Promise<Answer> {
-  const running = core.call(name, JSON.stringify(args) ?? "{}", timeLimit);
+  const running = core.call(name, written(args), timeLimit);
   const stop = (): void => running.stop();
   if (signal?.aborted) stop();
   signal?.addEventListener("abort", stop, { once: true });
@@ -43,6 +43,19 @@ export async function call(core: Core, name: string, args: unknown, { timeLimit,
   } finally {
     signal?.removeEventListener("abort", stop);
   }
+}
+
+/** The arguments as JSON. Half of an emoji is no text; what is no JSON at all, the core answers to. */
+function written(args: unknown): string {
+  try {
+    return JSON.stringify(args, (_name, value: unknown) => (typeof value === "string" ? whole(value) : value)) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+function whole(text: string): string {
+  return text.replace(/\p{Surrogate}/gu, "\ufffd");
 }
 
 function answerOf({ verdict, reason, pieces, facts }: NativeAnswer): Answer {

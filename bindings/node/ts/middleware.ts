@@ -29,7 +29,7 @@ export function filesOf(options: WorkspacesMiddlewareOptions): Making {
  * });
  * ```
  *
- * Throws where the options are wrong: no such directory, a prefix given twice, an unknown Access Scope.
+ * Throws where the options are wrong: a READ_ONLY Mount of no directory, a prefix given twice, an unknown Access Scope.
  */
 export function createWorkspacesMiddleware(options: WorkspacesMiddlewareOptions) {
   return middlewareOver("PaddockWorkspaces", sourceOf(options, filesOf(options)), timeLimitOf(options));

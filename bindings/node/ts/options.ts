@@ -100,9 +100,19 @@ export function nativeMounts(mounts: unknown): NativeMount[] {
   return mounts.map((mount: unknown) => nativeMount(mount));
 }
 
+const MOUNT_KEYS: readonly string[] = ["prefix", "scope", "store", "hide"];
+
 function nativeMount(mount: unknown): NativeMount {
+  if (!isRecord(mount)) throw new TypeError(`a Mount is an object with prefix, scope and store, and this is ${kindOf(mount)}`);
+  // A misspelt `hide` would hide nothing.
+  const unknown = Object.keys(mount).find((key) => !MOUNT_KEYS.includes(key));
+  if (unknown !== undefined) throw new TypeError(`a Mount has no "${unknown}"; it has ${MOUNT_KEYS.join(", ")}`);
   if (!isMountConfig(mount)) {
-    throw new TypeError(`a Mount is an object with prefix, scope and store, and this is ${kindOf(mount)}`);
+    const { prefix, scope, store } = mount;
+    throw new TypeError(
+      `a Mount is an object with prefix, scope and store, two texts and an object; ` +
+        `this one's prefix is ${kindOf(prefix)}, its scope ${kindOf(scope)}, its store ${kindOf(store)}`,
+    );
   }
   const { prefix, scope, store, hide } = mount;
   return { prefix, scope, store: toStore(store), ...(hide !== undefined && { hide }) };

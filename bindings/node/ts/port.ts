@@ -7,6 +7,7 @@
  */
 import type { PortFunctions, PortStat } from "./native.js";
 import { isRecord, kindOf } from "./shapes.js";
+import { telling } from "./trouble.js";
 
 /** What a store says about one path. */
 export interface StoreStat {
@@ -51,20 +52,24 @@ export function isStorePort(value: unknown): value is StorePort {
 /** The store's methods as the core calls them, each answer checked. */
 export function portFunctions(port: StorePort): PortFunctions {
   return {
-    read: async (path) => aString("read", await port.read(path)),
-    write: async (path, content) => {
+    read: telling("read", async (path: string) => aString("read", await port.read(path))),
+    write: telling("write", async (path: string, content: string) => {
       await port.write(path, content);
-    },
-    edit: async (path, before, after) => aCount("edit", await port.edit(path, before, after)),
-    list: async (path) => names("list", await port.list(path)),
-    ...(port.stat && { stat: async (path: string) => aStat(await port.stat?.(path)) }),
+    }),
+    edit: telling("edit", async (path: string, before: string, after: string) => {
+      return aCount("edit", await port.edit(path, before, after));
+    }),
+    list: telling("list", async (path: string) => names("list", await port.list(path))),
+    ...(port.stat && { stat: telling("stat", async (path: string) => aStat(await port.stat?.(path))) }),
     ...(port.remove && {
-      remove: async (path: string) => {
+      remove: telling("remove", async (path: string) => {
         await port.remove?.(path);
-      },
+      }),
     }),
     ...(port.search && {
-      search: async (path: string, pattern: string) => names("search", await port.search?.(path, pattern)),
+      search: telling("search", async (path: string, pattern: string) => {
+        return names("search", await port.search?.(path, pattern));
+      }),
     }),
   };
 }

@@ -56,7 +56,11 @@ function fixed(core: Core): Source {
 
 /** What LangGraph throws to stop a run and ask a person is no failure. */
 function isBubblingUp(error: unknown): boolean {
-  return isRecord(error) && error["is_bubble_up"] === true;
+  try {
+    return isRecord(error) && error["is_bubble_up"] === true;
+  } catch {
+    return false;
+  }
 }
 
 /** The promise's value, unless the time is over or the run is stopped before. */
@@ -81,10 +85,14 @@ function rejection(signal: AbortSignal, limit: number): Promise<never> {
 
 /** A person's own reporting must not end the run either. */
 function report(tell: (error: unknown) => void, error: unknown): void {
-  try {
-    tell(error);
-  } catch (failed) {
+  const both = (failed: unknown): void => {
     warn(failed);
+    warn(error);
+  };
+  try {
+    Promise.resolve(tell(error)).catch(both);
+  } catch (failed) {
+    both(failed);
   }
 }
 
