@@ -4,13 +4,15 @@
 //! says in it is for the program's log and never for the agent: it may name places of the host.
 
 use std::io;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use napi::bindgen_prelude::{FnArgs, FromNapiValue, JsValuesTupleIntoVec, Promise, spawn};
+use napi::Status;
+use napi::bindgen_prelude::{FnArgs, FromNapiValue, JsValuesTupleIntoVec, Promise};
 use napi::threadsafe_function::ThreadsafeFunction;
-use napi::{Error, Status};
 use paddock_core::{Call, ErrorKind, Result, StoreError};
 
 /// A JavaScript function that answers a promise. It does not keep the process alive by itself, and an exception in it is an
@@ -26,36 +28,38 @@ const GLANCE: Duration = Duration::from_millis(20);
 /// Asks, and waits for the answer.
 pub(crate) fn ask<A, R>(call: &Call<'_>, function: &Shared<A, R>, arguments: A) -> Result<R>
 where
-    A: Send + 'static,
+    A: 'static,
     FnArgs<A>: JsValuesTupleIntoVec,
-    R: FromNapiValue + Send + 'static,
+    R: FromNapiValue + 'static,
 {
     call.tick(1)?;
-    let (answered, answer) = mpsc::sync_channel(1);
-    let function = Arc::clone(function);
-    spawn(async move {
-        let given = match function.call_async_catch(FnArgs::from(arguments)).await {
-            Ok(promise) => promise.await,
-            Err(error) => Err(error),
-        };
-        // Nobody waits any more where the call is over.
-        let _ = answered.send(given.map_err(|error| failed(&error)));
-    });
+    let asked = pin!(async { function.call_async_catch(FnArgs::from(arguments)).await?.await });
+    wait(call, asked)?.map_err(|error| wrong(error.reason.clone()))
+}
+
+/// Waits on this thread, which nobody else needs: no runtime has to be there, also while a worker ends.
+fn wait<F: Future>(call: &Call<'_>, mut future: Pin<&mut F>) -> Result<F::Output> {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
     loop {
-        let left = call.deadline.saturating_duration_since(Instant::now());
-        match answer.recv_timeout(left.min(GLANCE)) {
-            Ok(given) => return given,
-            Err(RecvTimeoutError::Timeout) => call.tick(0)?,
-            Err(RecvTimeoutError::Disconnected) => return Err(wrong("it was forgotten before it answered")),
+        if let Poll::Ready(answer) = future.as_mut().poll(&mut context) {
+            return Ok(answer);
         }
+        call.tick(0)?;
+        thread::park_timeout(call.deadline.saturating_duration_since(Instant::now()).min(GLANCE));
+    }
+}
+
+/// Goes on where a thread waits.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
     }
 }
 
 /// An answer that no Store may give.
 pub(crate) fn wrong(what: impl Into<String>) -> StoreError {
     StoreError::caused_by(ErrorKind::Io, io::Error::other(what.into()))
-}
-
-fn failed(error: &Error) -> StoreError {
-    wrong(error.reason.clone())
 }

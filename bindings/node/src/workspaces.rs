@@ -165,10 +165,16 @@ impl NativeWorkspaces {
     }
 
     /// What there is now.
-    #[napi]
-    pub async fn turn(&self) -> Result<NativeTurn> {
+    #[napi(ts_return_type = "Promise<NativeTurn>")]
+    pub fn turn<'e>(&self, env: &'e Env) -> Result<Object<'e>> {
         let tools = Arc::clone(&self.tools);
-        spawn_blocking(move || tools.turn()).await.map_err(told)
+        // Not an `async fn`: what becomes of one when its worker ends is not ours to say.
+        let (deferred, promise) = env.create_deferred()?;
+        spawn_blocking(move || {
+            let turn = tools.turn();
+            deferred.resolve(move |_| Ok(turn));
+        });
+        Ok(promise)
     }
 
     /// Is a tool of this name ours, provided now or not?
