@@ -305,9 +305,7 @@ impl ProgramStore {
                 let territory = store.territory();
                 Mount::new(Arc::clone(store) as Arc<dyn Store>, Some(territory)).on_host(store.host())
             }
-            Self::Virtual { database, namespace, .. } => {
-                Mount::new(self.store(), Some(territory(database, namespace)))
-            }
+            Self::Virtual { database, namespace, .. } => Mount::new(self.store(), Some(territory(database, namespace))),
             Self::Overlay { lower, base, database, namespace } => {
                 // It stands on what the agent could read there: hidden and own names included.
                 let below = guarded(prefix.clone(), AccessScope::ReadOnly, lower, hidden, host)?;
@@ -412,9 +410,7 @@ mod tests {
     #[test]
     fn two_mounts_of_one_place_must_agree() {
         let world = World::new();
-        let both = |second| {
-            [mount("/a", AccessScope::ReadOnly, world.code()), mount("/b", second, world.code())]
-        };
+        let both = |second| [mount("/a", AccessScope::ReadOnly, world.code()), mount("/b", second, world.code())];
         assert!(matches!(world.policy(&both(AccessScope::ReadWrite)), Err(ProgramError::Contradiction(_))));
         assert!(world.policy(&both(AccessScope::ReadOnly)).is_ok());
     }

@@ -30,8 +30,8 @@ pub use forks::{ForkRecord, Forks};
 pub use names::{BadName, ExtensionName, InstanceKey, TurnId};
 pub use origin::Origin;
 pub use secrets::{
-    BadSecretName, BadSecretValue, FromEnvironment, NewKey, Passphrases, Protection, RedactedStream, Redactor, SecretEntry, SecretName,
-    SecretValue, Secrets, SecretsError, Vault,
+    BadSecretName, BadSecretValue, FromEnvironment, NewKey, Passphrases, Protection, RedactedStream, Redactor,
+    SecretEntry, SecretName, SecretValue, Secrets, SecretsError, Vault,
 };
 pub use system_root::{HomeSources, SystemRoot};
 pub use timestamp::Timestamp;
