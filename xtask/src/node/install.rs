@@ -13,7 +13,7 @@ use super::{HOME, with_a_limit};
 use crate::repo::Repo;
 use crate::{alone, process};
 
-/// It pins everything; npm refuses it when the manifest asks for something else.
+/// It pins everything.
 const PINS: &str = "package-lock.json";
 /// What the package needs at least, and what it promises to run with.
 const NODE_MAJOR: u64 = 20;
@@ -38,7 +38,10 @@ pub(super) fn npm(repo: &Repo) -> Result<Npm> {
         let log = repo.build_directory().join("node-package.log");
         fs::create_dir_all(repo.build_directory())?;
         println!("installing what the npm package needs; the log is \"{}\"", log.display());
-        process::logged(npm.command().args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]), &log)?;
+        // Not `npm ci`: it refuses pins that leave out packages of other platforms, as npm itself writes them where a registry
+        // does not have those.
+        let install = ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"];
+        process::logged(npm.command().args(install), &log)?;
         process::logged(npm.command().arg("rebuild").args(OF_RUNTIMES), &log)?;
         fs::write(&stamp, wanted)?;
     }
