@@ -33,9 +33,15 @@ const KINDS: [string, boolean, () => Store][] = [
 ];
 if (postgres) KINDS.push(["PostgreSQL", true, () => virtualStore({ url: postgres, namespace: unused() })]);
 
+/** Two thousand new files in a store that can only be listed whole take a minute, most of it the store's: once is enough. */
+const once = (name: string, title: string): string | false => {
+  const slow = name.includes("LangGraph") && title === "walking::a_directory_of_thousands_is_listed_in_order";
+  return slow && ("Bun" in globalThis || "Deno" in globalThis) ? "runs in Node" : false;
+};
+
 for (const [name, atomicSets, make] of KINDS) {
   for (const title of conformanceCases?.() ?? []) {
-    test(`${name}: ${title}`, async () => {
+    test(`${name}: ${title}`, { skip: once(name, title) }, async () => {
       assert.ok(runConformanceCase, "an addon built for tests has the suite");
       await runConformanceCase(title, Array.from({ length: storesFor(title) }, make), atomicSets).ended();
     });
