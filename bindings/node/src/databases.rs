@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use napi::Result;
-use paddock_config::Installation;
 use paddock_db::{Durability, Postgres, Sqlite};
 use paddock_desk::project;
 use paddock_stores::virtual_store::base::BaseStore;
 use paddock_stores::virtual_store::{MemoryBase, PostgresBase, SqliteBase};
 
-use crate::place::{places, told, told_with};
+use crate::place::{installation, system_root, told, told_with};
 
 static OPEN: Mutex<BTreeMap<String, Arc<dyn BaseStore>>> = Mutex::new(BTreeMap::new());
 
@@ -57,14 +56,9 @@ fn shared(key: String, open: impl FnOnce() -> Result<Arc<dyn BaseStore>>) -> Res
 
 /// The embedded database of the current directory, in the System Root, where `paddock` keeps it too.
 fn embedded() -> Result<Opened> {
-    let places = places(None, None);
-    let system_root = project::system_root(&places, None).map_err(told)?;
-    let here = std::env::current_dir().map_err(told)?;
-    let settings = project::settings(here.clone(), None, &places.secrets).map_err(told)?;
+    let (system_root, here) = (system_root()?, std::env::current_dir().map_err(told)?);
     shared(format!("sqlite {} {}", system_root.path().display(), here.display()), || {
-        let installation = Installation::claim(&system_root, &settings);
-        let installation = installation.map_err(|error| told(project::installation_problem(error)))?;
-        Ok(installation.ports(project::gate()).base)
+        Ok(installation()?.ports(project::gate()).base)
     })
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use napi::{Error, Result};
-use paddock_config::Host;
+use paddock_config::{Host, Installation};
 use paddock_desk::Places;
 use paddock_desk::project;
 use paddock_state::{FromEnvironment, HomeSources, Secrets, SystemRoot, Vault};
@@ -26,10 +26,22 @@ pub(crate) fn stay_loaded() {
     STAYS.call_once(|| drop(napi::threadsafe_function::ThreadsafeFunctionHandle::null()));
 }
 
+/// The System Root of a program without a configuration.
+pub(crate) fn system_root() -> Result<SystemRoot> {
+    project::system_root(&places(None, None), None).map_err(told)
+}
+
+/// The place of the current directory in it, where `paddock` keeps what belongs to it too.
+pub(crate) fn installation() -> Result<Installation> {
+    let here = std::env::current_dir().map_err(told)?;
+    let settings = project::settings(here, None, &places(None, None).secrets).map_err(told)?;
+    Installation::claim(&system_root()?, &settings).map_err(|error| told(project::installation_problem(error)))
+}
+
 /// The host of a program without a configuration.
 pub(crate) fn host() -> Result<Host> {
-    let system_root = project::system_root(&places(None, None), None).map_err(told)?;
-    Host::without_config(system_root).map_err(|error| told(format!("the current directory cannot be reached: {error}")))
+    Host::without_config(system_root()?)
+        .map_err(|error| told(format!("the current directory cannot be reached: {error}")))
 }
 
 /// What is wrong, as JavaScript throws it.

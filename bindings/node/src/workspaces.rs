@@ -1,6 +1,7 @@
 //! The Workspaces of one agent as JavaScript uses them: what there is this turn, and calls.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -9,14 +10,13 @@ use napi::bindgen_prelude::{Buffer, ClassInstance, Object, spawn_blocking};
 use napi::{Env, Result};
 use napi_derive::napi;
 use paddock_config::{Host, Ports, ProgramCommands, ProgramMount, program, program_commands, upkeep};
-use paddock_core::{AccessScope, AgentName, Cancel};
+use paddock_core::{AccessScope, AgentName, NoAudit, visible};
 use paddock_desk::{Project, project};
-use paddock_exec::Runner;
 use paddock_tools::{Answer, Control, Piece, PolicySource, ToolNames, ToolSpec, Toolbox};
 use serde_json::{Map, Value};
 
 use crate::lane::Lane;
-use crate::place::{host, places, stay_loaded, told, told_with};
+use crate::place::{host, installation, places, stay_loaded, told, told_with};
 use crate::stores::NativeStore;
 
 /// A Workspace: where it is seen, with which Access Scope, and its Store.
@@ -147,8 +147,8 @@ impl NativeWorkspaces {
         let host = host()?;
         let settings =
             program_commands(&as_toml(&commands)?, &host).map_err(|error| told_with(&error, error.hint()))?;
-        let staged = std::env::temp_dir().join(format!("paddock-staged-{}", std::process::id()));
-        let runner = Arc::new(Runner::new(staged, Arc::new(paddock_core::NoAudit)));
+        // What a command changes waits in the System Root, which no Workspace and nobody else reaches.
+        let runner = project::runner(installation()?.home(), Arc::new(NoAudit));
         given(&mounts, &options, &host, Some(ProgramCommands { settings, runner }))
     }
 
@@ -171,8 +171,8 @@ impl NativeWorkspaces {
         // Not an `async fn`: what becomes of one when its worker ends is not ours to say.
         let (deferred, promise) = env.create_deferred()?;
         spawn_blocking(move || {
-            let turn = tools.turn();
-            deferred.resolve(move |_| Ok(turn));
+            let turn = catch_unwind(AssertUnwindSafe(|| tools.turn()));
+            deferred.resolve(move |_| turn.map_err(|_| told("something broke inside Paddock")));
         });
         Ok(promise)
     }
@@ -188,9 +188,9 @@ impl NativeWorkspaces {
     pub fn call(&self, name: String, arguments: String, time_limit: f64) -> NativeCall {
         // Past every bound that a call has anyway; what is no number is no time.
         let time_limit = Duration::from_millis(time_limit.clamp(0.0, 1e9) as u64);
-        let tool = self.tools.meant(&name).map_or(name, str::to_owned);
-        let control = Control::for_at_most(self.tools.toolbox.longest(&tool, time_limit));
-        NativeCall { tools: Arc::clone(&self.tools), tool, arguments, control }
+        let control =
+            Control::for_at_most(self.tools.toolbox.longest(self.tools.meant(&name).unwrap_or(&name), time_limit));
+        NativeCall { tools: Arc::clone(&self.tools), name, arguments, control }
     }
 }
 
@@ -226,15 +226,13 @@ impl Tools {
         }
     }
 
-    fn answer(&self, tool: &str, arguments: &str, control: &Control) -> NativeAnswer {
+    fn answer(&self, name: &str, arguments: &str, control: &Control) -> NativeAnswer {
+        let Some(tool) = self.meant(name) else {
+            return invalid("unknown_tool", format!("There is no tool \"{}\".", visible(name)));
+        };
         match serde_json::from_str::<Map<String, Value>>(arguments) {
             Ok(arguments) => self.told(self.toolbox.call(tool, self.names.arguments(tool, arguments), control)),
-            Err(error) => NativeAnswer {
-                verdict: "invalid".to_owned(),
-                reason: Some("arguments".to_owned()),
-                pieces: vec![of_text(format!("❌ ERROR: The arguments are not a JSON object: {error}"))],
-                facts: "{}".to_owned(),
-            },
+            Err(error) => invalid("arguments", format!("The arguments are not a JSON object: {error}")),
         }
     }
 
@@ -260,6 +258,16 @@ impl Tools {
     }
 }
 
+/// The answer to what never came to a tool.
+fn invalid(reason: &str, text: String) -> NativeAnswer {
+    NativeAnswer {
+        verdict: "invalid".to_owned(),
+        reason: Some(reason.to_owned()),
+        pieces: vec![of_text(format!("❌ ERROR: {text}"))],
+        facts: "{}".to_owned(),
+    }
+}
+
 fn of_text(text: String) -> NativePiece {
     NativePiece { kind: "text".to_owned(), text: Some(text), mime: None, data: None }
 }
@@ -268,7 +276,7 @@ fn of_text(text: String) -> NativePiece {
 #[napi]
 pub struct NativeCall {
     tools: Arc<Tools>,
-    tool: String,
+    name: String,
     arguments: String,
     control: Control,
 }
@@ -278,13 +286,13 @@ impl NativeCall {
     /// Makes it. Whatever happens becomes an answer.
     #[napi(ts_return_type = "Promise<NativeAnswer>")]
     pub fn answer<'e>(&self, env: &'e Env) -> Result<Object<'e>> {
-        let (tools, tool, arguments, control) =
-            (Arc::clone(&self.tools), self.tool.clone(), self.arguments.clone(), self.control.clone());
+        let (tools, name, arguments, control) =
+            (Arc::clone(&self.tools), self.name.clone(), self.arguments.clone(), self.control.clone());
         // Straight to a thread and back: each hop more would cost as much as a small read.
         let (deferred, promise) = env.create_deferred()?;
         let lane = Arc::clone(&self.tools.lane);
         lane.run(Box::new(move || {
-            let answer = tools.answer(&tool, &arguments, &control);
+            let answer = tools.answer(&name, &arguments, &control);
             deferred.resolve(move |_| Ok(answer));
         }));
         Ok(promise)
@@ -293,8 +301,7 @@ impl NativeCall {
     /// Asks it to stop.
     #[napi]
     pub fn stop(&self) {
-        let cancel: &Cancel = &self.control.cancel;
-        cancel.stop();
+        self.control.cancel.stop();
     }
 }
 

@@ -1,12 +1,15 @@
 /** Commands: an export of its own, which provides `execute_command` and nothing else, under the same Workspaces. */
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
 import { HumanMessage } from "@langchain/core/messages";
 import { createAgent } from "langchain";
 
+import type * as native from "../native.cjs";
 import { createWorkspacesMiddleware, fromConfig, physicalStore } from "../esm/index.js";
 import { createCommandsMiddleware } from "../esm/commands.js";
 import type { MountConfig } from "../esm/index.js";
@@ -26,7 +29,7 @@ async function missing(): Promise<string | false> {
     { name: "execute_command", args: { command: "true" } },
   ]);
   const answer = at(answers, 0);
-  return Reflect.get(Object(answer.artifact), "error") === "sandbox" ? answer.text : false;
+  return Reflect.get(Object(answer.artifact), "error") === "not_run" ? answer.text : false;
 }
 
 const skip = await missing();
@@ -97,4 +100,24 @@ test("from a configuration: only where it has [commands]", { skip }, async () =>
   const having = await run(`${config}[commands]\n`);
   assert.deepEqual(having.model.names()[0], ["execute_command"]);
   assert.ok(having.made, at(having.answers, 0).text);
+});
+
+test("the core of commands runs no file tool, whoever asks it", async () => {
+  const { NativeStore, NativeWorkspaces }: typeof native = createRequire(import.meta.url)("../native.cjs");
+  const place = directory();
+  const given = [{ prefix: "/w", scope: "READ_WRITE", store: NativeStore.physical(place) }];
+  const core = NativeWorkspaces.commandsOfMounts(given, {}, "{}");
+  const answer = await core.call("write_file", JSON.stringify({ path: "/w/a.txt", content: "a" }), 10_000).answer();
+  assert.equal(answer.verdict, "invalid");
+  assert.equal(answer.reason, "unknown_tool");
+  assert.ok(!existsSync(join(place, "a.txt")));
+});
+
+test("what a command changes does not wait where others write", { skip }, async () => {
+  const waiting = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith("paddock-staged"));
+  const before = waiting();
+  await play([createCommandsMiddleware({ mounts: mounts(directory()) })], [
+    { name: "execute_command", args: { command: "echo x > /w/a.txt" } },
+  ]);
+  assert.deepEqual(waiting(), before);
 });

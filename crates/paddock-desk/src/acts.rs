@@ -39,6 +39,11 @@ impl<'a> Act<'a> {
 }
 
 impl Acts {
+    /// Those of somebody else.
+    pub(crate) fn of(&self, by: &str) -> Self {
+        Self { by: by.to_owned(), ..self.clone() }
+    }
+
     /// Writes down what was done, before whoever did it is told so.
     pub(crate) fn record(&self, act: &Act<'_>) -> Result<()> {
         let record = CallRecord {

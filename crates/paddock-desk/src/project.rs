@@ -287,7 +287,7 @@ pub fn looking() -> Ports {
 }
 
 /// What runs commands. What they change waits in the project's place in the System Root.
-pub(crate) fn runner(home: Option<&WorkspaceHome>, audit: Arc<dyn Audit>) -> Arc<dyn CommandRunner> {
+pub fn runner(home: Option<&WorkspaceHome>, audit: Arc<dyn Audit>) -> Arc<dyn CommandRunner> {
     let staged = home.map_or_else(|| std::env::temp_dir().join("paddock-staged"), |home| home.path().join("staged"));
     Arc::new(Runner::new(staged, audit))
 }

@@ -242,8 +242,7 @@ impl Shares {
     /// The same shares with somebody else at them.
     #[must_use]
     pub fn acting_as(&self, by: &str) -> Self {
-        let acts = Acts { by: by.to_owned(), ..self.acts.clone() };
-        Self { acts, ..self.clone() }
+        Self { acts: self.acts.of(by), ..self.clone() }
     }
 
     fn record(&self, command: &str, share: &Row) -> Result<()> {

@@ -147,8 +147,7 @@ fn in_one(runtime: &Runtime, npm: &Npm, files: &[String], server: Option<&postgr
         return Ok(Outcome::could_not_run(why));
     };
     command.args(files);
-    // What is behind the addon is the same in each: one of them asks the server.
-    if let Some(server) = server.filter(|_| runtime.name == RUNTIMES[0].name) {
+    if let Some(server) = server.filter(|_| runtime.asks_server) {
         command.env(postgres::VARIABLE, server.url());
     }
     counts::run(runtime, &mut command)

@@ -12,14 +12,16 @@ pub(super) struct Runtime {
     pub(super) name: &'static str,
     /// What runs the files of tests that follow; none where this processor has no such program.
     pub(super) command: fn(&Npm) -> Option<Command>,
+    /// Are its tests given PostgreSQL? What is behind the addon is the same in each, so one of them is enough.
+    pub(super) asks_server: bool,
     /// What a closing line says, if it is one.
     pub(super) counted: fn(&str) -> Vec<Counted>,
 }
 
 pub(super) const RUNTIMES: &[Runtime] = &[
-    Runtime { name: "Node", command: node, counted: of_node },
-    Runtime { name: "Bun", command: bun, counted: of_bun },
-    Runtime { name: "Deno", command: deno, counted: of_deno },
+    Runtime { name: "Node", command: node, asks_server: true, counted: of_node },
+    Runtime { name: "Bun", command: bun, asks_server: false, counted: of_bun },
+    Runtime { name: "Deno", command: deno, asks_server: false, counted: of_deno },
 ];
 
 /// Where the programs are: the script of the package `bun` moves its own.
