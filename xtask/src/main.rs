@@ -1,4 +1,4 @@
-//! Chores of the repository: `cargo xtask test`, `tidy`, `bench`, `soak`, `node`, `postgres`.
+//! Chores of the repository: `cargo xtask test`, `tidy`, `bench`, `soak`, `supply`, `node`, `postgres`.
 //!
 //! Owns how the repository is checked, so that a person, a hook and the continuous integration all run
 //! the same thing. It depends on no crate of Paddock: it must still work while they do not compile.
@@ -18,6 +18,7 @@ mod postgres;
 mod process;
 mod repo;
 mod soak;
+mod supply;
 mod test;
 mod tidy;
 
@@ -53,6 +54,12 @@ const CHORES: &[Chore] = &[
         about: "run races and properties with large counts, and fuzz for a given time",
         usage: soak::USAGE,
         run: soak::run,
+    },
+    Chore {
+        name: "supply",
+        about: "check licences, origins and advisories of the crates we build on",
+        usage: supply::USAGE,
+        run: supply::run,
     },
     Chore {
         name: "node",

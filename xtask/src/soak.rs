@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 
 use crate::process;
 use crate::repo::Repo;
-use crate::test::{Outcome, libtest};
+use crate::test::{Outcome, reports};
 
 /// Shown by `cargo xtask soak --help`.
 pub(crate) const USAGE: &str = "\
@@ -157,7 +157,7 @@ fn run_one(repo: &Repo, suite: &str, minutes: u64) -> Result<Outcome> {
     for (name, value) in counted.env {
         println!("{name}={value}");
     }
-    Ok(libtest::run(&mut command)?.checked(true))
+    Ok(reports::run(&reports::LIBTEST, &mut command)?.checked(true))
 }
 
 fn fuzz(repo: &Repo, target: &str, minutes: u64) -> Result<Outcome> {

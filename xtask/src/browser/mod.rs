@@ -1,9 +1,8 @@
 //! The suite of the browser: the console of a real `paddock serve`, in a real Chromium.
 //!
-//! Owns what the tests in `tests/browser` need: the binary, the browser, a Node and the packages that drive it; and reading their
-//! counts. The tests themselves are JavaScript, as what they drive is. It must never pass when the browser did not start.
+//! Owns what the tests in `tests/browser` need: the binary, the browser, a Node and the packages that drive it. The tests
+//! themselves are JavaScript, as what they drive is. It must never pass when the browser did not start.
 
-mod counts;
 mod install;
 
 use std::path::Path;
@@ -15,7 +14,7 @@ use anyhow::Result;
 use crate::built;
 use crate::process;
 use crate::repo::Repo;
-use crate::test::{Fetch, Outcome};
+use crate::test::{Fetch, Outcome, reports};
 use install::Driver;
 
 /// Where the tests and the pinned versions are.
@@ -33,7 +32,7 @@ pub(crate) fn suite(repo: &Repo) -> Result<Outcome> {
         Ok(driver) => driver,
         Err(reason) => return Ok(Outcome::could_not_run(format!("the browser: {reason:#}"))),
     };
-    let mut outcome = counts::run(&mut command(repo, &driver, &built::programs(repo)?.paddock))?;
+    let mut outcome = reports::run(&reports::NODE, &mut command(repo, &driver, &built::programs(repo)?.paddock))?;
     outcome.ran_with.extend(version());
     Ok(outcome)
 }

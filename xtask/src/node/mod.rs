@@ -3,7 +3,6 @@
 //! Owns the order of its npm scripts and that all of it is counted. How it is compiled and what it tests is said in
 //! `bindings/node`, never here.
 
-mod counts;
 mod install;
 mod runtimes;
 
@@ -16,7 +15,7 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 use crate::postgres;
 use crate::process;
 use crate::repo::Repo;
-use crate::test::{self, Fetch, Outcome};
+use crate::test::{self, Fetch, Outcome, reports};
 use install::Npm;
 use runtimes::{RUNTIMES, Runtime};
 
@@ -150,7 +149,7 @@ fn in_one(runtime: &Runtime, npm: &Npm, files: &[String], server: Option<&postgr
     if let Some(server) = server.filter(|_| runtime.asks_server) {
         command.env(postgres::VARIABLE, server.url());
     }
-    counts::run(runtime, &mut command)
+    Ok(reports::run_beside(runtime.report, runtime.name, &mut command)?.checked(true))
 }
 
 /// The compiled files of tests, relative to the package.

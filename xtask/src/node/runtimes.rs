@@ -1,10 +1,10 @@
-//! The table of runtimes that the package promises to run in: how each runs the same compiled tests and closes with its counts.
+//! The table of runtimes that the package promises to run in: how each runs the same compiled tests and reports on them.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::counts::Counted;
 use super::install::Npm;
+use crate::test::reports::{self, Report};
 
 /// One row of the table.
 #[derive(Debug)]
@@ -14,14 +14,13 @@ pub(super) struct Runtime {
     pub(super) command: fn(&Npm) -> Option<Command>,
     /// Are its tests given PostgreSQL? What is behind the addon is the same in each, so one of them is enough.
     pub(super) asks_server: bool,
-    /// What a closing line says, if it is one.
-    pub(super) counted: fn(&str) -> Vec<Counted>,
+    pub(super) report: &'static Report,
 }
 
 pub(super) const RUNTIMES: &[Runtime] = &[
-    Runtime { name: "Node", command: node, asks_server: true, counted: of_node },
-    Runtime { name: "Bun", command: bun, asks_server: false, counted: of_bun },
-    Runtime { name: "Deno", command: deno, asks_server: false, counted: of_deno },
+    Runtime { name: "Node", command: node, asks_server: true, report: &reports::NODE },
+    Runtime { name: "Bun", command: bun, asks_server: false, report: &reports::BUN },
+    Runtime { name: "Deno", command: deno, asks_server: false, report: &reports::DENO },
 ];
 
 /// Where the programs are: the script of the package `bun` moves its own.
@@ -49,57 +48,4 @@ fn deno(npm: &Npm) -> Option<Command> {
 
 fn first(npm: &Npm, candidates: &[&str]) -> Option<PathBuf> {
     candidates.iter().map(|path| npm.packages().join(path)).find(|path| path.is_file())
-}
-
-/// `ℹ pass 12`.
-fn of_node(line: &str) -> Vec<Counted> {
-    match line.split_whitespace().collect::<Vec<_>>().as_slice() {
-        ["ℹ", word, number] => Counted::of(word, number).into_iter().collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// ` 12 pass`.
-fn of_bun(line: &str) -> Vec<Counted> {
-    match line.split_whitespace().collect::<Vec<_>>().as_slice() {
-        [number, word] => Counted::of(word, number).into_iter().collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// `ok | 12 passed | 0 failed | 1 ignored (3s)`.
-fn of_deno(line: &str) -> Vec<Counted> {
-    let Some(parts) = line.strip_prefix("ok | ").or_else(|| line.strip_prefix("FAILED | ")) else {
-        return Vec::new();
-    };
-    let words = parts.split('|').map(|part| part.split_whitespace().take(2).collect::<Vec<_>>());
-    words.filter_map(|words| Counted::of(words.get(1)?, words.first()?)).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use Counted::{Failed, Ignored, Passed};
-
-    #[test]
-    fn the_closing_lines_of_each_are_read() {
-        assert_eq!(of_node("ℹ pass 6"), [Passed(6)]);
-        assert_eq!(of_node("ℹ cancelled 1"), [Failed(1)]);
-        assert_eq!(of_bun(" 12 pass"), [Passed(12)]);
-        assert_eq!(of_bun(" 1 fail"), [Failed(1)]);
-        assert_eq!(
-            of_deno("FAILED | 10 passed (3 steps) | 2 failed | 1 ignored (4s)"),
-            [Passed(10), Failed(2), Ignored(1)]
-        );
-    }
-
-    #[test]
-    fn what_a_test_prints_is_no_count() {
-        for counted in [of_node, of_bun, of_deno] {
-            for line in ["12", "it can pass", "ℹ pass 3 more", "ℹ duration_ms 12.5", "running 2 tests from ./a.js", ""]
-            {
-                assert_eq!(counted(line), [], "{line}");
-            }
-        }
-    }
 }

@@ -4,9 +4,9 @@
 //! running, and what could not run on this machine is listed with its reason, never counted as passed.
 
 mod ahead;
-pub(crate) mod libtest;
 mod mounts;
 mod outcome;
+pub(crate) mod reports;
 mod suites;
 mod summary;
 
@@ -62,9 +62,6 @@ fn run_one(repo: &Repo, suite: &'static Suite) -> Row {
         Ok(outcome) => outcome.checked(suite.runs_tests),
         Err(error) => Outcome::broken(format!("{error:#}")),
     };
-    for failure in &outcome.failures {
-        println!("failed: {failure}");
-    }
     Row { suite, took: start.elapsed(), outcome }
 }
 

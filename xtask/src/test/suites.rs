@@ -4,7 +4,7 @@
 
 use anyhow::Result;
 
-use super::{Fetch, Outcome, libtest, mounts};
+use super::{Fetch, Outcome, mounts, reports};
 use crate::browser;
 use crate::clients;
 use crate::node;
@@ -144,7 +144,7 @@ fn unit_and_integration(repo: &Repo) -> Result<Outcome> {
     for (tests, _) in &left_out {
         command.args(["--skip", tests]);
     }
-    let mut outcome = libtest::run(&mut command)?;
+    let mut outcome = reports::run(&reports::LIBTEST, &mut command)?;
     outcome.could_not.extend(left_out.into_iter().map(|(_, why)| why));
     outcome.ran_with = programs;
     Ok(outcome)
@@ -153,7 +153,7 @@ fn unit_and_integration(repo: &Repo) -> Result<Outcome> {
 fn doc(repo: &Repo) -> Result<Outcome> {
     let mut command = process::cargo(repo.top());
     command.args(["test", "--workspace", "--doc", "--no-fail-fast"]);
-    libtest::run(&mut command)
+    reports::run(&reports::LIBTEST, &mut command)
 }
 
 /// Runs a cargo subcommand that a toolchain may lack, adding its component when it can be added.

@@ -23,6 +23,7 @@ pub(crate) fn render(rows: &[Row]) -> String {
     }
     text.push_str(&ran_with(rows));
     text.push_str(&could_not_run(rows));
+    text.push_str(&failed(rows));
     text.push_str(&closing(rows));
     text
 }
@@ -66,6 +67,17 @@ fn could_not_run(rows: &[Row]) -> String {
     if text.is_empty() { text } else { format!("\ncould not run:\n{text}") }
 }
 
+/// Repeated here, for whoever sees only the end of a long log.
+fn failed(rows: &[Row]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        for failure in &row.outcome.failures {
+            text.push_str(&format!("  {}: {}\n", row.suite.name, failure.trim_end().replace('\n', "\n    ")));
+        }
+    }
+    if text.is_empty() { text } else { format!("\nfailed:\n{text}") }
+}
+
 fn closing(rows: &[Row]) -> String {
     let sum = |count: fn(&Outcome) -> u64| rows.iter().map(|row| count(&row.outcome)).sum::<u64>();
     let (passed, failed, skipped) = (sum(|o| o.passed), sum(|o| o.failed), sum(Outcome::skipped));
@@ -99,6 +111,13 @@ mod tests {
         let text = render(&[row(Outcome::could_not_run("no node here"), 1)]);
         assert!(text.contains("could not run:\n  format: no node here\n"), "{text}");
         assert_eq!(text.lines().last(), Some("0 passed, 0 failed, 1 skipped"));
+    }
+
+    #[test]
+    fn what_failed_is_repeated_at_the_end() {
+        let failures = vec!["cargo test: a::b\npanicked at 3".to_owned()];
+        let text = render(&[row(Outcome { failed: 1, failures, ..Outcome::default() }, 1)]);
+        assert!(text.contains("\nfailed:\n  format: cargo test: a::b\n    panicked at 3\n"), "{text}");
     }
 
     #[test]

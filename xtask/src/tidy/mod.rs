@@ -19,6 +19,7 @@ mod unsafe_use;
 use anyhow::Result;
 
 use crate::repo::Repo;
+use crate::supply;
 use crate::test::Outcome;
 
 /// Shown by `cargo xtask tidy --help`.
@@ -80,6 +81,11 @@ const CHECKS: &[Check] = &[
         name: "agents",
         rule: "the top and every crate have an AGENTS.md that names only files that are there",
         complaints: agents::complaints,
+    },
+    Check {
+        name: "supply",
+        rule: "crates of others come from the one registry, under licences that we accept",
+        complaints: supply::complaints,
     },
 ];
 
