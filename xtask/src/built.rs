@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::linter;
 use crate::process;
 use crate::repo::Repo;
 
@@ -21,12 +22,12 @@ pub(crate) struct Programs {
 
 /// Builds what is not built yet.
 pub(crate) fn programs(repo: &Repo) -> Result<Programs> {
-    let mut command = process::cargo(repo.top());
+    let mut command = linter::cargo(repo);
     // An example takes the features that tests have.
     command.args(["build", "--workspace", "--bin", "paddock", "--example", "http"]);
     ensure!(process::stream(&mut command, |_| {})?.success(), "the programs did not build");
     let built = |file: &str| {
-        let path = repo.build_directory().join("debug").join(file);
+        let path = linter::built(repo).join(file);
         path.canonicalize().with_context(|| format!("\"{}\" is not there after the build", path.display()))
     };
     Ok(Programs { paddock: built("paddock")?, http: built("examples/http")? })

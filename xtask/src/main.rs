@@ -13,6 +13,7 @@ mod bench;
 mod browser;
 mod built;
 mod clients;
+mod linter;
 mod node;
 mod postgres;
 mod process;

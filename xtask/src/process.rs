@@ -46,6 +46,16 @@ pub(crate) fn stream(command: &mut Command, each_line: impl FnMut(&str)) -> Resu
     Ok(child.wait()?)
 }
 
+/// The same for lines that only a program can read: they are shown to `each_line` alone.
+pub(crate) fn watch(command: &mut Command, mut each_line: impl FnMut(&str)) -> Result<ExitStatus> {
+    println!("$ {}", shown(command));
+    let mut child = start(command.stdin(Stdio::null()).stdout(Stdio::piped()))?;
+    for line in child.stdout.take().into_iter().flat_map(|output| BufReader::new(output).lines()) {
+        each_line(&line?);
+    }
+    Ok(child.wait()?)
+}
+
 /// The same for a program that also tells on its standard error and is one of several at once: each line says whose it is.
 pub(crate) fn stream_beside(name: &str, command: &mut Command, each_line: impl FnMut(&str)) -> Result<ExitStatus> {
     println!("{name}: $ {}", shown(command));

@@ -1,7 +1,7 @@
 //! The peers that Paddock is measured beside, installed under `target/peers`, once.
 //!
 //! Owns their pinned versions. A second run installs nothing; a changed pin installs again. Nothing is installed
-//! outside the build directory, and no npm package may run scripts. A peer that cannot be had is said to be missing
+//! outside the build directory, and no npm package may run scripts. A peer that cannot be had is said to be missing, with the reason,
 //! and the others are measured.
 
 use std::fs;
@@ -32,24 +32,40 @@ const PACKAGES: &str = r#"{
 }
 "#;
 
-/// The arguments that tell the benchmarks where the peers are.
-pub(super) fn arguments(repo: &Repo) -> Vec<String> {
-    let place = Place { directory: repo.build_directory().join("peers"), repo };
-    let mut arguments = Vec::new();
-    let mut add = |what: &str, found: Result<Vec<(&str, PathBuf)>>| match found {
-        Ok(found) => {
-            arguments.extend(found.into_iter().flat_map(|(flag, path)| [flag.to_owned(), path.display().to_string()]));
+/// What the benchmarks are told about the peers: where they are, and why one is missing.
+#[derive(Debug, Default)]
+pub(super) struct Had {
+    pub(super) arguments: Vec<String>,
+}
+
+impl Had {
+    /// A peer by its name on the page, and its options with their values.
+    pub(super) fn add(&mut self, what: &str, found: Result<Vec<(&str, String)>>) {
+        match found {
+            Ok(found) => self.arguments.extend(found.into_iter().flat_map(|(flag, value)| [flag.to_owned(), value])),
+            Err(error) => {
+                eprintln!("{what} is left out: {error:#}");
+                self.arguments.extend(["--missing".to_owned(), format!("{what}={error:#}")]);
+            }
         }
-        Err(error) => eprintln!("{what} is left out: {error:#}"),
+    }
+}
+
+/// Every peer that is asked over pipes or does its work in a process of its own.
+pub(super) fn all(repo: &Repo) -> Had {
+    let place = Place { directory: repo.build_directory().join("peers"), repo };
+    let mut had = Had::default();
+    let paths = |found: Result<Vec<(&'static str, PathBuf)>>| {
+        found.map(|found| found.into_iter().map(|(flag, path)| (flag, path.display().to_string())).collect())
     };
-    let program = |flag, pinned| Ok(vec![(flag, place.program(pinned)?)]);
-    add("rust-mcp-filesystem", program("--rust-mcp-filesystem", RUST_MCP_FILESYSTEM));
-    add("ripgrep", program("--ripgrep", RIPGREP));
-    add("the official filesystem server", place.official());
-    add("AgentFS", place.agentfs().map(|path| vec![("--agentfs", path)]));
-    add("LangGraph", place.langgraph());
+    let program = |flag, pinned| paths(place.program(pinned).map(|path| vec![(flag, path)]));
+    had.add("rust-mcp-filesystem", program("--rust-mcp-filesystem", RUST_MCP_FILESYSTEM));
+    had.add("ripgrep", program("--ripgrep", RIPGREP));
+    had.add("server-filesystem (Node)", paths(place.official()));
+    had.add("AgentFS", paths(place.agentfs().map(|path| vec![("--agentfs", path)])));
+    had.add("LangGraph", paths(place.langgraph()));
     place.clean();
-    arguments
+    had
 }
 
 struct Place<'a> {
@@ -124,7 +140,8 @@ impl Place<'_> {
             ensure!(process::stream(&mut pip, |_| {})?.success(), "pip could not install it");
             Ok(())
         })?;
-        Ok(vec![("--python", python), ("--langgraph", self.repo.path(&format!("{LANGGRAPH}/turns.py")))])
+        let script = |name: &str| self.repo.path(&format!("{LANGGRAPH}/{name}"));
+        Ok(vec![("--python", python), ("--langgraph", script("turns.py")), ("--langgraph-runs", script("runs.py"))])
     }
 
     /// Installs unless exactly this was installed before.
@@ -191,6 +208,14 @@ mod tests {
             })
             .unwrap();
         assert!(tried);
+    }
+
+    #[test]
+    fn a_peer_that_is_missing_is_told_with_its_reason() {
+        let mut had = Had::default();
+        had.add("a", Ok(vec![("--a", "x".to_owned())]));
+        had.add("b", Err(anyhow::anyhow!("no network").context("cannot install it")));
+        assert_eq!(had.arguments, ["--a", "x", "--missing", "b=cannot install it: no network"]);
     }
 
     #[test]

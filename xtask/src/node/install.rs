@@ -74,7 +74,7 @@ impl Npm {
         self.home.join("node_modules")
     }
 
-    fn command(&self) -> Command {
+    pub(super) fn command(&self) -> Command {
         let mut command = Command::new("npm");
         command.current_dir(&self.home).env("NO_COLOR", "1");
         command

@@ -12,6 +12,7 @@ use std::thread;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 
+use crate::linter;
 use crate::postgres;
 use crate::process;
 use crate::repo::Repo;
@@ -96,13 +97,15 @@ pub(crate) fn suite(repo: &Repo) -> Result<Outcome> {
     };
     let mut outcome = Outcome::default();
     outcome.ran_with.push(format!("node {}", npm.node_version()));
-    for (what, arguments) in [
-        ("the addon builds", [&["run", "build:native"][..], &AS_TESTS_ARE].concat()),
-        ("the JavaScript, its tests and its examples compile", vec!["run", "build:tests"]),
-    ] {
-        if !case(&mut outcome, what, npm.succeeds(&arguments)?) {
-            return Ok(outcome);
-        }
+    let mut native = npm.command();
+    native.args(["run", "build:native"]).args(AS_TESTS_ARE).envs(linter::environment());
+    let built = process::stream(&mut native, |_| {})?.success();
+    if !case(&mut outcome, "the addon builds", built) {
+        return Ok(outcome);
+    }
+    let compiled = npm.succeeds(&["run", "build:tests"])?;
+    if !case(&mut outcome, "the JavaScript, its tests and its examples compile", compiled) {
+        return Ok(outcome);
     }
     let checked = npm.succeeds(&["run", "lint:types"])?;
     case(&mut outcome, "no `any`, no assertion", checked);

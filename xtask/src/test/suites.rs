@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::{Fetch, Outcome, mounts, reports};
 use crate::browser;
 use crate::clients;
+use crate::linter;
 use crate::node;
 use crate::postgres;
 use crate::process;
@@ -50,7 +51,7 @@ pub(crate) const SUITES: &[Suite] = &[
     },
     Suite {
         name: "clippy",
-        about: "no lint of the workspace speaks up; what is published compiles without the tests' features",
+        about: "everything compiles and no lint speaks up; what is published compiles without the tests' features",
         budget_minutes: 5.0,
         needs: "clippy",
         runs_tests: true,
@@ -105,12 +106,22 @@ pub(crate) const SUITES: &[Suite] = &[
 ];
 
 fn format(repo: &Repo) -> Result<Outcome> {
-    with_component(repo, "fmt", "rustfmt", &["fmt", "--all", "--check", "--", "--color", "never"])
+    add_component("fmt", "rustfmt");
+    if !has("fmt") {
+        return Ok(Outcome::could_not_run(lacking("fmt", "rustfmt")));
+    }
+    let mut command = process::cargo(repo.top());
+    command.args(["fmt", "--all", "--check", "--", "--color", "never"]);
+    Ok(Outcome::of_check(process::stream(&mut command, |_| {})?.success()))
 }
 
+/// Compiles all that is tested, which the suites after it then find compiled.
 fn clippy(repo: &Repo) -> Result<Outcome> {
-    let lints = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
-    let mut outcome = with_component(repo, "clippy", "clippy", &lints)?;
+    add_component("clippy", "clippy");
+    let mut outcome = linter::compile_tests(repo)?.outcome;
+    if linter::program().is_none() {
+        outcome.could_not.push(lacking("clippy", "clippy"));
+    }
     outcome.add(alone(repo)?);
     Ok(outcome)
 }
@@ -118,15 +129,14 @@ fn clippy(repo: &Repo) -> Result<Outcome> {
 /// Do the things we publish compile with the features they ask for themselves? Everywhere else they are built together with tests,
 /// which ask for more.
 fn alone(repo: &Repo) -> Result<Outcome> {
-    let mut command = process::cargo(repo.top());
+    let mut command = linter::cargo(repo);
     command.args(["check", "--package", "paddock", "--package", "paddock-node"]);
     Ok(Outcome::of_check(process::stream(&mut command, |_| {})?.success()))
 }
 
 fn unit_and_integration(repo: &Repo) -> Result<Outcome> {
-    let mut command = process::cargo(repo.top());
-    // Every kind of target but the documentation, which is a suite of its own.
-    command.args(["test", "--workspace", "--lib", "--bins", "--tests", "--examples", "--no-fail-fast"]);
+    let mut command = linter::cargo(repo);
+    command.args(["test", "--no-fail-fast"]).args(linter::TESTED);
     // The server ends with this suite, whatever comes of it.
     let started = postgres::programs(repo).and_then(|found| Ok((found, postgres::Server::start()?)));
     let mut left_out: Vec<(&str, String)> = mounts::left_out();
@@ -151,23 +161,26 @@ fn unit_and_integration(repo: &Repo) -> Result<Outcome> {
 }
 
 fn doc(repo: &Repo) -> Result<Outcome> {
-    let mut command = process::cargo(repo.top());
+    let mut command = linter::cargo(repo);
     command.args(["test", "--workspace", "--doc", "--no-fail-fast"]);
     reports::run(&reports::LIBTEST, &mut command)
 }
 
-/// Runs a cargo subcommand that a toolchain may lack, adding its component when it can be added.
-fn with_component(repo: &Repo, subcommand: &str, component: &str, args: &[&str]) -> Result<Outcome> {
-    let answers = || process::answers(format!("cargo-{subcommand}"), "--version");
-    if !answers() && process::answers("rustup", "--version") {
+/// Adds a component of the toolchain that is lacking, where it can be added.
+fn add_component(subcommand: &str, component: &str) {
+    if !has(subcommand) && process::answers("rustup", "--version") {
         let mut add = std::process::Command::new("rustup");
-        process::stream(add.args(["component", "add", component]), |_| {})?;
+        // Whether it worked is looked at afterwards.
+        let _ = process::stream(add.args(["component", "add", component]), |_| {});
     }
-    if !answers() {
-        return Ok(Outcome::could_not_run(format!(
-            "`cargo {subcommand}` is not installed and rustup could not add it; `rustup component add {component}` does"
-        )));
-    }
-    let status = process::stream(process::cargo(repo.top()).args(args), |_| {})?;
-    Ok(Outcome::of_check(status.success()))
+}
+
+fn has(subcommand: &str) -> bool {
+    process::answers(format!("cargo-{subcommand}"), "--version")
+}
+
+fn lacking(subcommand: &str, component: &str) -> String {
+    format!(
+        "`cargo {subcommand}` is not installed and rustup could not add it; `rustup component add {component}` does"
+    )
 }

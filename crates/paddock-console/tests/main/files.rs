@@ -1,6 +1,7 @@
 //! Files over HTTP: every status of reading and writing, what cannot run, what never leaves.
 
-use crate::harness::{Request, Served};
+use crate::harness::Served;
+use crate::http::Request;
 use serde_json::json;
 
 const FILES: &str = "/api/v1/files/main";
@@ -118,7 +119,8 @@ fn a_replaced_file_keeps_its_mode() {
     let path = served.file("workspace/run.sh");
     write(&served, "workspace/run.sh", "#!/bin/sh\n");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-    assert_eq!(put(&served, "/project/workspace/run.sh", "#!/bin/sh\necho\n").status, 200);
+    let replaced = put(&served, "/project/workspace/run.sh", "#!/bin/sh\necho\n");
+    assert_eq!(replaced.status, 200, "{}", replaced.text());
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o755);
 }
 
@@ -188,14 +190,14 @@ fn deleting_moving_and_making_directories() {
 #[test]
 fn a_read_only_token_changes_nothing() {
     let served = Served::start();
-    let secret = format!("Bearer {}", served.token("looks", true));
+    let secret = served.token("looks", true);
     let target = format!("{FILES}/project/workspace/hello.txt");
-    assert_eq!(served.stranger("GET", &target).header("authorization", &secret).status, 200);
+    assert_eq!(served.stranger("GET", &target).bearer(&secret).status, 200);
     for method in ["PUT", "DELETE"] {
-        assert_eq!(served.stranger(method, &target).header("authorization", &secret).body("x").status, 403);
+        assert_eq!(served.stranger(method, &target).bearer(&secret).body("x").status, 403);
     }
     let move_ = json!({ "from": "/project/workspace/hello.txt", "to": "/project/workspace/b" });
-    let moved = served.stranger("POST", "/api/v1/move").header("authorization", &secret).json_body(&move_);
+    let moved = served.stranger("POST", "/api/v1/move").bearer(&secret).json_body(&move_);
     assert_eq!(moved.status, 403);
     assert_eq!(std::fs::read_to_string(served.file("workspace/hello.txt")).unwrap(), "hello\n");
 }
@@ -209,7 +211,7 @@ fn an_upload_that_another_page_sends_or_that_breaks_off_changes_nothing() {
         .request("PUT", &format!("{FILES}/project/workspace/hello.txt"))
         .header("content-length", "1000")
         .header("x-then", "nothing");
-    drop(torn.try_half("only this"));
+    drop(torn.begun("only this"));
     std::thread::sleep(std::time::Duration::from_millis(200));
     assert_eq!(std::fs::read_to_string(served.file("workspace/hello.txt")).unwrap(), "hello\n");
 }

@@ -1,4 +1,4 @@
-//! `paddock serve` as people start it; killed under load, with nothing lost that was answered.
+//! `paddock serve` as people start it; under load, and killed under load, with nothing lost that was answered.
 //!
 //! Agents write and are asked about deletes over HTTP while somebody listens to the events. The process is killed with -9 at a moment of
 //! chance. What was answered has to be there afterwards: the file, its row in the history, the approval that waits; and whoever
@@ -253,6 +253,64 @@ fn what_was_answered_is_there_after_kill_9() {
         assert!(all.told.contains(path) || rest.contains(path), "{path} was never told");
     }
     assert!(rest.is_disjoint(&all.told), "told twice: {:?}", rest.intersection(&all.told).collect::<Vec<_>>());
+}
+
+/// How many rounds of calls each agent makes; `cargo xtask soak` asks for more.
+fn rounds_of_calls() -> usize {
+    std::env::var("PADDOCK_LOAD_CALLS").ok().and_then(|text| text.parse().ok()).unwrap_or(20)
+}
+
+const BUSY: usize = 8;
+/// What the server may take more at the end than half-way: what it keeps of a call goes to disk.
+const MORE: u64 = 48 * 1024;
+
+#[test]
+fn under_load_no_change_is_lost_all_is_recorded_and_memory_stays() {
+    let world = World::seed();
+    let token = world.paddock(&["token", "new", "agent"]).stdout.trim().to_owned();
+    let counters: String = (0..BUSY).map(|agent| format!("agent {agent}: 0.\n")).collect();
+    world.write("workspace/counters.txt", &counters);
+    let serving = Serving::start(&world);
+    let rounds = rounds_of_calls();
+    let half_way = serve_all(&serving, &token, 0..rounds / 2);
+    let at_the_end = serve_all(&serving, &token, rounds / 2..rounds);
+    let wanted: String = (0..BUSY).map(|agent| format!("agent {agent}: {rounds}.\n")).collect();
+    assert_eq!(std::fs::read_to_string(world.path().join("workspace/counters.txt")).unwrap(), wanted);
+    let limit = (BUSY * rounds + 1).to_string();
+    for tool in ["edit_file", "write_file", "read_file"] {
+        let query = world.paddock(&["audit", "query", "--tool", tool, "--limit", &limit, "--json"]);
+        assert_eq!(query.stdout.matches(&format!("\"{tool}\"")).count(), BUSY * rounds, "{tool}");
+    }
+    assert_eq!(world.paddock(&["audit", "verify"]).code, 0);
+    assert!(at_the_end < half_way + MORE, "{half_way} KiB half-way, {at_the_end} KiB at the end");
+}
+
+/// All agents at once; answers how much memory the server holds then, in KiB.
+fn serve_all(serving: &Serving, token: &str, rounds: std::ops::Range<usize>) -> u64 {
+    std::thread::scope(|scope| {
+        for agent in 0..BUSY {
+            let rounds = rounds.clone();
+            scope.spawn(move || rounds.for_each(|round| make_calls(serving.address, token, agent, round)));
+        }
+    });
+    let status = std::fs::read_to_string(format!("/proc/{}/status", serving.child.id())).unwrap();
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    resident.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+/// One edit of the file that all edit, one file of one's own, and what is in it.
+fn make_calls(address: SocketAddr, token: &str, agent: usize, round: usize) {
+    let done = |tool: &str, arguments: &Value| {
+        let answer = call(address, token, tool, arguments).unwrap_or_else(|| panic!("{tool} was not answered"));
+        assert!(!answer.contains("\"isError\":true"), "{tool}: {answer}");
+        answer
+    };
+    let counted = |count: usize| format!("agent {agent}: {count}.");
+    let edit = json!({ "path": "/project/workspace/counters.txt", "old_string": counted(round), "new_string": counted(round + 1) });
+    done("edit_file", &edit);
+    let path = format!("/project/workspace/of-{agent}.txt");
+    done("write_file", &json!({ "path": path, "content": format!("round {round} of {agent}") }));
+    assert!(done("read_file", &json!({ "path": path })).contains(&format!("round {round} of {agent}")));
 }
 
 /// Writes and asks for deletes until the server is gone; answers what was answered.
