@@ -117,7 +117,7 @@ pub enum DbError {
 impl DbError {
     /// What SQLite's error means for the database `name`.
     #[allow(clippy::needless_pass_by_value, reason = "made for `map_err`")]
-    pub fn of_sqlite(name: impl Into<String>, error: rusqlite::Error) -> Self {
+    pub(crate) fn of_sqlite(name: impl Into<String>, error: rusqlite::Error) -> Self {
         let name = name.into();
         let why = error.to_string();
         let extended = error.sqlite_error().map(|error| error.extended_code);

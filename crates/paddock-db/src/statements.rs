@@ -77,6 +77,29 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     }
 }
 
+/// A parameter that is borrowed, for those who write much: as a [`Value`], or bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Param<'a> {
+    /// Nothing.
+    Null,
+    /// A whole number.
+    Int(i64),
+    /// A text. Where a column holds bytes, those of it.
+    Text(&'a str),
+    /// Bytes.
+    Bytes(&'a [u8]),
+}
+
+impl Value {
+    fn borrowed(&self) -> Param<'_> {
+        match self {
+            Self::Null => Param::Null,
+            Self::Int(n) => Param::Int(*n),
+            Self::Text(text) => Param::Text(text),
+        }
+    }
+}
+
 /// One row of an answer.
 pub type Row = Vec<Value>;
 
@@ -158,20 +181,50 @@ pub struct SqliteSession<'a> {
     pub conn: &'a Connection,
 }
 
+impl SqliteSession<'_> {
+    /// What `read` makes of each row that `sql` answers.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub fn ask<T>(
+        &self,
+        sql: &str,
+        params: &[impl ToSql],
+        mut read: impl FnMut(&rusqlite::Row<'_>) -> T,
+    ) -> Result<Vec<T>, DbError> {
+        let mut answers = || -> rusqlite::Result<Vec<T>> {
+            let mut statement = self.conn.prepare_cached(sql)?;
+            statement.query_map(rusqlite::params_from_iter(params), |row| Ok(read(row)))?.collect()
+        };
+        answers().map_err(|error| self.database.error(error))
+    }
+
+    /// How many rows `sql` changed, run once with each of these.
+    ///
+    /// # Errors
+    /// When the database refuses one of them.
+    pub fn change(
+        &self,
+        sql: &str,
+        each: impl IntoIterator<Item = impl IntoIterator<Item: ToSql>>,
+    ) -> Result<u64, DbError> {
+        let change = || -> rusqlite::Result<usize> {
+            let mut statement = self.conn.prepare_cached(sql)?;
+            each.into_iter().map(|params| statement.execute(rusqlite::params_from_iter(params))).sum()
+        };
+        change().map(|changed| changed as u64).map_err(|error| self.database.error(error))
+    }
+}
+
 impl Session for SqliteSession<'_> {
     fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError> {
-        let ask = || -> rusqlite::Result<Vec<Row>> {
-            let mut statement = self.conn.prepare_cached(sql)?;
-            let columns = statement.column_count();
-            let read = |row: &rusqlite::Row<'_>| (0..columns).map(|i| row.get_ref(i).map(value)).collect();
-            statement.query_map(rusqlite::params_from_iter(params), read)?.collect()
-        };
-        ask().map_err(|error| self.database.error(error))
+        self.ask(sql, params, |row| {
+            (0..row.as_ref().column_count()).map(|at| row.get_ref(at).map_or(Value::Null, value)).collect()
+        })
     }
 
     fn execute(&mut self, sql: &str, params: &[Value]) -> Result<u64, DbError> {
-        let ask = || self.conn.prepare_cached(sql)?.execute(rusqlite::params_from_iter(params));
-        ask().map(|changed| changed as u64).map_err(|error| self.database.error(error))
+        self.change(sql, [params])
     }
 }
 
@@ -183,12 +236,25 @@ fn value(from: ValueRef<'_>) -> Value {
     }
 }
 
+impl<'a> From<Param<'a>> for ValueRef<'a> {
+    fn from(param: Param<'a>) -> Self {
+        match param {
+            Param::Null => ValueRef::Null,
+            Param::Int(n) => ValueRef::Integer(n),
+            Param::Text(text) => ValueRef::Text(text.as_bytes()),
+            Param::Bytes(bytes) => ValueRef::Blob(bytes),
+        }
+    }
+}
+
+impl ToSql for Param<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed((*self).into()))
+    }
+}
+
 impl ToSql for Value {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-        Ok(ToSqlOutput::Borrowed(match self {
-            Self::Null => ValueRef::Null,
-            Self::Int(n) => ValueRef::Integer(*n),
-            Self::Text(text) => ValueRef::Text(text.as_bytes()),
-        }))
+        Ok(ToSqlOutput::Borrowed(self.borrowed().into()))
     }
 }

@@ -136,11 +136,6 @@ impl Cluster {
     pub fn url(&self) -> String {
         format!("postgres://postgres:{PASSWORD}@127.0.0.1:{}/postgres", self.port)
     }
-
-    /// The url of a superuser over the socket, where no password is asked for.
-    pub fn socket_url(&self) -> String {
-        format!("postgres://postgres@/postgres?host={}&port={}", self.place.display(), self.port)
-    }
 }
 
 impl Drop for Cluster {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 
-use super::{Row, Session, Storage, Value, Work};
+use super::{Param, Row, Session, Storage, Value, Work};
 use crate::{DbError, PgRow, PgTransaction, Postgres};
 
 /// How long a look waits for the server.
@@ -29,13 +29,31 @@ pub struct PgSession<'a, 't> {
     pub tx: &'a mut PgTransaction<'t>,
 }
 
+impl PgSession<'_, '_> {
+    /// The rows that `sql` answers.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    pub fn ask(&mut self, sql: &str, params: &[impl ToSql + Sync]) -> Result<Vec<PgRow>, DbError> {
+        self.tx.query(&dollars(sql), &borrowed(params))
+    }
+
+    /// How many rows `sql` changed.
+    ///
+    /// # Errors
+    /// When the server refuses it.
+    pub fn change(&mut self, sql: &str, params: &[impl ToSql + Sync]) -> Result<u64, DbError> {
+        self.tx.execute(&dollars(sql), &borrowed(params))
+    }
+}
+
 impl Session for PgSession<'_, '_> {
     fn query(&mut self, sql: &str, params: &[Value]) -> Result<Vec<Row>, DbError> {
-        Ok(self.tx.query(&dollars(sql), &borrowed(params))?.iter().map(read).collect())
+        Ok(self.ask(sql, params)?.iter().map(read).collect())
     }
 
     fn execute(&mut self, sql: &str, params: &[Value]) -> Result<u64, DbError> {
-        self.tx.execute(&dollars(sql), &borrowed(params))
+        self.change(sql, params)
     }
 }
 
@@ -44,7 +62,7 @@ fn dollars(sql: &str) -> String {
     sql.replace('?', "$")
 }
 
-fn borrowed(params: &[Value]) -> Vec<&(dyn ToSql + Sync)> {
+fn borrowed(params: &[impl ToSql + Sync]) -> Vec<&(dyn ToSql + Sync)> {
     params.iter().map(|value| value as &(dyn ToSql + Sync)).collect()
 }
 
@@ -57,13 +75,27 @@ fn read(row: &PgRow) -> Row {
     row.columns().iter().map(|column| column.type_()).enumerate().map(value).collect()
 }
 
-impl ToSql for Value {
+impl ToSql for Param<'_> {
     fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
         match self {
             Self::Null => Ok(IsNull::Yes),
             Self::Int(n) => n.to_sql_checked(ty, out),
+            Self::Text(text) if *ty == Type::BYTEA => text.as_bytes().to_sql_checked(ty, out),
             Self::Text(text) => text.to_sql_checked(ty, out),
+            Self::Bytes(bytes) => bytes.to_sql_checked(ty, out),
         }
+    }
+
+    fn accepts(_: &Type) -> bool {
+        true
+    }
+
+    to_sql_checked!();
+}
+
+impl ToSql for Value {
+    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        self.borrowed().to_sql(ty, out)
     }
 
     fn accepts(_: &Type) -> bool {

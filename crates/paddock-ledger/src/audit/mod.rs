@@ -51,6 +51,7 @@
 //! Must never: hold contents, delete a row of a chain that stays, or answer for an effect before its rows are kept.
 
 mod chain;
+mod columns;
 mod error;
 mod host;
 mod key;
@@ -63,6 +64,7 @@ mod queue;
 mod row;
 mod sqlite;
 mod storage;
+mod tables;
 mod verify;
 mod walk;
 mod writer;
