@@ -28,13 +28,7 @@ async function oneRound(work, tree, contender, round) {
   return took / pieces.length;
 }
 
-export function median(values) {
-  return quantile(values, 0.5);
-}
-
-export function quantile(values, part) {
+function median(values) {
   const sorted = [...values].sort((a, b) => a - b);
-  const at = (sorted.length - 1) * part;
-  const below = sorted[Math.floor(at)];
-  return below + (sorted[Math.ceil(at)] - below) * (at - Math.floor(at));
+  return sorted[Math.floor(sorted.length / 2)];
 }

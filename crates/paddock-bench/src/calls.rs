@@ -8,7 +8,7 @@ use crate::client::Client;
 use crate::options::Options;
 use crate::report::{Report, Wanted};
 use crate::rounds::{Samples, in_turn};
-use crate::servers::{Kind, Server, Work};
+use crate::servers::{Kind, Server, Work, tell_absent};
 use crate::trees::{NEEDLE, Project, SIZE, Sample, text};
 
 /// How many files are written, again and again.
@@ -66,6 +66,7 @@ pub(crate) fn run(report: &mut Report, options: &Options, project: &Project, ser
     for (what, measured, goals) in &measured {
         measured.report_speed(report, what, goals);
     }
+    tell_absent(report, options, servers, &Kind::PEERS);
     report.section(
         "Processor time of the server per call",
         "User and kernel time of the server's processes; less is better, and the ratio is ours divided by theirs.",
@@ -73,6 +74,7 @@ pub(crate) fn run(report: &mut Report, options: &Options, project: &Project, ser
     for (what, measured, goals) in &measured {
         measured.report_cpu(report, what, goals);
     }
+    tell_absent(report, options, servers, &Kind::PEERS);
     Ok(())
 }
 

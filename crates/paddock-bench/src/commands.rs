@@ -15,7 +15,7 @@ use paddock_exec::{Command, How, Index, Runner, Sandbox, Shown, Stage};
 use paddock_stores::PhysicalStore;
 
 use crate::guarded::Open;
-use crate::options::Options;
+use crate::options::{Options, peer};
 use crate::report::{Report, Wanted};
 use crate::rounds::in_turn;
 use crate::trees::Project;
@@ -47,7 +47,8 @@ pub(crate) fn run(report: &mut Report, options: &Options, project: &Project) -> 
 }
 
 fn starts(report: &mut Report, options: &Options, ground: &Path) -> Result<()> {
-    let has_bubblewrap = Process::new("bwrap").arg("--version").stdout(Stdio::null()).status().is_ok();
+    let has_bubblewrap =
+        Process::new("bwrap").arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success());
     let times = in_turn(4, options.rounds(100), |which| {
         let began = Instant::now();
         match which {
@@ -68,7 +69,7 @@ fn starts(report: &mut Report, options: &Options, ground: &Path) -> Result<()> {
         report.cheaper("start, direct", "bubblewrap", &times[1], &times[2], Some(Wanted::AtMost(0.7)));
         report.cheaper("start, staged", "bubblewrap", &times[1], &times[3], Some(Wanted::AtMost(1.1)));
     } else {
-        report.failed("start", "bubblewrap", "bwrap is not installed", "not measured");
+        report.absent("start", peer::BUBBLEWRAP, options.why_missing(peer::BUBBLEWRAP));
     }
     report.cheaper("start, direct", "fork and exec", &times[0], &times[2], None);
     report.cheaper("start, staged", "fork and exec", &times[0], &times[3], None);
@@ -117,7 +118,7 @@ fn staging(report: &mut Report, options: &Options, ground: &Path) -> Result<()> 
         work.make_files(which == 0, round)
     })?;
     let wanted = Some(Wanted::AtMost(2.5));
-    report.cheaper("1,000 new files, staged and committed", "direct", &times[0], &times[1], wanted);
+    report.beside_ours("1,000 new files, staged and committed", "direct", &times[0], &times[1], wanted);
     Ok(())
 }
 

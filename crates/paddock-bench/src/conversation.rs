@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::helpers::{Helper, Job};
 use crate::langgraph::LangGraph;
 use crate::machine;
-use crate::options::Options;
+use crate::options::{Options, peer};
 use crate::report::{Report, Wanted, grouped, mebibytes};
 use crate::rounds::in_turn;
 
@@ -70,10 +70,16 @@ fn turns(report: &mut Report, options: &Options, grounds: &mut [Ground], place: 
     })?;
     let (first, wanted) = (&times[0], Some(Wanted::AtMost(1.5)));
     for (ground, samples) in grounds.iter().zip(&times).skip(1) {
-        report.cheaper(&format!("a turn after {}", ground.name()), "after 10", first, samples, wanted);
+        report.beside_ours(&format!("a turn after {}", ground.name()), "after 10", first, samples, wanted);
     }
     for (ground, samples) in grounds.iter().zip(&times[held..]).skip(1) {
-        report.cheaper(&format!("opened, a turn after {}", ground.name()), "after 10", &times[held], samples, wanted);
+        report.beside_ours(
+            &format!("opened, a turn after {}", ground.name()),
+            "after 10",
+            &times[held],
+            samples,
+            wanted,
+        );
     }
     for (ground, bytes) in grounds.iter().zip(&written).skip(1) {
         #[allow(clippy::cast_precision_loss)]
@@ -89,14 +95,17 @@ fn turns(report: &mut Report, options: &Options, grounds: &mut [Ground], place: 
 }
 
 fn beside_langgraph(report: &mut Report, options: &Options, grounds: &mut [Ground], place: &Path) -> Result<()> {
-    let (Some(python), Some(script)) = (&options.python, &options.langgraph) else { return Ok(()) };
-    let mut peer = LangGraph::start(python, script, &place.join("langgraph.db"))?;
     report.section(
         "Conversations beside LangGraph",
         "The same turns by a graph of two nodes whose state SqliteSaver keeps, as its users have it; its clock and its count of bytes are \
          taken inside of its own process. Ours is opened for each turn. LangGraph reads the whole conversation in each turn, which an agent \
          on Paddock does once. Less is better.",
     );
+    let (Some(python), Some(script)) = (&options.python, &options.langgraph) else {
+        report.absent("all of it", peer::LANGGRAPH, options.why_missing(peer::LANGGRAPH));
+        return Ok(());
+    };
+    let mut peer = LangGraph::start(python, script, &place.join("langgraph.db"))?;
     for ground in &mut grounds[..WITH_LANGGRAPH] {
         let (mut ours_written, mut theirs_written) = (0, 0);
         let times = in_turn(2, options.rounds(LANGGRAPH_ROUNDS), |which| {
@@ -255,7 +264,7 @@ impl Plain {
     }
 }
 
-fn message(number: usize) -> Message {
+pub(crate) fn message(number: usize) -> Message {
     let text = Value::from(TEXT.repeat(3));
     Message::new(format!("message-{number}"), "user", &text, MessageSource::User)
 }
@@ -265,7 +274,7 @@ fn key() -> Result<InstanceKey> {
 }
 
 /// What this process handed to the kernel to write, so far.
-fn bytes_written() -> Result<u64> {
+pub(crate) fn bytes_written() -> Result<u64> {
     let told = std::fs::read_to_string("/proc/self/io")?;
     let line = told.lines().find_map(|line| line.strip_prefix("wchar: "));
     Ok(line.context("the kernel tells what a process wrote")?.parse()?)

@@ -18,6 +18,7 @@ use paddock_stores::virtual_store::{PostgresBase, VirtualStore};
 use crate::conversation;
 use crate::guarded::{Databases, Guarded};
 use crate::large;
+use crate::runs;
 use crate::store_work::{content, name};
 
 /// The first word that makes a helper of the program.
@@ -34,6 +35,8 @@ pub(crate) enum Job {
     WriteLarge { directory: PathBuf, bytes: usize },
     /// Loads the conversation of an instance, whole or message by message.
     LoadConversation { directory: PathBuf, whole: bool },
+    /// Makes so many runs that wait for a person.
+    FreezeRuns { directory: PathBuf, count: usize },
 }
 
 impl Job {
@@ -47,6 +50,9 @@ impl Job {
             }
             Self::LoadConversation { directory, whole } => {
                 of(["load-conversation", &directory.to_string_lossy(), &whole.to_string()])
+            }
+            Self::FreezeRuns { directory, count } => {
+                of(["freeze-runs", &directory.to_string_lossy(), &count.to_string()])
             }
         }
     }
@@ -64,6 +70,9 @@ impl Job {
             ["load-conversation", directory, whole] => {
                 Self::LoadConversation { directory: directory.into(), whole: whole.parse()? }
             }
+            ["freeze-runs", directory, count] => {
+                Self::FreezeRuns { directory: directory.into(), count: count.parse()? }
+            }
             _ => bail!("{words:?} is no job of a helper"),
         })
     }
@@ -79,6 +88,10 @@ impl Job {
             Self::LoadConversation { directory, whole } => {
                 ready()?;
                 conversation::load(directory, *whole)
+            }
+            Self::FreezeRuns { directory, count } => {
+                ready()?;
+                runs::freeze(directory, *count)
             }
             Self::WriteLarge { directory, bytes } => {
                 let databases = Databases::at(directory, Durability::Process)?;
@@ -199,6 +212,7 @@ mod tests {
             Job::ReadRanges { directory: "/a".into(), path: "p".to_owned() },
             Job::WriteLarge { directory: "/a".into(), bytes: 9 },
             Job::LoadConversation { directory: "/a".into(), whole: true },
+            Job::FreezeRuns { directory: "/a".into(), count: 9 },
         ];
         for job in jobs {
             assert_eq!(format!("{job:?}"), format!("{:?}", Job::parse(&job.words()).unwrap()));

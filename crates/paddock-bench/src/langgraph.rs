@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail, ensure};
 
 /// A running peer.
 #[derive(Debug)]
@@ -27,15 +27,22 @@ impl LangGraph {
 
     /// One turn after so many messages: what it took, and the bytes it wrote.
     pub(crate) fn turn(&mut self, history: usize) -> Result<(Duration, u64)> {
+        match self.ask(history)?[..] {
+            [took, bytes] => Ok((Duration::from_nanos(took), bytes)),
+            ref other => bail!("LangGraph said {other:?}"),
+        }
+    }
+
+    /// One turn after so many messages, and the numbers that the script says of it.
+    pub(crate) fn ask(&mut self, history: usize) -> Result<Vec<u64>> {
         let to = self.to.as_mut().context("LangGraph has ended")?;
         writeln!(to, "turn {history}")?;
         to.flush()?;
         let mut line = String::new();
         self.from.read_line(&mut line)?;
-        let told =
-            line.trim().split_once(' ').and_then(|(took, bytes)| Some((took.parse().ok()?, bytes.parse().ok()?)));
-        let (took, bytes) = told.with_context(|| format!("LangGraph could not do a turn after {history} messages"))?;
-        Ok((Duration::from_nanos(took), bytes))
+        let told: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        ensure!(!told.is_empty(), "LangGraph could not do a turn after {history} messages");
+        Ok(told)
     }
 }
 

@@ -72,8 +72,8 @@ fn ranges(report: &mut Report, options: &Options, place: &Path) -> Result<()> {
         growth.push((what, own.parse::<u64>()?, mapped.parse::<u64>()?));
     }
     for (what, own, mapped) in growth {
-        let ours = format!("{} KiB", own / 1024);
-        report.absolute(&format!("memory for ranges of {what}"), &ours, "≤ 1024 KiB", own <= GROWTH);
+        let shown = |bytes: u64| format!("{} KiB", bytes / 1024);
+        report.at_most(&format!("memory for ranges of {what}"), own, GROWTH, shown);
         report.noted(&format!("pages of the database shown for ranges of {what}"), &mebibytes(mapped));
     }
     std::fs::remove_dir_all(place)?;

@@ -72,7 +72,7 @@ fn overlays(report: &mut Report, options: &Options, project: &Project, databases
             read_all(&view(&workspace("/upper", Arc::new(overlay))?)?, &paths)
         })?;
         let wanted = Some(Wanted::AtMost(1.5));
-        report.cheaper("first read through an overlay", name, &samples[0], &samples[1], wanted);
+        report.beside_ours("first read through an overlay", name, &samples[0], &samples[1], wanted);
     }
     Ok(())
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::options::Options;
+use crate::options::{Options, peer};
+use crate::page::cell;
 
 /// In memory, where the temporary directory will not do.
 const IN_MEMORY: &str = "/dev/shm";
@@ -49,34 +50,52 @@ impl Machine {
             ("file system", file_system(files)),
             ("load before the run", read("/proc/loadavg").split(' ').take(3).collect::<Vec<_>>().join(", ")),
         ];
+        let bubblewrap = is_on_path("bwrap").then(|| PathBuf::from("bwrap"));
         let programs = [
             ("Paddock", &options.paddock),
-            ("rust-mcp-filesystem", &options.rust_mcp_filesystem),
+            (peer::RUST_MCP_FILESYSTEM, &options.rust_mcp_filesystem),
             ("Node", &options.node),
-            ("ripgrep", &options.ripgrep),
-            ("agentfs-sdk", &options.agentfs),
+            (peer::RIPGREP, &options.ripgrep),
+            (peer::AGENTFS, &options.agentfs),
+            (peer::BUBBLEWRAP, &bubblewrap),
         ];
-        lines.extend(programs.map(|(name, program)| (name, program.as_deref().map_or(missing(), version))));
+        let missing = |peer| format!("could not be measured: {}", options.why_missing(peer));
+        lines.extend(programs.map(|(name, program)| (name, program.as_deref().map_or_else(|| missing(name), version))));
         let langgraph = options.python.as_ref().zip(options.langgraph.as_ref());
-        let langgraph = langgraph.map_or(missing(), |(python, script)| python_version(python, script));
-        lines.push(("LangGraph", langgraph));
-        let official = options.official.as_deref().map_or(missing(), package_version);
-        lines.push(("@modelcontextprotocol/server-filesystem", official));
-        lines.push(("PostgreSQL", options.postgres_version.clone().unwrap_or_else(missing)));
+        let langgraph =
+            langgraph.map_or_else(|| missing(peer::LANGGRAPH), |(python, script)| python_version(python, script));
+        lines.push((peer::LANGGRAPH, langgraph));
+        let official = options.official.as_deref().map_or_else(|| missing(peer::OFFICIAL), package_version);
+        lines.push((peer::OFFICIAL, official));
+        lines.push((peer::POSTGRES, options.postgres_version.clone().unwrap_or_else(|| missing(peer::POSTGRES))));
+        lines.extend(npm_packages(options.npm_package.as_deref()));
         Self { lines }
+    }
+
+    /// How long the run lasted.
+    pub(crate) fn took(&mut self, time: std::time::Duration) {
+        self.lines.push(("the whole run took", crate::parts::clock(time)));
     }
 
     pub(crate) fn as_markdown(&self) -> String {
         let mut out = String::from("\n## Machine and versions\n\n| | |\n| --- | --- |\n");
         for (what, value) in &self.lines {
-            let _ = writeln!(out, "| {what} | {value} |");
+            let _ = writeln!(out, "| {what} | {} |", cell(value));
         }
         out
     }
 }
 
-fn missing() -> String {
-    "not installed, so not measured".to_owned()
+fn is_on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+}
+
+/// What the npm package is measured beside.
+fn npm_packages(place: Option<&Path>) -> Vec<(&'static str, String)> {
+    let Some(place) = place else { return Vec::new() };
+    let of = |name: &'static str| (name, package_version(&place.join("node_modules").join(name).join("package.json")));
+    ["deepagents", "langchain"].map(of).to_vec()
 }
 
 fn read(path: &str) -> String {

@@ -9,7 +9,7 @@ use crate::client::Client;
 use crate::options::Options;
 use crate::report::{Report, Wanted, mebibytes};
 use crate::searching::over_stdio;
-use crate::servers::{Kind, Server, Work};
+use crate::servers::{Kind, Server, Work, tell_absent};
 use crate::trees::{PATTERN, Project, Searched};
 use crate::usage::Memory;
 
@@ -55,8 +55,8 @@ pub(crate) fn run(report: &mut Report, options: &Options, project: &Project, ser
             Err(why) => report.failed("after searching 20,000 files", name, why, &mebibytes(large.resident)),
         }
     }
-    let limit = format!("≤ {}", mebibytes(LIMIT));
-    report.absolute("Paddock: the most there ever was", &mebibytes(large.peak), &limit, large.peak <= LIMIT);
+    tell_absent(report, options, servers, &Kind::PEERS);
+    report.at_most("Paddock: the most there ever was", large.peak, LIMIT, mebibytes);
     for used in &used {
         let Ok(large) = &used.large else { continue };
         #[allow(clippy::cast_precision_loss)]

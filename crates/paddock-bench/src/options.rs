@@ -6,22 +6,19 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
-/// The parts that can be measured alone.
-pub(crate) const PARTS: [&str; 13] = [
-    "in-process",
-    "virtual",
-    "layers",
-    "large",
-    "writers",
-    "mounted",
-    "commands",
-    "conversation",
-    "calls",
-    "search",
-    "start",
-    "memory",
-    "served",
-];
+use crate::parts;
+
+/// What a peer is called where it is missing.
+pub(crate) mod peer {
+    pub(crate) const RUST_MCP_FILESYSTEM: &str = "rust-mcp-filesystem";
+    pub(crate) const OFFICIAL: &str = "server-filesystem (Node)";
+    pub(crate) const RIPGREP: &str = "ripgrep";
+    pub(crate) const AGENTFS: &str = "AgentFS";
+    pub(crate) const LANGGRAPH: &str = "LangGraph";
+    pub(crate) const POSTGRES: &str = "PostgreSQL";
+    pub(crate) const BUBBLEWRAP: &str = "bubblewrap";
+    pub(crate) const NPM_PACKAGE: &str = "the npm package";
+}
 
 /// The command line.
 #[derive(Debug, Default, Clone)]
@@ -37,12 +34,20 @@ pub(crate) struct Options {
     pub(crate) python: Option<PathBuf>,
     /// LangGraph doing the work of conversations.
     pub(crate) langgraph: Option<PathBuf>,
+    /// LangGraph doing the work of runs.
+    pub(crate) langgraph_runs: Option<PathBuf>,
+    /// Where the npm package is installed beside its peers and our scripts.
+    pub(crate) npm_package: Option<PathBuf>,
     /// The url of a PostgreSQL server.
     pub(crate) postgres: Option<String>,
     /// What it is.
     pub(crate) postgres_version: Option<String>,
+    /// Which peers could not be had, and why.
+    pub(crate) missing: Vec<(String, String)>,
     /// The page that is written when everything was measured.
     pub(crate) page: Option<PathBuf>,
+    /// The page that is written otherwise.
+    pub(crate) draft: Option<PathBuf>,
     /// Only these parts.
     pub(crate) only: Vec<String>,
     /// A fifth of the rounds: to see that it runs, not to be believed.
@@ -64,12 +69,19 @@ impl Options {
                 "--agentfs" => options.agentfs = Some(program(&value()?)?),
                 "--python" => options.python = Some(program(&value()?)?),
                 "--langgraph" => options.langgraph = Some(program(&value()?)?),
+                "--langgraph-runs" => options.langgraph_runs = Some(program(&value()?)?),
+                "--npm-package" => options.npm_package = Some(program(&value()?)?),
+                "--missing" => options.missing.push(named(&value()?)?),
                 "--postgres" => options.postgres = Some(value()?),
                 "--postgres-version" => options.postgres_version = Some(value()?),
                 "--page" => options.page = Some(value()?.into()),
+                "--draft" => options.draft = Some(value()?.into()),
                 "--only" => options.only.push(part(value()?)?),
                 "--quick" => options.quick = true,
-                other => bail!("\"{other}\" is no option\nhint: --only PART and --quick are"),
+                other => match other.strip_prefix("--only=") {
+                    Some(name) => options.only.push(part(name.to_owned())?),
+                    None => bail!("\"{other}\" is no option\nhint: --only PART and --quick are"),
+                },
             }
         }
         Ok(options)
@@ -78,6 +90,17 @@ impl Options {
     /// Is this part measured?
     pub(crate) fn wants(&self, part: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only == part)
+    }
+
+    /// Why a peer is not there.
+    pub(crate) fn why_missing(&self, peer: &str) -> &str {
+        let told = self.missing.iter().find(|(name, _)| name == peer);
+        told.map_or("it is not installed", |(_, why)| why)
+    }
+
+    /// Where the results of this run go.
+    pub(crate) fn results(&self) -> Option<&PathBuf> {
+        if self.is_whole() { self.page.as_ref() } else { self.draft.as_ref() }
     }
 
     /// Is this a run whose results go on the page?
@@ -96,10 +119,17 @@ fn program(name: &str) -> Result<PathBuf> {
 }
 
 fn part(name: String) -> Result<String> {
-    if !PARTS.contains(&name.as_str()) {
-        bail!("there is no part \"{name}\"\nhint: the parts are {}", PARTS.join(", "));
+    let known: Vec<&str> = parts::PARTS.iter().map(|part| part.name).collect();
+    if !known.contains(&name.as_str()) {
+        bail!("there is no part \"{name}\"\nhint: the parts are {}", known.join(", "));
     }
     Ok(name)
+}
+
+/// `NAME=WHY`.
+fn named(text: &str) -> Result<(String, String)> {
+    let (name, why) = text.split_once('=').with_context(|| format!("\"{text}\" names no reason"))?;
+    Ok((name.to_owned(), why.to_owned()))
 }
 
 #[cfg(test)]
@@ -113,10 +143,28 @@ mod tests {
     #[test]
     fn a_run_of_a_part_or_a_short_one_is_not_whole() {
         assert!(parse("--paddock p").unwrap().is_whole());
-        let part = parse("--only calls").unwrap();
-        assert!(!part.is_whole() && part.wants("calls") && !part.wants("memory"));
+        let part = parse("--only calls --only=search").unwrap();
+        assert!(!part.is_whole() && part.wants("calls") && part.wants("search") && !part.wants("memory"));
         let quick = parse("--quick").unwrap();
         assert!(!quick.is_whole() && quick.rounds(30) == 6 && quick.wants("memory"));
+    }
+
+    #[test]
+    fn only_a_whole_run_writes_the_page() {
+        let whole = parse("--page docs/b.md --draft target/b.md").unwrap();
+        assert_eq!(whole.results(), Some(&PathBuf::from("docs/b.md")));
+        for more in ["--quick", "--only calls"] {
+            let short = parse(&format!("--page docs/b.md --draft target/b.md {more}")).unwrap();
+            assert_eq!(short.results(), Some(&PathBuf::from("target/b.md")), "{more}");
+        }
+    }
+
+    #[test]
+    fn a_missing_peer_has_its_reason() {
+        let options = parse("--missing LangGraph=python3=is-not-here").unwrap();
+        assert_eq!(options.why_missing(peer::LANGGRAPH), "python3=is-not-here");
+        assert_eq!(options.why_missing(peer::AGENTFS), "it is not installed");
+        assert!(parse("--missing LangGraph").is_err());
     }
 
     #[test]
@@ -128,7 +176,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_refused() {
-        for line in ["--fast", "--only everything", "--page"] {
+        for line in ["--fast", "--only everything", "--only=", "--page"] {
             assert!(parse(line).is_err(), "{line}");
         }
     }

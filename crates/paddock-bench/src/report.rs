@@ -22,12 +22,31 @@ impl Wanted {
         }
     }
 
+    /// How many times better than wanted; one and more is met.
+    fn margin(self, ratio: f64) -> f64 {
+        match self {
+            Self::AtLeast(limit) => ratio / limit,
+            Self::AtMost(limit) => limit / ratio,
+        }
+    }
+
     fn shown(self) -> String {
         match self {
             Self::AtLeast(limit) => format!("≥ {limit}×"),
             Self::AtMost(limit) => format!("≤ {limit}×"),
         }
     }
+}
+
+/// Whom a figure of ours stands beside.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Beside {
+    #[default]
+    Nobody,
+    /// Another program, or the least that could be done.
+    Peer,
+    /// Another way of our own.
+    Ourselves,
 }
 
 /// One row of the results.
@@ -42,7 +61,11 @@ pub(crate) struct Row {
     pub(crate) spread: String,
     pub(crate) wanted: String,
     pub(crate) is_met: Option<bool>,
-    pub(crate) peer_is_ahead: bool,
+    pub(crate) beside: Beside,
+    /// How many times better than what it stands beside: above one, ours is ahead.
+    pub(crate) lead: Option<f64>,
+    /// How many times better than the goal: one and more is met.
+    pub(crate) margin: Option<f64>,
 }
 
 /// A table with what is said above it.
@@ -51,6 +74,8 @@ pub(crate) struct Section {
     pub(crate) title: String,
     pub(crate) note: String,
     pub(crate) rows: Vec<Row>,
+    /// Why what should follow is not there.
+    pub(crate) broken: Option<String>,
 }
 
 /// Everything measured in one run.
@@ -64,7 +89,19 @@ impl Report {
     #[allow(clippy::print_stderr)]
     pub(crate) fn section(&mut self, title: &str, note: &str) {
         eprintln!("\n{title}");
-        self.sections.push(Section { title: title.to_owned(), note: note.to_owned(), rows: Vec::new() });
+        self.sections.push(Section { title: title.to_owned(), note: note.to_owned(), rows: Vec::new(), broken: None });
+    }
+
+    /// A part could not be measured to its end. `began` is how many sections there were before it.
+    #[allow(clippy::print_stderr)]
+    pub(crate) fn broke(&mut self, part: &str, began: usize, why: &str) {
+        eprintln!("  broken: {why}");
+        if self.sections.len() == began {
+            self.section(part, "");
+        }
+        if let Some(section) = self.sections.last_mut() {
+            section.broken = Some(why.to_owned());
+        }
     }
 
     /// Work per second, where more is better.
@@ -82,8 +119,7 @@ impl Report {
             theirs: per_second(theirs),
             ours: per_second(ours),
             spread: between(theirs.spread(ours)),
-            peer_is_ahead: ratio < 1.0,
-            ..Row::of(what, against, ratio, wanted)
+            ..Row::of(what, against, ratio, wanted).led(ratio)
         };
         self.push(row);
     }
@@ -100,6 +136,20 @@ impl Report {
         let spread = between(ours.spread(theirs));
         let row = Row { spread, ..Row::of_times(what, against, theirs.median(), ours.median(), wanted) };
         self.push(row);
+    }
+
+    /// As `cheaper`, beside another way of our own.
+    pub(crate) fn beside_ours(
+        &mut self,
+        what: &str,
+        against: &str,
+        other: &Samples,
+        this: &Samples,
+        wanted: Option<Wanted>,
+    ) {
+        let spread = between(this.spread(other));
+        let row = Row::of_times(what, against, other.median(), this.median(), wanted);
+        self.push(Row { spread, beside: Beside::Ourselves, ..row });
     }
 
     /// As `cheaper`, where only the whole over all rounds is known.
@@ -121,8 +171,7 @@ impl Report {
         let row = Row {
             theirs: mebibytes(theirs),
             ours: mebibytes(ours),
-            peer_is_ahead: ratio > 1.0,
-            ..Row::of(what, against, ratio, None)
+            ..Row::of(what, against, ratio, None).led(1.0 / ratio)
         };
         self.push(row);
     }
@@ -137,8 +186,7 @@ impl Report {
             ours: grouped(ours),
             // Some are thousands of times apart.
             ratio: format!("{ratio:.4}×"),
-            peer_is_ahead: ratio > 1.0,
-            ..Row::of(what, against, ratio, None)
+            ..Row::of(what, against, ratio, None).led(1.0 / ratio)
         };
         self.push(row);
     }
@@ -154,6 +202,16 @@ impl Report {
         });
     }
 
+    /// Work that nobody could ask a peer for.
+    pub(crate) fn absent(&mut self, what: &str, against: &str, why: &str) {
+        self.push(Row {
+            what: what.to_owned(),
+            against: against.to_owned(),
+            theirs: format!("could not be measured: {why}"),
+            ..Row::default()
+        });
+    }
+
     /// A figure of one contender against another of its own.
     pub(crate) fn growth(&mut self, what: &str, ratio: f64, wanted: Option<Wanted>) {
         self.push(Row::of(what, "", ratio, wanted));
@@ -163,7 +221,8 @@ impl Report {
     pub(crate) fn took(&mut self, what: &str, took: Duration, at_most: Option<Duration>) {
         let wanted = at_most.map(|limit| format!("≤ {limit:?}")).unwrap_or_default();
         let is_met = at_most.map(|limit| took <= limit);
-        self.push(Row { what: what.to_owned(), ours: time(took), wanted, is_met, ..Row::default() });
+        let margin = at_most.map(|limit| limit.as_secs_f64() / took.as_secs_f64());
+        self.push(Row { what: what.to_owned(), ours: time(took), wanted, is_met, margin, ..Row::default() });
     }
 
     /// A figure of ours with no peer and no goal.
@@ -171,13 +230,17 @@ impl Report {
         self.push(Row { what: what.to_owned(), ours: ours.to_owned(), ..Row::default() });
     }
 
-    /// A figure of ours with no peer.
-    pub(crate) fn absolute(&mut self, what: &str, ours: &str, wanted: &str, is_met: bool) {
+    /// A number of ours with no peer that has to stay below another one.
+    #[allow(clippy::cast_precision_loss)]
+    pub(crate) fn at_most(&mut self, what: &str, ours: u64, limit: u64, shown: impl Fn(u64) -> String) {
+        // Nothing is as far below nothing as can be told.
+        let margin = if limit == 0 { 1.0 / (ours + 1) as f64 } else { limit as f64 / ours.max(1) as f64 };
         self.push(Row {
             what: what.to_owned(),
-            ours: ours.to_owned(),
-            wanted: wanted.to_owned(),
-            is_met: Some(is_met),
+            ours: shown(ours),
+            wanted: if limit == 0 { shown(limit) } else { format!("≤ {}", shown(limit)) },
+            is_met: Some(ours <= limit),
+            margin: Some(margin),
             ..Row::default()
         });
     }
@@ -200,18 +263,29 @@ impl Row {
             ratio: format!("{ratio:.2}×"),
             wanted: wanted.map(Wanted::shown).unwrap_or_default(),
             is_met: wanted.map(|wanted| wanted.is_met(ratio)),
+            margin: wanted.map(|wanted| wanted.margin(ratio)),
             ..Self::default()
         }
     }
 
+    /// So many times better than a peer.
+    fn led(self, lead: f64) -> Self {
+        Self { lead: Some(lead), beside: Beside::Peer, ..self }
+    }
+
     fn of_times(what: &str, against: &str, theirs: Duration, ours: Duration, wanted: Option<Wanted>) -> Self {
         let ratio = ours.as_secs_f64() / theirs.as_secs_f64();
-        Self {
-            theirs: time(theirs),
-            ours: time(ours),
-            peer_is_ahead: ratio > 1.0,
-            ..Self::of(what, against, ratio, wanted)
-        }
+        Self { theirs: time(theirs), ours: time(ours), ..Self::of(what, against, ratio, wanted).led(1.0 / ratio) }
+    }
+
+    /// Does the page have to say so?
+    pub(crate) fn peer_is_ahead(&self) -> bool {
+        self.beside == Beside::Peer && self.lead.is_some_and(|lead| lead < 1.0)
+    }
+
+    /// The lead that would just meet the goal.
+    pub(crate) fn lead_wanted(&self) -> Option<f64> {
+        Some(self.lead? / self.margin?)
     }
 
     /// Was the goal met?
@@ -287,6 +361,44 @@ mod tests {
         report.growth("memory", 1.0, None);
         let rows = &report.sections[0].rows;
         assert_eq!(rows.iter().map(Row::mark).collect::<Vec<_>>(), ["✓", "✗", "✗", ""]);
-        assert_eq!(rows.iter().map(|row| row.peer_is_ahead).collect::<Vec<_>>(), [false, true, false, false]);
+        assert_eq!(rows.iter().map(Row::peer_is_ahead).collect::<Vec<_>>(), [false, true, false, false]);
+    }
+
+    #[test]
+    fn leads_and_margins_are_above_one_where_it_is_good() {
+        let mut report = Report::default();
+        report.section("t", "n");
+        let (quick, slow) = (samples(5), samples(10));
+        report.faster("more", "peer", &slow, &quick, Some(Wanted::AtLeast(4.0)));
+        report.cheaper("less", "peer", &slow, &quick, Some(Wanted::AtMost(1.0)));
+        report.beside_ours("dearer", "another way", &quick, &slow, Some(Wanted::AtMost(1.5)));
+        report.took("time", Duration::from_millis(2), Some(Duration::from_millis(8)));
+        report.at_most("bytes", 200, 100, |n| n.to_string());
+        report.at_most("lost", 0, 0, |n| n.to_string());
+        report.at_most("lost", 3, 0, |n| n.to_string());
+        let rows = &report.sections[0].rows;
+        let of = |figure: fn(&Row) -> Option<f64>| rows.iter().map(figure).collect::<Vec<_>>();
+        let (some, none) = (Some, None::<f64>);
+        assert_eq!(of(|row| row.lead), [some(2.0), some(2.0), some(0.5), none, none, none, none]);
+        assert_eq!(of(Row::lead_wanted), [some(4.0), some(1.0), some(1.0 / 1.5), none, none, none, none]);
+        let margins = [some(0.5), some(2.0), some(0.75), some(4.0), some(0.5), some(1.0), some(0.25)];
+        assert_eq!(of(|row| row.margin), margins);
+        assert_eq!(rows.iter().map(Row::mark).collect::<String>(), "✗✓✗✓✗✓✗");
+        // Another way of our own is no peer.
+        assert!(rows.iter().all(|row| !row.peer_is_ahead()));
+    }
+
+    #[test]
+    fn what_broke_is_told_where_it_broke() {
+        let mut report = Report::default();
+        report.broke("calls", 0, "no server");
+        report.section("Memory", "n");
+        report.broke("memory", 1, "it ended");
+        let told: Vec<_> = report.sections.iter().map(|s| (s.title.as_str(), s.broken.as_deref())).collect();
+        assert_eq!(told, [("calls", Some("no server")), ("Memory", Some("it ended"))]);
+    }
+
+    fn samples(milliseconds: u64) -> Samples {
+        Samples::of(vec![Duration::from_millis(milliseconds)])
     }
 }

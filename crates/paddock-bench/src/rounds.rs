@@ -12,6 +12,11 @@ use anyhow::Result;
 pub(crate) struct Samples(Vec<Duration>);
 
 impl Samples {
+    /// Of rounds that somebody else counted.
+    pub(crate) fn of(rounds: Vec<Duration>) -> Self {
+        Self(rounds)
+    }
+
     /// The middle one.
     pub(crate) fn median(&self) -> Duration {
         let mut sorted = self.0.clone();

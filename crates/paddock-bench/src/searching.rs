@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 
 use crate::client::Client;
-use crate::options::Options;
+use crate::options::{Options, peer};
 use crate::report::{Report, Wanted};
 use crate::rounds::in_turn;
-use crate::servers::{Server, Work};
+use crate::servers::{Kind, Server, Work, tell_absent};
 use crate::trees::{PATTERN, Project, Searched};
 
 const FILES: usize = 5000;
@@ -35,6 +35,8 @@ pub(crate) fn run(report: &mut Report, options: &Options, project: &Project, ser
             _ => average(3, || over_stdio(ours, &mut client, &tree)),
         })?;
         report.cheaper("search", "rg as a process", &samples[0], &samples[1], Some(Wanted::AtMost(1.3)));
+    } else {
+        report.absent("search", "rg as a process", options.why_missing(peer::RIPGREP));
     }
     for peer in servers.iter().skip(1).filter(|peer| peer.request(search(&tree)).is_some()) {
         let (mut theirs, mut mine) = (peer.start()?.0, ours.start()?.0);
@@ -44,6 +46,7 @@ pub(crate) fn run(report: &mut Report, options: &Options, project: &Project, ser
         })?;
         report.cheaper("search", peer.name(), &samples[0], &samples[1], None);
     }
+    tell_absent(report, options, servers, &[Kind::RustMcpFilesystem]);
     Ok(())
 }
 

@@ -17,7 +17,7 @@ use crate::http::Connection;
 use crate::options::Options;
 use crate::report::{Report, Wanted, grouped, mebibytes};
 use crate::rounds::in_turn;
-use crate::servers::{Kind, Server, Work};
+use crate::servers::{Kind, Server, Work, tell_absent};
 use crate::trees::{Project, SIZE, text};
 use crate::usage::memory;
 
@@ -31,7 +31,7 @@ const MANY: usize = 100_000;
 /// What is exported, in MiB.
 const EXPORTED: u64 = 2048;
 /// The most that the first page may transfer.
-const FIRST_PAGE: usize = 100 * 1024;
+const FIRST_PAGE: u64 = 100 * 1024;
 
 /// A server that runs.
 struct Served {
@@ -126,7 +126,10 @@ fn calls(report: &mut Report, options: &Options, project: &Project, servers: &[S
         "MCP over streamable HTTP on one kept connection, one call at a time, with a token that is checked at each call; beside the official server, which \
          speaks over pipes. More is better, and the ratio is ours divided by theirs.",
     );
-    let Some(official) = servers.iter().find(|server| server.kind == Kind::Official) else { return Ok(()) };
+    let Some(official) = servers.iter().find(|server| server.kind == Kind::Official) else {
+        tell_absent(report, options, servers, &[Kind::Official]);
+        return Ok(());
+    };
     let samples = project.read_tree()?;
     let (mut theirs, _) = official.start()?;
     let mut ours = served.as_agent()?;
@@ -223,7 +226,7 @@ fn crowd(report: &mut Report, options: &Options, served: &Served) -> Result<()> 
     let lost = lost.load(Ordering::Relaxed);
     report.noted("calls per second of all agents", &format!("{}/s", grouped(wanted as f64 / took.as_secs_f64())));
     report.noted("events that viewers saw", &grouped(seen.load(Ordering::Relaxed) as f64));
-    report.absolute("events lost", &lost.to_string(), "0", lost == 0);
+    report.at_most("events lost", lost, 0, |lost| lost.to_string());
     report.noted("memory before", &mebibytes(before.resident));
     report.noted("memory at its most", &mebibytes(after.peak));
     Ok(())
@@ -261,8 +264,8 @@ fn pages(report: &mut Report, options: &Options, project: &Project, served: &Ser
         ensure!(answer.status == 200, "\"{asset}\" answered {}", answer.status);
         bytes += answer.body.len() + answer.head.len();
     }
-    let limit = format!("≤ {} bytes", grouped(FIRST_PAGE as f64));
-    report.absolute("the first page with all it names", &grouped(bytes as f64), &limit, bytes <= FIRST_PAGE);
+    let shown = |bytes: u64| format!("{} bytes", grouped(bytes as f64));
+    report.at_most("the first page with all it names", bytes as u64, FIRST_PAGE, shown);
     let many = if options.quick { MANY / 10 } else { MANY };
     let place = project.path().join("workspace/many");
     std::fs::create_dir_all(&place)?;
@@ -305,7 +308,7 @@ fn export(report: &mut Report, options: &Options, project: &Project, served: &Se
     report.noted(&format!("{mebi} MiB exported in"), &crate::report::time(took));
     report.noted("bytes of the Zip file", &grouped(bytes as f64));
     let grown = after.peak.saturating_sub(before.peak);
-    report.absolute("memory that it took", &mebibytes(grown), "≤ 64 MiB", grown <= 64 * 1024 * 1024);
+    report.at_most("memory that it took", grown, 64 * 1024 * 1024, mebibytes);
     Ok(())
 }
 

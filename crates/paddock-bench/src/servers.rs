@@ -10,7 +10,8 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::options::Options;
+use crate::options::{Options, peer};
+use crate::report::Report;
 use crate::trees::Project;
 
 /// One of the compared.
@@ -61,11 +62,14 @@ pub(crate) enum Work<'a> {
 }
 
 impl Kind {
+    /// Those beside ours.
+    pub(crate) const PEERS: [Self; 2] = [Self::RustMcpFilesystem, Self::Official];
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Paddock => "Paddock",
-            Self::RustMcpFilesystem => "rust-mcp-filesystem",
-            Self::Official => "server-filesystem (Node)",
+            Self::RustMcpFilesystem => peer::RUST_MCP_FILESYSTEM,
+            Self::Official => peer::OFFICIAL,
         }
     }
 
@@ -92,6 +96,13 @@ pub(crate) fn all(options: &Options, project: &Project) -> Result<Vec<Server>> {
         servers.push(peer(Kind::Official, vec![node.clone(), script.clone(), path.clone()]));
     }
     Ok(servers)
+}
+
+/// Says which peers are not among them.
+pub(crate) fn tell_absent(report: &mut Report, options: &Options, servers: &[Server], kinds: &[Kind]) {
+    for kind in kinds.iter().filter(|kind| servers.iter().all(|server| server.kind != **kind)) {
+        report.absent("all of it", kind.name(), options.why_missing(kind.name()));
+    }
 }
 
 /// Paddock with the configuration that `paddock init` writes.

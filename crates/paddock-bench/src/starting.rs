@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::options::Options;
 use crate::report::{Report, Wanted};
 use crate::rounds::in_turn;
-use crate::servers::{Kind, Server};
+use crate::servers::{Kind, Server, tell_absent};
 
 /// Starts every server in turn.
 pub(crate) fn run(report: &mut Report, options: &Options, servers: &[Server]) -> Result<()> {
@@ -18,5 +18,6 @@ pub(crate) fn run(report: &mut Report, options: &Options, servers: &[Server]) ->
         let wanted = (server.kind == Kind::RustMcpFilesystem).then_some(Wanted::AtMost(1.0));
         report.cheaper("cold start", server.name(), theirs, &samples[0], wanted);
     }
+    tell_absent(report, options, servers, &Kind::PEERS);
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::agentfs::AgentFs;
 use crate::bare_sqlite::{Bare, Synchronous};
 use crate::guarded::{Databases, Guarded};
 use crate::machine;
-use crate::options::Options;
+use crate::options::{Options, peer};
 use crate::report::{Report, Wanted};
 use crate::rounds::{Samples, in_turn};
 use crate::store_work::{Worker, shuffled};
@@ -32,6 +32,12 @@ const KINDS: [(&str, Option<f64>, Option<f64>); 5] = [
     ("overwrite", None, Some(1.5)),
     ("delete", Some(3.0), None),
 ];
+
+const AGENTFS_NOTE: &str = "10,000 files of 4 KiB on SQLite, through the guard, and through `agentfs-sdk`, which has none. Per second; more is \
+    better, and the ratio is ours divided by theirs. Equal durability: AgentFS runs with `synchronous=OFF`, Paddock with \
+    durability `process`; both survive the end of the process and neither the loss of power. \"Recorded\" is with \
+    history and audit on, which keep every version and every call; AgentFS keeps neither. AgentFS overwrites in place, Paddock \
+    replaces the whole file.";
 
 /// Who does the work, in the order of the turns.
 struct Workers {
@@ -78,8 +84,10 @@ pub(crate) fn run(report: &mut Report, options: &Options, project: &Project) -> 
         None => None,
     };
     measured.push(deletions(&mut workers.all(), slices, SLICE)?);
-    if let Some(names) = names {
-        against_agentfs(report, &measured, &names);
+    report.section("Virtual Store against AgentFS", AGENTFS_NOTE);
+    match names {
+        Some(names) => against_agentfs(report, &measured, &names),
+        None => report.absent("all of it", peer::AGENTFS, options.why_missing(peer::AGENTFS)),
     }
     against_bare(report, &measured);
     drop(workers);
@@ -163,14 +171,6 @@ fn listed_by_name(ours: &mut Guarded, agentfs: &mut AgentFs, files: usize) -> Re
 }
 
 fn against_agentfs(report: &mut Report, measured: &[Vec<Samples>], names: &[Samples]) {
-    report.section(
-        "Virtual Store against AgentFS",
-        "10,000 files of 4 KiB on SQLite, through the guard, and through `agentfs-sdk`, which has none. Per second; more is \
-         better, and the ratio is ours divided by theirs. Equal durability: AgentFS runs with `synchronous=OFF`, Paddock with \
-         durability `process`; both survive the end of the process and neither the loss of power. \"Recorded\" is with \
-         history and audit on, which keep every version and every call; AgentFS keeps neither. AgentFS overwrites in place, Paddock \
-         replaces the whole file.",
-    );
     for ((what, goal, _), samples) in KINDS.iter().zip(measured) {
         report.faster(what, "AgentFS", &samples[AGENTFS], &samples[PLAIN], goal.map(Wanted::AtLeast));
         if *what == "list of 10,000" {
@@ -194,7 +194,7 @@ fn against_bare(report: &mut Report, measured: &[Vec<Samples>]) {
         report.cheaper(what, "bare rusqlite", &samples[BARE], &samples[PLAIN], goal.map(Wanted::AtMost));
     }
     for ((what, _, _), samples) in KINDS.iter().zip(measured) {
-        report.cheaper(&format!("{what}, recorded"), "not recorded", &samples[PLAIN], &samples[RECORDED], None);
+        report.beside_ours(&format!("{what}, recorded"), "not recorded", &samples[PLAIN], &samples[RECORDED], None);
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use crate::helpers::{Helper, Job, duration};
-use crate::options::Options;
+use crate::options::{Options, peer};
 use crate::report::{Report, grouped, time};
 use crate::trees::Project;
 
@@ -24,7 +24,7 @@ pub(crate) fn run(report: &mut Report, options: &Options, project: &Project) -> 
          for the disk (`fsync=off`), as SQLite does not with durability `process`.",
     );
     let mut places = vec![("SQLite", place.display().to_string())];
-    places.extend(options.postgres.clone().map(|url| ("PostgreSQL", url)));
+    places.extend(options.postgres.clone().map(|url| (peer::POSTGRES, url)));
     for (name, to) in places {
         let mut alone = None;
         for processes in PROCESSES {
@@ -34,6 +34,9 @@ pub(crate) fn run(report: &mut Report, options: &Options, project: &Project) -> 
             let shown = format!("{}/s, {} each, {:.2}× of one", grouped(rate), time(each), rate / alone);
             report.noted(&format!("{name}, {processes} writing"), &shown);
         }
+    }
+    if options.postgres.is_none() {
+        report.absent("all of it", peer::POSTGRES, options.why_missing(peer::POSTGRES));
     }
     Ok(())
 }

@@ -80,4 +80,5 @@ def main():
         print(*threads.turn(int(history)), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
