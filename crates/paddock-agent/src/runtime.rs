@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use paddock_config::PLANS;
 use paddock_core::{CallId, Cancel, LogicalPath};
 use paddock_ledger::approvals::{Approval, ApprovalError, Approvals};
 use paddock_ledger::history::{CallState, History, HistoryError};
@@ -23,7 +24,7 @@ use crate::run::Run;
 use crate::said::{self, Recent};
 use crate::state::{AgentMode, AgentState, Progress, SecurityContext, StepState, ToolResult, TrustLevel, VERSION};
 
-/// Where the plan is when no Workspace can hold it.
+/// Says that the plan is in no file: it is in the state alone. No file of a plan is ever called so.
 pub(crate) const PLAN_NOWHERE: &str = "/plan/todo.md";
 
 /// Bounds of a turn.
@@ -483,8 +484,9 @@ impl Runtime {
     /// Where a thread's plan is kept: a file that is its own already, or one that nobody had.
     pub(crate) fn plan_path(&self, thread: &str) -> String {
         let Some(place) = self.toolbox.plan_place() else { return PLAN_NOWHERE.to_owned() };
+        let first = (place.as_str() != PLANS).then(|| "todo.md".to_owned());
         let numbered = (2..100).map(|n| format!("todo-{thread}-{n}.md"));
-        let names = ["todo.md".to_owned(), format!("todo-{thread}.md")].into_iter().chain(numbered);
+        let names = first.into_iter().chain([format!("todo-{thread}.md")]).chain(numbered);
         let header = plan::header(thread);
         let is_ours = |path: &LogicalPath| match self.toolbox.read_text(path) {
             // Of several that begin at once, one gets it.

@@ -84,9 +84,8 @@ pub fn build(file: &ConfigFile, agent: &AgentName, host: &Host, ports: &Ports) -
     let mut workspaces = built.workspaces(agent, spec).map_err(failed)?;
     workspaces.extend(built.forks(agent));
     let commands = built.commands(spec, &workspaces).map_err(failed)?;
-    if commands.is_some() {
-        workspaces.extend(built.evicted(agent));
-    }
+    let aside = built.aside(agent, &workspaces, commands.is_some());
+    workspaces.extend(aside);
     let vfs = Vfs::new(workspaces, Arc::clone(&ports.gate), Arc::clone(&ports.journal))
         .map_err(|error| failed(vec![contradiction(spec, &error)]))?;
     let base = spec.base.map_or_else(LogicalPath::top, |base| base.0.clone());
@@ -303,13 +302,24 @@ impl Built<'_> {
         Ok(url.map(|url| WebSearch { url: url.0, key: key.map(|key| BearerToken::new(key.expose())) }))
     }
 
-    /// Where the agent reads what was too long to show.
-    fn evicted(&self, agent: &AgentName) -> Option<Workspace> {
-        let prefix = LogicalPath::parse(commands::EVICTED, &LogicalPath::top()).ok()?;
-        let store = VirtualStore::new(Arc::clone(&self.ports.base), Namespace::new(["evicted", agent.as_str()]));
+    /// What Paddock itself puts where the agent only reads it: outputs that are too long to show, and the plans of runs that
+    /// have no other place. What the file gives to something else stays that; what commands need was kept free.
+    fn aside(&self, agent: &AgentName, given: &[Workspace], commands: bool) -> Vec<Workspace> {
+        let is_free = |own: &Workspace| given.iter().all(|workspace| !meet(own.prefix(), workspace.prefix()));
+        let evicted = self.own(commands::EVICTED, Namespace::new(["evicted", agent.as_str()]), "long outputs");
+        let plans = self.own(commands::PLANS, Namespace::new(["plans", agent.as_str()]), "plans of runs");
+        let all = evicted.filter(|own| commands || is_free(own)).into_iter().chain(plans.filter(is_free));
+        // Whoever perceives nothing gets nothing by this either.
+        all.filter(|_| !given.is_empty()).collect()
+    }
+
+    /// A Virtual Workspace of Paddock's own, in no list of places.
+    fn own(&self, prefix: &str, namespace: Namespace, says: &str) -> Option<Workspace> {
+        let prefix = LogicalPath::parse(prefix, &LogicalPath::top()).ok()?;
+        let store = VirtualStore::new(Arc::clone(&self.ports.base), namespace);
         let territory = store.territory();
         let mount = Mount::new(Arc::new(store), Some(territory));
-        Some(Workspace::new(prefix, ReadOnly, mount).with_origin(Origin::new("outputs of commands", 0)).set_aside())
+        Some(Workspace::new(prefix, ReadOnly, mount).with_origin(Origin::new(says, 0)).set_aside())
     }
 
     /// The forks that an agent has. One whose source is gone shows nothing, and is told by `paddock fork`.
@@ -363,6 +373,11 @@ impl Built<'_> {
         let workspace = Workspace::new(table.prefix.value.0.clone(), scope.value.0, mount);
         Ok(workspace.with_names(names).with_origin(self.cite(scope.at.line)).with_quota(quota))
     }
+}
+
+/// Does one lie in the other?
+fn meet(one: &LogicalPath, other: &LogicalPath) -> bool {
+    one.below(other).is_some() || other.below(one).is_some()
 }
 
 fn lower_of<'w>(table: &WorkspaceTable, built: &'w [Workspace]) -> Option<&'w Workspace> {

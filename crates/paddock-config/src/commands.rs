@@ -16,8 +16,10 @@ use crate::problem::Problem;
 use crate::schema::{Changes, Commands, Config, Network};
 use crate::secret;
 
-/// Where the outputs of commands are that are too long to show. A Workspace of every agent that runs commands.
+/// Where outputs are that are too long to show. A Workspace of every agent, unless another one is there.
 pub const EVICTED: &str = "/evicted";
+/// Where the plans of runs are while the agent has no read-write Workspace. A Workspace of every agent, unless another one is there.
+pub const PLANS: &str = "/plan";
 
 /// What the minimal system of a command has at the top.
 const SYSTEM: [&str; 12] =

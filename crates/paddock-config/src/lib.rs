@@ -39,7 +39,7 @@ mod warning;
 
 pub use adhoc::{AdhocDir, AdhocError, adhoc};
 pub use build::{Ports, build, check, fork_store, namespace_of};
-pub use commands::EVICTED;
+pub use commands::{EVICTED, PLANS};
 pub use config_file::ConfigFile;
 pub use edit::{EditError, get, save, set, unset};
 pub use fault::Fault;

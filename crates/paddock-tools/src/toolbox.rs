@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use paddock_config::PLANS;
 use paddock_core::{AgentPolicy, ErrorKind, Expect, LogicalPath, NoAudit, Operation, Outcome, Refused};
 use serde_json::{Map, Value};
 
@@ -146,9 +147,12 @@ impl Toolbox {
         catalogue::find(name).is_some_and(catalogue::Tool::runs_commands)
     }
 
-    /// Where a plan can be kept: the read-write Workspace that a person wrote first.
+    /// Where a plan can be kept: the read-write Workspace that a person wrote first, or else Paddock's own place for plans.
     pub fn plan_place(&self) -> Option<LogicalPath> {
-        command::first(self.policy.current().vfs.workspaces()).map(|workspace| workspace.prefix().clone())
+        let policy = self.policy.current();
+        let all = policy.vfs.workspaces();
+        let own = || all.iter().find(|workspace| workspace.is_aside() && workspace.prefix().as_str() == PLANS);
+        command::first(all).or_else(own).map(|workspace| workspace.prefix().clone())
     }
 
     /// A text file of a Workspace as a person reads it; nothing where there is none.

@@ -85,3 +85,40 @@ fn now(sees: &Work<'_>) -> String {
     let error = sees.last_error.map(|error| format!("\nThe last try failed: {error}")).unwrap_or_default();
     format!("The step now: {}{error}", sees.description)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ScriptedModel;
+    use crate::state::TrustLevel;
+
+    fn proposed(is_sanitized: bool, model: &ScriptedModel) -> Result<Proposal, NodeError> {
+        let context = SecurityContext {
+            permissions_level: TrustLevel::User,
+            allowed_tools: vec!["read_file".to_owned()],
+            session_token_hash: "h".to_owned(),
+            is_sanitized,
+        };
+        Executor.run(Work {
+            prompt: "look",
+            description: "look",
+            last_error: None,
+            map: "",
+            tools: &[],
+            said: &[],
+            context: &context,
+            model,
+            heard: &mut |_| {},
+        })
+    }
+
+    #[test]
+    fn what_the_gatekeeper_has_not_let_in_is_refused_and_no_model_is_asked() {
+        let line = r#"{"content": "", "tool_calls": [{"name": "read_file", "arguments": {}}]}"#;
+        let model = ScriptedModel::parse(line).unwrap();
+        assert_eq!(proposed(false, &model), Err(NodeError::NotSanitized));
+        // The honest twin: the one answer of the script is still there.
+        let proposal = proposed(true, &model).unwrap();
+        assert!(matches!(proposal.what, Proposes::Call(call) if call.name == "read_file"));
+    }
+}

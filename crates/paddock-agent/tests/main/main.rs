@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
 #![allow(clippy::disallowed_methods, reason = "a test looks at the host's disk")]
 
+mod apart;
+mod blocked;
 mod models;
 mod protocol;
 mod resuming;

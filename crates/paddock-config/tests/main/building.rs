@@ -297,11 +297,29 @@ fn options_reach_the_store() {
     let text = workspace("/w", "RW", "w");
     let linked = |text: &str| {
         let policy = project.build(text).unwrap();
-        assert_eq!(policy.vfs.workspaces()[0].scope(), AccessScope::ReadWrite);
+        let scopes = policy.vfs.workspaces().iter().filter(|w| !w.is_aside()).map(|w| w.scope());
+        assert_eq!(scopes.collect::<Vec<_>>(), [AccessScope::ReadWrite]);
         read(&policy, "/w/linked")
     };
     assert_eq!(linked(&text).unwrap(), b"text");
     assert!(linked(&format!("{text}hard_links = \"deny\"\n")).is_err());
     let durable = project.build(&format!("{text}durability = \"disk\"\n")).unwrap();
     write(&durable, "/w/new", "x").unwrap();
+}
+
+/// What Paddock puts before an agent itself: readable, in no list, and never where a person has put something else.
+#[test]
+fn paddocks_own_places_are_read_only_and_give_way_to_the_file() {
+    let project = Project::new();
+    let policy = project.build(&workspace("/w", "RW", ".")).unwrap();
+    for own in ["/evicted/x", "/plan/x"] {
+        assert!(may_read(&policy, own) && !may_write(&policy, own), "{own}");
+    }
+    let listed = policy.vfs.workspaces().iter().filter(|w| !w.is_aside()).count();
+    assert_eq!(listed, 1);
+    let given = format!("{}{}", workspace("/evicted/mine", "RW", "."), workspace("/plan", "RW", "."));
+    let policy = project.build(&given).unwrap();
+    assert!(!may_read(&policy, "/evicted/x") && may_write(&policy, "/evicted/mine/x") && may_write(&policy, "/plan/x"));
+    let whole = project.build(&workspace("/", "RW", ".")).unwrap();
+    assert!(may_write(&whole, "/plan/x") && may_write(&whole, "/evicted/x"), "what is there is the project's");
 }
