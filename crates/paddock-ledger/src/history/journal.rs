@@ -8,6 +8,7 @@
 //! What a Store has done is recorded even when the call's time is up: the change is there, and without its row
 //! nobody could take it back. An end that cannot be written leaves the call open, which is the truth about it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -73,7 +74,14 @@ impl Journal for History {
         let changes = self.untold(call.id);
         let values: [Value; 4] =
             [planned_text(part).into(), changes, self.home.as_str().into(), call.id.to_string().into()];
-        self.note(Some(call.deadline), move |session| session.execute(PLAN_CALL, &values).map(drop))
+        let open = Arc::new(AtomicBool::new(false));
+        let found = Arc::clone(&open);
+        self.note(Some(call.deadline), move |session| {
+            found.store(session.execute(PLAN_CALL, &values)? > 0, Ordering::SeqCst);
+            Ok(())
+        })?;
+        // What this call was to change is changed: whoever asks for it again under the same id gets nothing more.
+        if open.load(Ordering::SeqCst) { Ok(()) } else { Err(ErrorKind::Stale.into()) }
     }
 
     fn part_done(&self, call: &Call<'_>, done: &PartDone<'_>) -> Result<()> {
@@ -230,10 +238,11 @@ fn undone_call(session: &mut dyn Session, home: &str, by: CallId) -> Result<Opti
     Ok(rows.first().and_then(|row| call_id(&row[0])))
 }
 
-const PLAN_CALL: &str = "UPDATE history_call SET planned = ?1, changes = changes + ?2 WHERE home = ?3 AND call = ?4";
+const PLAN_CALL: &str = "UPDATE history_call SET planned = ?1, changes = changes + ?2 \
+     WHERE home = ?3 AND call = ?4 AND state <> 1";
 
 const END_CALL: &str = "UPDATE history_call SET ended = ?1, state = ?2, changes = changes + ?3, planned = NULL \
-     WHERE home = ?4 AND call = ?5";
+     WHERE home = ?4 AND call = ?5 AND state <> 1";
 
 const INSERT_CALL: &str = "INSERT INTO history_call (home, call, agent, op, path, began, deadline, state, undoes, note, \
      aside, person) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 0, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING";

@@ -13,3 +13,4 @@ mod history_postgres;
 mod history_retention;
 mod history_store;
 mod history_world;
+mod made_once;
