@@ -3,22 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use paddock_config::{ConfigError, ConfigFile, Host, Ports, Reloader, build, check};
-use paddock_core::{
-    AgentName, AgentPolicy, Call, CallId, Cancel, Expect, Gate, LogicalPath, OpKind, Operation, Outcome, Passed,
-    Permit, Plan, Refused, Request, Risk,
-};
+use paddock_core::{AgentName, AgentPolicy, Call, Expect, OpKind, Operation, Outcome, Refused};
 use paddock_state::{HomeSources, SystemRoot};
-
-struct Open;
-
-impl Gate for Open {
-    fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
-        Ok(Passed::Now(permit.grant()))
-    }
-}
+use paddock_stores::conformance::world::{Open, path_of, run, with_call};
 
 pub(crate) fn ports() -> Ports {
     Ports::in_memory(Arc::new(Open))
@@ -112,22 +101,14 @@ pub(crate) fn may_read(policy: &AgentPolicy, path: &str) -> bool {
 
 /// Every verdict of a policy on every probe: two equal ones grant the same.
 pub(crate) fn verdicts(policy: &AgentPolicy, probes: &[&str]) -> Vec<bool> {
-    let paths = probes.iter().map(|probe| LogicalPath::parse(probe, &LogicalPath::top()).unwrap());
+    let paths = probes.iter().map(|probe| path_of(probe));
     let asked = paths.flat_map(|path| OpKind::ALL.map(|op| (op, path.clone())));
     asked.map(|(op, path)| policy.vfs.judge(op, &path).allowed()).collect()
 }
 
 /// Does one operation the way a tool call does.
 pub(crate) fn act(policy: &AgentPolicy, operation: Operation) -> Result<Outcome, Refused> {
-    let cancel = Cancel::default();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let call = Call { id: CallId::next(), agent: &policy.agent, cancel: &cancel, deadline };
-    let plan = policy.vfs.plan(&call, operation)?;
-    let request = Request::of_person("test", Risk::Low);
-    let Passed::Now(token) = policy.vfs.ask(&call, &request, &plan)? else {
-        panic!("the gate is open");
-    };
-    policy.vfs.run(&call, plan, token)
+    with_call(|call| run(&policy.vfs, &Call { agent: &policy.agent, ..*call }, operation))
 }
 
 pub(crate) fn write(policy: &AgentPolicy, path: &str, content: &str) -> Result<(), Refused> {

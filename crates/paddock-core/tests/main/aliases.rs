@@ -5,10 +5,11 @@
 use std::sync::Arc;
 
 use paddock_core::{
-    AccessScope, BuildError, Call, Gate, HidePattern, LogicalPath, Mount, NameRules, NoJournal, Origin, Passed, Permit,
-    Plan, Refused, Request, Territory, Vfs, Workspace,
+    AccessScope, BuildError, Call, Gate, HidePattern, Mount, NameRules, NoJournal, Origin, Passed, Permit, Plan,
+    Refused, Request, Territory, Vfs, Workspace,
 };
 use paddock_stores::MemoryStore;
+use paddock_stores::conformance::world::path_of;
 
 const RO: AccessScope = AccessScope::ReadOnly;
 const RW: AccessScope = AccessScope::ReadWrite;
@@ -22,14 +23,10 @@ impl Gate for Shut {
     }
 }
 
-fn path(text: &str) -> LogicalPath {
-    LogicalPath::parse(text, &LogicalPath::top()).unwrap()
-}
-
 fn at_line(prefix: &str, scope: AccessScope, place: &str, line: u32) -> Workspace {
     let names = place.split('/').filter(|name| !name.is_empty());
     let mount = Mount::new(Arc::new(MemoryStore::new()), Some(Territory::new("disk", names)));
-    Workspace::new(path(prefix), scope, mount).with_origin(Origin::new("paddock.toml", line))
+    Workspace::new(path_of(prefix), scope, mount).with_origin(Origin::new("paddock.toml", line))
 }
 
 /// Workspaces by prefix, scope and the place they reach.
@@ -86,7 +83,8 @@ fn other_places_are_no_alias() {
 #[test]
 fn places_of_different_realms_never_meet() {
     let mount = |realm: &str| Mount::new(Arc::new(MemoryStore::new()), Some(Territory::new(realm, ["x"])));
-    let spaces = vec![Workspace::new(path("/a"), RO, mount("disk")), Workspace::new(path("/b"), RW, mount("notes"))];
+    let spaces =
+        vec![Workspace::new(path_of("/a"), RO, mount("disk")), Workspace::new(path_of("/b"), RW, mount("notes"))];
     assert!(Vfs::new(spaces, Arc::new(Shut), Arc::new(NoJournal)).is_ok());
 }
 
@@ -143,7 +141,7 @@ fn two_workspaces_at_one_prefix_are_an_error() {
 #[test]
 fn every_name_of_a_place_is_found() {
     let vfs = build(&[("/a", RW, "x"), ("/b", RW, "x"), ("/a/deep", RW, "x/y"), ("/other", RW, "z")]).unwrap();
-    let names = |text: &str| vfs.names_of(&path(text)).iter().map(ToString::to_string).collect::<Vec<_>>();
+    let names = |text: &str| vfs.names_of(&path_of(text)).iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(names("/a/todo.md"), ["/a/todo.md", "/b/todo.md"]);
     assert_eq!(names("/b/y/todo.md"), ["/b/y/todo.md", "/a/y/todo.md", "/a/deep/todo.md"]);
     assert_eq!(names("/other/todo.md"), ["/other/todo.md"]);

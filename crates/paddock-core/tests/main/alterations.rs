@@ -1,33 +1,13 @@
 //! Several changes as one, a person's own acts, and Views: the guard holds for each.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use paddock_core::{
-    AccessScope, AgentName, Alter, Alteration, Call, CallId, Cancel, DenyRule, ErrorKind, Expect, Gate, HidePattern,
-    Mount, NameRules, NoJournal, Operation, Origin, Outcome, Passed, Permit, Plan, Refused, RelPathBuf, Request, Risk,
-    Store, Vfs, View, Walk, Workspace,
+    AccessScope, Alter, Alteration, DenyRule, ErrorKind, Expect, HidePattern, Mount, NameRules, NoJournal, Operation,
+    Origin, Outcome, Refused, RelPathBuf, Store, Vfs, View, Walk, Workspace,
 };
 use paddock_stores::MemoryStore;
-use paddock_stores::conformance::world::path_of;
-
-struct Open;
-
-impl Gate for Open {
-    fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
-        Ok(Passed::Now(permit.grant()))
-    }
-}
-
-fn with_call<T>(act: impl FnOnce(&Call<'_>) -> T) -> T {
-    let (agent, cancel) = (AgentName::main(), Cancel::default());
-    act(&Call {
-        id: CallId::next(),
-        agent: &agent,
-        cancel: &cancel,
-        deadline: Instant::now() + Duration::from_secs(60),
-    })
-}
+use paddock_stores::conformance::world::{self, Open, path_of, with_call};
 
 fn workspaces() -> Vec<Workspace> {
     let hide = || vec![HidePattern { text: ".env".to_owned(), origin: Origin::unknown() }];
@@ -49,13 +29,7 @@ fn vfs() -> Vfs {
 }
 
 fn run(vfs: &Vfs, operation: Operation) -> Result<Outcome, Refused> {
-    with_call(|call| {
-        let plan = vfs.plan(call, operation)?;
-        match vfs.ask(call, &Request::of_person("any", Risk::Low), &plan)? {
-            Passed::Now(token) => vfs.run(call, plan, token),
-            other => panic!("{other:?}"),
-        }
-    })
+    with_call(|call| world::run(vfs, call, operation))
 }
 
 fn alter(vfs: &Vfs, changes: &[(&str, Alter)]) -> Result<Outcome, Refused> {

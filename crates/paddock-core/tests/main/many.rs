@@ -2,20 +2,10 @@
 
 use std::sync::Arc;
 
-use paddock_core::{
-    AccessScope, Call, Gate, Mount, NoJournal, OpKind, Passed, Permit, Plan, Refused, Request, Vfs, Workspace,
-};
+use paddock_core::{AccessScope, Mount, NoJournal, OpKind, Vfs, Workspace};
 use paddock_stores::MemoryStore;
-use paddock_stores::conformance::world::path_of;
+use paddock_stores::conformance::world::{Open, path_of};
 use paddock_stores::doubles::Denying;
-
-struct Open;
-
-impl Gate for Open {
-    fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
-        Ok(Passed::Now(permit.grant()))
-    }
-}
 
 /// `/t/0` … `/t/99`, ten nested in each, nine in each of those: the first ten thousand.
 fn prefixes() -> Vec<String> {

@@ -1,15 +1,13 @@
 //! A plan runs once, with its own token, in its own Vfs; and moves between Stores keep content.
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use paddock_core::{
-    AccessScope, AgentName, Call, CallId, Cancel, EffectKind, ErrorKind, Expect, Gate, Journal, Mount, NoJournal,
-    Operation, Outcome, PartDone, Passed, Permit, Plan, Refused, Request, Result as StoreResult, Risk, Store, Token,
-    Vfs, Workspace,
+    AccessScope, Call, EffectKind, ErrorKind, Expect, Gate, Journal, Mount, NoJournal, Operation, Outcome, PartDone,
+    Passed, Permit, Plan, Refused, Request, Result as StoreResult, Risk, Store, Token, Vfs, Workspace,
 };
 use paddock_stores::MemoryStore;
-use paddock_stores::conformance::world::{browse, path_of, rename, write};
+use paddock_stores::conformance::world::{browse, path_of, rename, with_call, write};
 use paddock_stores::doubles::{FailsAt, Recording};
 
 /// Lets everything pass, parks what is called "park" and refuses what is called "refuse".
@@ -60,12 +58,6 @@ fn vfs(stores: &[(&str, Arc<dyn Store>)], journal: Arc<dyn Journal>) -> Vfs {
         Workspace::new(path_of(prefix), AccessScope::ReadWrite, Mount::new(Arc::clone(store), None))
     };
     Vfs::new(stores.iter().map(workspace).collect(), Arc::new(Door), journal).unwrap()
-}
-
-fn with_call<T>(act: impl FnOnce(&Call<'_>) -> T) -> T {
-    let (agent, cancel) = (AgentName::main(), Cancel::default());
-    let deadline = Instant::now() + Duration::from_secs(600);
-    act(&Call { id: CallId::next(), agent: &agent, cancel: &cancel, deadline })
 }
 
 fn plan(vfs: &Vfs, operation: Operation) -> Plan {

@@ -3,28 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use paddock_core::{
-    AccessScope, AgentName, Call, CallId, Cancel, Expect, Gate, HidePattern, LogicalPath, Mount, NameRules, NoJournal,
-    Operation, Origin, Outcome, Passed, Permit, Plan, Refused, Request, Risk, Store, Vfs, Workspace,
+    AccessScope, AgentName, Call, Expect, Gate, HidePattern, LogicalPath, Mount, NameRules, NoJournal, Operation,
+    Origin, Outcome, Passed, Permit, Plan, Refused, Request, Store, Vfs, Workspace,
 };
 use paddock_fuse::{How, Served, Session};
+pub(crate) use paddock_stores::conformance::world::path_of as path;
+use paddock_stores::conformance::world::{Open, run, with_call};
 use paddock_stores::virtual_store::VirtualStore;
 use tempfile::TempDir;
-
-/// Lets everything pass.
-pub(crate) struct Open;
-
-impl Gate for Open {
-    fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
-        Ok(Passed::Now(permit.grant()))
-    }
-}
-
-pub(crate) fn path(text: &str) -> LogicalPath {
-    LogicalPath::parse(text, &LogicalPath::top()).unwrap()
-}
 
 pub(crate) fn workspace(prefix: &str, scope: AccessScope, store: Arc<dyn Store>) -> Workspace {
     Workspace::new(path(prefix), scope, Mount::new(store, None))
@@ -82,14 +71,7 @@ pub(crate) fn soon(mut is_so: impl FnMut() -> bool) -> bool {
 
 /// What the file tools do, beside the mount.
 pub(crate) fn act(vfs: &Vfs, operation: Operation) -> Result<Outcome, Refused> {
-    let (agent, cancel) = (AgentName::main(), Cancel::default());
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let call = Call { id: CallId::next(), agent: &agent, cancel: &cancel, deadline };
-    let plan = vfs.plan(&call, operation)?;
-    match vfs.ask(&call, &Request::of_person("test", Risk::Low), &plan)? {
-        Passed::Now(token) => vfs.run(&call, plan, token),
-        other => Err(Refused::Gate(format!("{other:?}"))),
-    }
+    with_call(|call| run(vfs, call, operation))
 }
 
 pub(crate) fn write(vfs: &Vfs, at: &str, content: impl AsRef<[u8]>) {

@@ -1,122 +1,20 @@
 //! A process that dies between a change and its row: what it was about to change is known, and comes back.
 
-use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use paddock_core::{
-    AccessScope, AgentName, Audit as _, Call, CallId, CallRecord, Cancel, Expect, Journal, Mount, Operation, Part,
-    PartDone, Passed, Plan, Refused, Replacement, Request, Result as StoreResult, Risk, Territory, Vfs, Workspace,
+    Audit as _, Call, CallId, CallRecord, Expect, Journal, Operation, Part, PartDone, Plan, Replacement,
+    Result as StoreResult,
 };
-use paddock_db::{Durability, Sqlite};
+use paddock_db::Durability;
 use paddock_ledger::Ledger;
-use paddock_ledger::audit::{AuditKey, AuditLog, Filter, Kind, SQLITE_SCHEMA};
-use paddock_ledger::history::{CallQuery, CallState, History, HistoryError, Page, schema};
-use paddock_stores::{KeptPlace, PhysicalStore};
-use tempfile::TempDir;
+use paddock_ledger::audit::{AuditKey, AuditLog, Filter, Kind};
+use paddock_ledger::history::{CallQuery, CallState, History, HistoryError, Page};
 
 use super::history_world::{path, person};
-
-/// Tells the history of everything up to a number of parts that are done, and of nothing after: the process died.
-struct Dies {
-    history: History,
-    parts: AtomicUsize,
-}
-
-impl Journal for Dies {
-    fn keeps(&self) -> bool {
-        true
-    }
-
-    fn begin(&self, call: &Call<'_>, plan: &Plan) -> StoreResult<()> {
-        self.history.begin(call, plan)
-    }
-
-    fn part_begins(&self, call: &Call<'_>, part: &Part<'_>) -> StoreResult<()> {
-        self.history.part_begins(call, part)
-    }
-
-    fn part_done(&self, call: &Call<'_>, done: &PartDone<'_>) -> StoreResult<()> {
-        let left = self.parts.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
-        if left.is_ok() { self.history.part_done(call, done) } else { Err(paddock_core::ErrorKind::Io.into()) }
-    }
-
-    fn end(&self, _: &Call<'_>, _: bool) {}
-}
-
-struct World {
-    dir: TempDir,
-    history: History,
-    vfs: Vfs,
-    agent: AgentName,
-}
-
-fn database(dir: &Path) -> Sqlite {
-    Sqlite::new(dir.join("state.db"), vec![schema::SQLITE, SQLITE_SCHEMA], Durability::Process)
-}
-
-fn workspaces(dir: &Path) -> Vec<Workspace> {
-    let kept = KeptPlace::new(&dir.join("history")).unwrap();
-    let mount = |name: &str| {
-        let store = PhysicalStore::new(&dir.join(name)).unwrap().with_history(kept.clone());
-        Mount::new(Arc::new(store), Some(Territory::new("host", [name])))
-    };
-    let workspace = |prefix: &str, name: &str| Workspace::new(path(prefix), AccessScope::ReadWrite, mount(name));
-    vec![workspace("/w", "one"), workspace("/o", "two")]
-}
-
-impl World {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let history = History::on_sqlite(database(dir.path()));
-        let vfs = person(workspaces(dir.path()), Arc::new(history.clone()));
-        for name in ["one", "two"] {
-            std::fs::create_dir(dir.path().join(name)).unwrap();
-        }
-        Self { dir, history, vfs, agent: AgentName::main() }
-    }
-
-    fn put(&self, name: &str, text: &str) {
-        let file = self.dir.path().join(name);
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        std::fs::write(file, text).unwrap();
-    }
-
-    fn text(&self, name: &str) -> Option<String> {
-        std::fs::read_to_string(self.dir.path().join(name)).ok()
-    }
-
-    fn with_call<T>(&self, id: CallId, run: impl FnOnce(&Call<'_>) -> T) -> T {
-        let (cancel, deadline) = (Cancel::default(), Instant::now() + Duration::from_secs(60));
-        run(&Call { id, agent: &self.agent, cancel: &cancel, deadline })
-    }
-
-    fn run(&self, vfs: &Vfs, id: CallId, operation: Operation) -> Result<(), Refused> {
-        self.with_call(id, |call| run(vfs, call, operation))
-    }
-
-    /// Runs it in a process that dies after so many parts whose rows it wrote; the next one is made and not told.
-    fn dies_after(&self, parts: usize, operation: Operation) -> CallId {
-        let journal = Dies { history: self.history.clone(), parts: AtomicUsize::new(parts) };
-        let id = CallId::next();
-        let vfs = person(self.vfs.workspaces().to_vec(), Arc::new(journal));
-        assert!(self.run(&vfs, id, operation).is_err(), "it lived");
-        id
-    }
-
-    fn undo(&self, undone: CallId) -> Result<(), HistoryError> {
-        let id = CallId::next();
-        let undo = self.with_call(id, |call| self.history.undo(&self.vfs, call, undone))?;
-        Ok(self.run(&self.vfs, id, undo.operation())?)
-    }
-}
-
-fn run(vfs: &Vfs, call: &Call<'_>, operation: Operation) -> Result<(), Refused> {
-    let plan = vfs.plan(call, operation)?;
-    let Passed::Now(token) = vfs.ask(call, &Request::of_person("test", Risk::Low), &plan)? else { panic!("parked") };
-    vfs.run(call, plan, token).map(|_| ())
-}
+use super::mortal::Dies;
+use super::on_disk::{OnDisk, database, workspaces};
 
 fn write(at: &str, text: &str) -> Operation {
     Operation::Write { path: path(at), content: text.into(), expect: Expect::Any }
@@ -129,13 +27,13 @@ fn edit(at: &str, old: &str, new: &str) -> Operation {
 
 #[test]
 fn a_change_without_its_row_comes_back() {
-    let world = World::new();
+    let world = OnDisk::new();
     world.put("one/f", "before");
     // The same path in another Workspace is another path.
     world.put("two/f", "theirs");
-    let edited = world.dies_after(0, edit("/w/f", "before", "after"));
-    let made = world.dies_after(0, write("/w/new", "new"));
-    let gone = world.dies_after(0, Operation::Delete { path: path("/o/f"), recursive: false });
+    let edited = world.dies(Dies::After(0), edit("/w/f", "before", "after"));
+    let made = world.dies(Dies::After(0), write("/w/new", "new"));
+    let gone = world.dies(Dies::After(0), Operation::Delete { path: path("/o/f"), recursive: false });
     assert_eq!((world.text("one/f").as_deref(), world.text("two/f")), (Some("after"), None));
     // They are told with what they may have changed, the last one first.
     let calls = world.history.calls(&CallQuery::default(), Page::first(9)).unwrap();
@@ -152,14 +50,14 @@ fn a_change_without_its_row_comes_back() {
 
 #[test]
 fn every_path_of_a_killed_set_comes_back() {
-    let world = World::new();
+    let world = OnDisk::new();
     let name = |n: usize| format!("one/d/f{n}");
     for n in 0..70 {
         world.put(&name(n), &format!("text {n}"));
     }
     // The third batch is made and not told.
-    let killed = world.dies_after(2, Operation::Delete { path: path("/w/d"), recursive: true });
-    assert!((0..70).all(|n| world.text(&name(n)).is_none()) && !world.dir.path().join("one/d").exists());
+    let killed = world.dies(Dies::After(2), Operation::Delete { path: path("/w/d"), recursive: true });
+    assert!((0..70).all(|n| world.text(&name(n)).is_none()) && !world.at("one/d").exists());
     assert_eq!(world.history.changes(killed).unwrap().len(), 64);
     assert_eq!(world.history.planned(killed).unwrap().len(), 7);
     world.undo(killed).unwrap();
@@ -170,11 +68,11 @@ fn every_path_of_a_killed_set_comes_back() {
 
 #[test]
 fn moves_are_found_where_they_went() {
-    let world = World::new();
+    let world = OnDisk::new();
     world.put("one/a", "1");
     world.put("one/d/b", "2");
-    let file = world.dies_after(0, Operation::Move { from: path("/w/a"), to: path("/w/z") });
-    let dir = world.dies_after(0, Operation::Move { from: path("/w/d"), to: path("/w/e") });
+    let file = world.dies(Dies::After(0), Operation::Move { from: path("/w/a"), to: path("/w/z") });
+    let dir = world.dies(Dies::After(0), Operation::Move { from: path("/w/d"), to: path("/w/e") });
     assert_eq!((world.text("one/z").as_deref(), world.text("one/e/b").as_deref()), (Some("1"), Some("2")));
     world.undo(dir).unwrap();
     world.undo(file).unwrap();
@@ -183,7 +81,7 @@ fn moves_are_found_where_they_went() {
 
 #[test]
 fn what_was_not_changed_is_not_taken_back() {
-    let world = World::new();
+    let world = OnDisk::new();
     world.put("one/f", "before");
     // It died when everything was ready.
     let id = CallId::next();
@@ -191,8 +89,8 @@ fn what_was_not_changed_is_not_taken_back() {
         let plan = world.vfs.plan(call, write("/w/f", "after")).unwrap();
         world.history.begin(call, &plan).unwrap();
     });
-    let other = world.dies_after(0, write("/w/g", "made"));
-    std::fs::remove_file(world.dir.path().join("one/g")).unwrap();
+    let other = world.dies(Dies::After(0), write("/w/g", "made"));
+    std::fs::remove_file(world.at("one/g")).unwrap();
     for call in [id, other] {
         assert!(matches!(world.undo(call), Err(HistoryError::ChangedNothing(_))));
     }
@@ -201,15 +99,15 @@ fn what_was_not_changed_is_not_taken_back() {
 
 #[test]
 fn what_cannot_be_said_is_refused_and_named() {
-    let world = World::new();
+    let world = OnDisk::new();
     world.put("one/log", "lines\n");
     world.put("one/f", "before");
-    let appended = world.dies_after(0, Operation::Append { path: path("/w/log"), content: "more\n".into() });
+    let appended = world.dies(Dies::After(0), Operation::Append { path: path("/w/log"), content: "more\n".into() });
     // Its kept file is gone, and nobody knows whose content is there.
-    let lost = world.dies_after(0, write("/w/f", "after"));
-    std::fs::remove_dir_all(world.dir.path().join("history")).unwrap();
+    let lost = world.dies(Dies::After(0), write("/w/f", "after"));
+    std::fs::remove_dir_all(world.at("history")).unwrap();
     // Somebody else has changed it since, with a row.
-    let overtaken = world.dies_after(0, write("/w/new", "made"));
+    let overtaken = world.dies(Dies::After(0), write("/w/new", "made"));
     world.run(&world.vfs, CallId::next(), write("/w/new", "theirs")).unwrap();
     for (call, name) in [(appended, "/w/log"), (lost, "/w/f"), (overtaken, "/w/new")] {
         match world.undo(call) {
@@ -258,7 +156,7 @@ impl Journal for Watched {
 
 #[test]
 fn others_see_the_intent_before_a_store_is_asked_and_the_rest_before_the_call_is_answered() {
-    let world = World::new();
+    let world = OnDisk::new();
     let place = world.dir.path();
     let key = || AuditKey::from_bytes([5; 32]);
     let ledger = Ledger::sqlite(

@@ -5,102 +5,30 @@ use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
-use paddock_core::{
-    AccessScope, AgentName, Alter, Alteration, Call, CallId, Cancel, ErrorKind, Expect, Journal, Looks, Mount,
-    Operation, Part, PartDone, Plan, Refused, Result as StoreResult, Staged, Territory, Vfs, WayBack, Workspace,
-};
-use paddock_db::{Durability, Sqlite};
-use paddock_ledger::history::{CallState, History, schema};
-use paddock_stores::{KeptPlace, PhysicalStore};
-use tempfile::TempDir;
+use paddock_core::{Alter, Alteration, CallId, ErrorKind, Expect, Looks, Operation, Refused, Staged, WayBack};
+use paddock_ledger::history::CallState;
 
-use super::history_world::{path, person, run};
+use super::history_world::path;
+use super::mortal::Dies;
+use super::on_disk::OnDisk;
 
-/// When a process dies.
-#[derive(Clone, Copy, PartialEq)]
-enum Dies {
-    /// Before the part is given to its Store.
-    Before(usize),
-    /// When the Store has made it, and nobody was told.
-    After(usize),
+/// A directory with one of each kind to be changed.
+fn world() -> OnDisk {
+    let world = OnDisk::new();
+    for (name, text) in [("one/mod", "before"), ("one/gone", "g"), ("one/dir/inner", "i"), ("one/run.sh", "#!")] {
+        world.put(name, text);
+    }
+    world.put("two/f", "theirs");
+    fs::create_dir(world.at("one/empty")).unwrap();
+    symlink("mod", world.at("one/link")).unwrap();
+    fs::set_permissions(world.at("one/dir"), Permissions::from_mode(0o750)).unwrap();
+    fs::set_permissions(world.at("one/empty"), Permissions::from_mode(0o705)).unwrap();
+    world
 }
 
-/// A history that hears nothing any more once its process is dead.
-struct Mortal {
-    history: History,
-    dies: Dies,
-    begun: AtomicUsize,
-}
-
-impl Journal for Mortal {
-    fn keeps(&self) -> bool {
-        true
-    }
-
-    fn begin(&self, call: &Call<'_>, plan: &Plan) -> StoreResult<()> {
-        self.history.begin(call, plan)
-    }
-
-    fn part_begins(&self, call: &Call<'_>, part: &Part<'_>) -> StoreResult<()> {
-        self.history.part_begins(call, part)?;
-        let n = self.begun.fetch_add(1, Ordering::SeqCst);
-        if self.dies == Dies::Before(n) { Err(ErrorKind::Io.into()) } else { Ok(()) }
-    }
-
-    fn part_done(&self, call: &Call<'_>, done: &PartDone<'_>) -> StoreResult<()> {
-        if self.dies == Dies::After(self.begun.load(Ordering::SeqCst) - 1) {
-            return Err(ErrorKind::Io.into());
-        }
-        self.history.part_done(call, done)
-    }
-
-    fn end(&self, _: &Call<'_>, _: bool) {}
-}
-
-struct World {
-    dir: TempDir,
-    history: History,
-    vfs: Vfs,
-    agent: AgentName,
-}
-
-impl World {
-    fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let database = Sqlite::new(dir.path().join("state.db"), vec![schema::SQLITE], Durability::Process);
-        let history = History::on_sqlite(database);
-        let kept = KeptPlace::new(&dir.path().join("history")).unwrap();
-        let workspace = |prefix: &str, name: &str| {
-            let store = PhysicalStore::new(&dir.path().join(name)).unwrap().with_history(kept.clone());
-            let mount = Mount::new(Arc::new(store), Some(Territory::new("host", [name])));
-            Workspace::new(path(prefix), AccessScope::ReadWrite, mount)
-        };
-        let vfs = person(vec![workspace("/w", "one"), workspace("/o", "two")], Arc::new(history.clone()));
-        let world = Self { dir, history, vfs, agent: AgentName::main() };
-        for (name, text) in [("one/mod", "before"), ("one/gone", "g"), ("one/dir/inner", "i"), ("one/run.sh", "#!")] {
-            world.put(name, text);
-        }
-        world.put("two/f", "theirs");
-        fs::create_dir(world.at("one/empty")).unwrap();
-        symlink("mod", world.at("one/link")).unwrap();
-        fs::set_permissions(world.at("one/dir"), Permissions::from_mode(0o750)).unwrap();
-        fs::set_permissions(world.at("one/empty"), Permissions::from_mode(0o705)).unwrap();
-        world
-    }
-
-    fn at(&self, name: &str) -> std::path::PathBuf {
-        self.dir.path().join(name)
-    }
-
-    fn put(&self, name: &str, text: &str) {
-        let file = self.at(name);
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(file, text).unwrap();
-    }
-
+impl OnDisk {
     /// A file as a command leaves it, in a place of its own.
     fn staged(&self, name: &str, text: &str) -> Alter {
         let home = self.at("staged");
@@ -130,15 +58,6 @@ impl World {
             one("/w/run.sh", mode(0o755)),
             one("/w/gone", mode(0o700)),
         ]
-    }
-
-    fn with_call<T>(&self, id: CallId, run: impl FnOnce(&Call<'_>) -> T) -> T {
-        let (cancel, deadline) = (Cancel::default(), Instant::now() + Duration::from_secs(60));
-        run(&Call { id, agent: &self.agent, cancel: &cancel, deadline })
-    }
-
-    fn run(&self, vfs: &Vfs, id: CallId, operation: Operation) -> Result<(), Refused> {
-        self.with_call(id, |call| run(vfs, call, operation))
     }
 
     /// Takes back what a call did, as it is done at the next start. Nothing where there was nothing to take back.
@@ -181,24 +100,18 @@ fn look(dir: &Path, name: &str, found: &mut BTreeMap<String, (u32, String)>) {
     }
 }
 
-fn commit(world: &World) -> Operation {
+fn commit(world: &OnDisk) -> Operation {
     Operation::Commit { path: path("/w"), alterations: world.changes() }
 }
 
 #[test]
 fn a_commit_that_is_cut_off_at_any_step_is_taken_back() {
-    let steps = World::new().changes().len();
+    let steps = world().changes().len();
     for dies in (0..steps).flat_map(|n| [Dies::Before(n), Dies::After(n)]) {
-        let told = match dies {
-            Dies::Before(n) => format!("before step {n}"),
-            Dies::After(n) => format!("after step {n}"),
-        };
-        let world = World::new();
+        let told = format!("{dies:?}");
+        let world = world();
         let before = world.seen();
-        let journal = Mortal { history: world.history.clone(), dies, begun: AtomicUsize::new(0) };
-        let vfs = person(world.vfs.workspaces().to_vec(), Arc::new(journal));
-        let call = CallId::next();
-        assert!(world.run(&vfs, call, commit(&world)).is_err(), "{told}: it lived");
+        let call = world.dies(dies, commit(&world));
         assert_eq!(before == world.seen(), dies == Dies::Before(0), "{told}");
         let by = world.take_back(call);
         assert_eq!(world.seen(), before, "{told}");
@@ -215,7 +128,7 @@ fn a_commit_that_is_cut_off_at_any_step_is_taken_back() {
 
 #[test]
 fn a_commit_that_came_to_its_end_is_not_taken_back() {
-    let world = World::new();
+    let world = world();
     let call = CallId::next();
     world.run(&world.vfs, call, commit(&world)).unwrap();
     let after = world.seen();
@@ -225,7 +138,7 @@ fn a_commit_that_came_to_its_end_is_not_taken_back() {
 
 #[test]
 fn everything_that_is_expected_is_looked_at_before_the_first_change() {
-    let world = World::new();
+    let world = world();
     let began = SystemTime::now();
     // The kernel's clock for files may be behind by a tick.
     std::thread::sleep(Duration::from_millis(20));
@@ -248,7 +161,7 @@ fn everything_that_is_expected_is_looked_at_before_the_first_change() {
 
 #[test]
 fn what_the_commit_does_to_one_name_of_a_file_is_no_conflict_at_another() {
-    let world = World::new();
+    let world = world();
     world.put("one/a", "shared");
     fs::hard_link(world.at("one/a"), world.at("one/b")).unwrap();
     fs::hard_link(world.at("one/a"), world.at("one/c")).unwrap();

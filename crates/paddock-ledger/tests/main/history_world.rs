@@ -5,45 +5,17 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use paddock_core::{
-    AccessScope, AgentName, Alteration, Call, CallId, Cancel, Expect, Gate, Journal, LogicalPath, Mount, Operation,
-    Part, PartDone, Passed, Permit, Plan, Refused, Replacement, Request, Risk, Territory, Vfs, Workspace,
+    AccessScope, AgentName, Alteration, Call, CallId, Cancel, Expect, Journal, Mount, Operation, Refused, Replacement,
+    Territory, Vfs, Workspace,
 };
 use paddock_db::{Durability, Sqlite};
 use paddock_ledger::history::{Content, History, HistoryError, Page, Spot, schema};
+pub(crate) use paddock_stores::conformance::world::path_of as path;
+use paddock_stores::conformance::world::{self, Open};
 use tempfile::TempDir;
 
 use super::history_store::{KeepingStore, Node};
-
-pub(crate) struct Free;
-
-impl Gate for Free {
-    fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
-        Ok(Passed::Now(permit.grant()))
-    }
-}
-
-/// The history of a process that is killed before the end of a call is written.
-struct NeverEnds(History);
-
-impl Journal for NeverEnds {
-    fn keeps(&self) -> bool {
-        self.0.keeps()
-    }
-
-    fn begin(&self, call: &Call<'_>, plan: &Plan) -> paddock_core::Result<()> {
-        self.0.begin(call, plan)
-    }
-
-    fn part_begins(&self, call: &Call<'_>, part: &Part<'_>) -> paddock_core::Result<()> {
-        self.0.part_begins(call, part)
-    }
-
-    fn part_done(&self, call: &Call<'_>, done: &PartDone<'_>) -> paddock_core::Result<()> {
-        self.0.part_done(call, done)
-    }
-
-    fn end(&self, _: &Call<'_>, _: bool) {}
-}
+use super::mortal::{Dies, Mortal};
 
 pub(crate) struct World {
     pub(crate) store: Arc<KeepingStore>,
@@ -56,10 +28,6 @@ pub(crate) struct World {
     _dir: TempDir,
 }
 
-pub(crate) fn path(text: &str) -> LogicalPath {
-    LogicalPath::parse(text, &LogicalPath::top()).unwrap()
-}
-
 pub(crate) fn workspace(prefix: &str, names: &[&str], store: &Arc<KeepingStore>) -> Workspace {
     let territory = Territory::new("test", names.iter().copied());
     let mount = Mount::new(Arc::<KeepingStore>::clone(store), Some(territory));
@@ -67,15 +35,12 @@ pub(crate) fn workspace(prefix: &str, names: &[&str], store: &Arc<KeepingStore>)
 }
 
 pub(crate) fn person(workspaces: Vec<Workspace>, journal: Arc<dyn Journal>) -> Vfs {
-    Vfs::new(workspaces, Arc::new(Free), journal).unwrap().for_person(Arc::new(Free))
+    Vfs::new(workspaces, Arc::new(Open), journal).unwrap().for_person(Arc::new(Open))
 }
 
-/// Plans an operation, has it passed, and runs it.
+/// As any operation is run, without what came of it.
 pub(crate) fn run(vfs: &Vfs, call: &Call<'_>, operation: Operation) -> Result<(), Refused> {
-    let plan = vfs.plan(call, operation)?;
-    let request = Request::of_person("test", Risk::Low);
-    let Passed::Now(token) = vfs.ask(call, &request, &plan)? else { panic!("parked") };
-    vfs.run(call, plan, token).map(|_| ())
+    world::run(vfs, call, operation).map(drop)
 }
 
 impl World {
@@ -122,7 +87,7 @@ impl World {
 
     /// Runs it, and is killed before the end is written.
     pub(crate) fn cut_off(&self, operation: Operation) -> CallId {
-        let journal = Arc::new(NeverEnds(self.history.clone()));
+        let journal = Arc::new(Mortal::new(&self.history, Dies::AtTheEnd));
         let id = CallId::next();
         self.run_in(&person(self.vfs.workspaces().to_vec(), journal), id, operation).unwrap();
         id

@@ -14,3 +14,5 @@ mod history_retention;
 mod history_store;
 mod history_world;
 mod made_once;
+mod mortal;
+mod on_disk;

@@ -8,15 +8,17 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use paddock_core::{
-    AccessScope, AgentName, AgentPolicy, Alter, Alteration, Audit, Call, CallRecord, Cancel, Expect, Gate, HidePattern,
-    Kind, LogicalPath, Mount, NameRules, Operation, Origin, PLAIN_MODE, Passed, Permit, Plan, Quota, Refused,
-    RelPathBuf, Request, Result as StoreResult, Store, Territory, Vfs, View, Walk, Workspace,
+    AccessScope, AgentName, AgentPolicy, Alter, Alteration, Audit, CallRecord, Cancel, Expect, HidePattern, Kind,
+    LogicalPath, Mount, NameRules, Operation, Origin, PLAIN_MODE, Quota, RelPathBuf, Result as StoreResult, Store,
+    Territory, Vfs, View, Walk, Workspace,
 };
 use paddock_db::{Durability, Schema, Sqlite};
 use paddock_ledger::history::{History, schema};
 use paddock_projects::export::{Export, Exported};
 use paddock_projects::import::{Import, Imported};
 use paddock_projects::{ProjectError, Remote, Scratch, export, import, unwatched};
+use paddock_stores::conformance::world::Open;
+pub(crate) use paddock_stores::conformance::world::path_of as path;
 use paddock_stores::quota::reconcile;
 use paddock_stores::virtual_store::base::Namespace;
 use paddock_stores::virtual_store::{SqliteBase, VirtualStore};
@@ -34,14 +36,6 @@ pub(crate) enum Node {
 
 pub(crate) type Tree = BTreeMap<String, Node>;
 
-struct Open;
-
-impl Gate for Open {
-    fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
-        Ok(Passed::Now(permit.grant()))
-    }
-}
-
 #[derive(Default)]
 pub(crate) struct Heard(Mutex<Vec<(String, String)>>);
 
@@ -58,10 +52,6 @@ pub(crate) struct World {
     pub(crate) history: History,
     pub(crate) heard: Heard,
     pub(crate) scratch: Scratch,
-}
-
-pub(crate) fn path(text: &str) -> LogicalPath {
-    LogicalPath::parse(text, &LogicalPath::top()).unwrap()
 }
 
 /// The Workspaces that things are played on: on a disk, and in a database.

@@ -51,7 +51,8 @@ impl<'a> Space<'a> {
 }
 
 /// Lets everything pass.
-struct Open;
+#[derive(Debug, Clone, Copy)]
+pub struct Open;
 
 impl Gate for Open {
     fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
@@ -307,12 +308,21 @@ fn workspace(prefix: &str, scope: AccessScope, store: &Arc<dyn Store>) -> Worksp
     Workspace::new(path_of(prefix), scope, Mount::new(Arc::clone(store), None))
 }
 
-fn run(vfs: &Vfs, call: &Call<'_>, operation: Operation) -> Result<Outcome, Refused> {
+/// Runs something with a call of its own, which has time enough.
+pub fn with_call<T>(act: impl FnOnce(&Call<'_>) -> T) -> T {
+    let (agent, cancel) = (AgentName::main(), Cancel::default());
+    let deadline = Instant::now() + Duration::from_secs(600);
+    act(&Call { id: CallId::next(), agent: &agent, cancel: &cancel, deadline })
+}
+
+/// Does what was asked of any Vfs whose Gate is open, from plan to outcome.
+pub fn run(vfs: &Vfs, call: &Call<'_>, operation: Operation) -> Result<Outcome, Refused> {
     let plan = vfs.plan(call, operation)?;
     finish(vfs, call, plan)
 }
 
-fn finish(vfs: &Vfs, call: &Call<'_>, plan: Plan) -> Result<Outcome, Refused> {
+/// As [`run`], of what was planned before.
+pub fn finish(vfs: &Vfs, call: &Call<'_>, plan: Plan) -> Result<Outcome, Refused> {
     match vfs.ask(call, &Request::of_person("conformance", Risk::Low), &plan)? {
         Passed::Now(token) => vfs.run(call, plan, token),
         other => panic!("the gate is open, yet it answered {other:?}"),

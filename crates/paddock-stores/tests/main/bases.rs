@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use paddock_core::{AgentName, Call, CallId, Cancel, ErrorKind, Result};
 use paddock_db::postgres_testing::Database;
 use paddock_db::{Durability, Sqlite};
+use paddock_stores::conformance::world::with_call;
 use paddock_stores::virtual_store::base::{
     BaseStore, Body, Commit, Content, Moment, Namespace, NewRow, Row, RowKind, Rows, RowsMut,
 };
@@ -130,11 +131,6 @@ laws! {
     chunks::only_old_chunks_that_nobody_names_are_collected,
     chunks::chunks_named_by_the_past_stay_until_it_is_forgotten,
     chunks::many_chunks_are_collected,
-}
-
-/// A call with time enough.
-fn with_call<T>(act: impl FnOnce(&Call<'_>) -> T) -> T {
-    with_deadline(Duration::from_secs(120), act)
 }
 
 fn with_deadline<T>(left: Duration, act: impl FnOnce(&Call<'_>) -> T) -> T {

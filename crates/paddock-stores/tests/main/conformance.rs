@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, Weak};
 use paddock_core::{Cancel, Quota, Store};
 use paddock_db::postgres_testing::{Database, ask};
 use paddock_db::{Durability, Sqlite};
+use paddock_stores::conformance::world::with_call;
 use paddock_stores::conformance::{Capabilities, Fixture, Fresh};
 use paddock_stores::quota::{MemoryUsage, UsageCounter, reconcile};
 use paddock_stores::virtual_store::base::{BaseStore, Namespace};
@@ -101,7 +102,7 @@ impl Drop for Counted {
     /// Whatever a case did, the counter knows of it.
     fn drop(&mut self) {
         if !std::thread::panicking() && !self.planted.load(Ordering::Relaxed) {
-            let counted = planting::with_call(|call| self.on_disk.store.count(call)).unwrap();
+            let counted = with_call(|call| self.on_disk.store.count(call)).unwrap();
             assert_eq!(self.counter.current().unwrap(), Some(counted));
         }
     }

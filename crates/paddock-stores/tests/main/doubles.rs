@@ -4,37 +4,22 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use paddock_core::{
-    AccessScope, AgentName, Browse, Call, CallId, Cancel, DenyRule, ErrorKind, Expect, Gate, LogicalPath, Mount,
-    NoJournal, OpKind, Operation, Outcome, Passed, Permit, Plan, Refused, Request, Risk, Search, Store, Vfs, Workspace,
+    AccessScope, AgentName, Browse, Call, CallId, Cancel, DenyRule, ErrorKind, Expect, Mount, NoJournal, OpKind,
+    Operation, Outcome, Refused, Search, Store, Vfs, Workspace,
 };
 use paddock_stores::MemoryStore;
+use paddock_stores::conformance::world::{self, Open, path_of};
 use paddock_stores::doubles::{Denying, FailsAt, Lacking, Method, Panicking, Recording, Stalling};
 
-struct Open;
-
-impl Gate for Open {
-    fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
-        Ok(Passed::Now(permit.grant()))
-    }
-}
-
-fn path(text: &str) -> LogicalPath {
-    LogicalPath::parse(text, &LogicalPath::top()).unwrap()
-}
-
 fn vfs(spaces: Vec<(&str, AccessScope, Arc<dyn Store>)>) -> Vfs {
-    let workspace = |(prefix, scope, store)| Workspace::new(path(prefix), scope, Mount::new(store, None));
+    let workspace = |(prefix, scope, store)| Workspace::new(path_of(prefix), scope, Mount::new(store, None));
     Vfs::new(spaces.into_iter().map(workspace).collect(), Arc::new(Open), Arc::new(NoJournal)).unwrap()
 }
 
 fn run_until(vfs: &Vfs, operation: Operation, cancel: &Cancel, deadline: Instant) -> Result<Outcome, Refused> {
     let agent = AgentName::main();
     let call = Call { id: CallId::next(), agent: &agent, cancel, deadline };
-    let plan = vfs.plan(&call, operation)?;
-    match vfs.ask(&call, &Request::of_person("test", Risk::Low), &plan)? {
-        Passed::Now(token) => vfs.run(&call, plan, token),
-        other => panic!("{other:?}"),
-    }
+    world::run(vfs, &call, operation)
 }
 
 fn run(vfs: &Vfs, operation: Operation) -> Result<Outcome, Refused> {
@@ -49,7 +34,7 @@ fn kind(outcome: Result<Outcome, Refused>) -> ErrorKind {
 }
 
 fn list(at: &str) -> Operation {
-    Operation::List(Browse { path: path(at), depth: None, skip_ignored: false, after: None, limit: 100 })
+    Operation::List(Browse { path: path_of(at), depth: None, skip_ignored: false, after: None, limit: 100 })
 }
 
 fn search(at: &str) -> Operation {
@@ -62,31 +47,31 @@ fn search(at: &str) -> Operation {
         skip_ignored: false,
         after: None,
     };
-    Operation::Search { path: path(at), search }
+    Operation::Search { path: path_of(at), search }
 }
 
 fn write(at: &str) -> Operation {
-    Operation::Write { path: path(at), content: b"x\n".to_vec(), expect: Expect::Any }
+    Operation::Write { path: path_of(at), content: b"x\n".to_vec(), expect: Expect::Any }
 }
 
 /// One of each operation on a path, and the far end of a move.
 fn every_operation(at: &str, other: &str) -> Vec<Operation> {
     let edits = vec![paddock_core::Replacement { old: "x".into(), new: "y".into(), all: false }];
     vec![
-        Operation::Read { path: path(at), range: 0..1 },
+        Operation::Read { path: path_of(at), range: 0..1 },
         list(at),
         Operation::Find {
-            browse: Browse { path: path(at), depth: None, skip_ignored: true, after: None, limit: 1 },
+            browse: Browse { path: path_of(at), depth: None, skip_ignored: true, after: None, limit: 1 },
             glob: paddock_core::PathGlob::parse("*").unwrap(),
         },
         search(at),
         write(at),
-        Operation::Append { path: path(at), content: b"x".to_vec() },
-        Operation::Edit { path: path(at), edits, expect: Expect::Any },
-        Operation::MakeDir { path: path(at) },
-        Operation::Move { from: path(at), to: path(other) },
-        Operation::Move { from: path(other), to: path(at) },
-        Operation::Delete { path: path(at), recursive: true },
+        Operation::Append { path: path_of(at), content: b"x".to_vec() },
+        Operation::Edit { path: path_of(at), edits, expect: Expect::Any },
+        Operation::MakeDir { path: path_of(at) },
+        Operation::Move { from: path_of(at), to: path_of(other) },
+        Operation::Move { from: path_of(other), to: path_of(at) },
+        Operation::Delete { path: path_of(at), recursive: true },
     ]
 }
 
@@ -140,7 +125,7 @@ fn what_a_store_cannot_is_denied_before_it_is_asked() {
     }
     for op in OpKind::ALL {
         assert_eq!(vfs.allowed_in(op).is_empty(), lacks.contains(&op), "{op}");
-        let (decision, asked) = (vfs.judge(op, &path("/w/a")).explain(), lacks.contains(&op));
+        let (decision, asked) = (vfs.judge(op, &path_of("/w/a")).explain(), lacks.contains(&op));
         assert_eq!(decision.contains("the Store behind this Workspace cannot"), asked, "{decision}");
     }
 }
@@ -151,7 +136,7 @@ fn a_person_cannot_make_a_store_do_what_it_cannot() {
     let agents = vfs(vec![("/w", AccessScope::ReadOnly, store)]);
     let persons = agents.for_person(Arc::new(Open));
     run(&persons, write("/w/a")).unwrap();
-    let gone = run(&persons, Operation::Delete { path: path("/w/a"), recursive: false });
+    let gone = run(&persons, Operation::Delete { path: path_of("/w/a"), recursive: false });
     assert!(matches!(gone, Err(Refused::Denied(denial)) if denial.rule == DenyRule::Unserved));
 }
 
@@ -167,7 +152,7 @@ fn a_workspace_that_cannot_be_searched_is_named_and_the_rest_is_searched() {
     run(&vfs, write("/w/in/b")).unwrap();
     let Ok(Outcome::Hits(hits)) = run(&vfs, search("/w")) else { panic!("a search") };
     assert_eq!(hits.found.iter().map(|hit| hit.path.as_str()).collect::<Vec<_>>(), ["/w/a"]);
-    assert_eq!(hits.unreachable, [path("/w/in")]);
+    assert_eq!(hits.unreachable, [path_of("/w/in")]);
     let Ok(Outcome::Entries(entries)) = run(&vfs, list("/w")) else { panic!("a listing") };
     assert!(entries.found.iter().any(|found| found.path == "/w/in/b"), "it is listed all the same");
 }
@@ -179,10 +164,10 @@ fn a_recording_store_tells_what_was_called_on_which_path() {
     let vfs = vfs(vec![("/w", AccessScope::ReadWrite, store)]);
     run(&vfs, write("/w/d/a")).unwrap();
     assert_eq!(recording.take().last(), Some(&(Method::Apply, "d/a".to_owned())));
-    run(&vfs, Operation::Move { from: path("/w/d/a"), to: path("/w/b") }).unwrap();
+    run(&vfs, Operation::Move { from: path_of("/w/d/a"), to: path_of("/w/b") }).unwrap();
     let calls = recording.take();
     assert_eq!(calls[calls.len() - 2..], [(Method::Apply, "d/a".to_owned()), (Method::Apply, "b".to_owned())]);
-    run(&vfs, Operation::Read { path: path("/w/b"), range: 0..1 }).unwrap();
+    run(&vfs, Operation::Read { path: path_of("/w/b"), range: 0..1 }).unwrap();
     assert_eq!(recording.take(), [(Method::Read, "b".to_owned())]);
 }
 
@@ -196,10 +181,10 @@ fn a_nested_workspace_that_cannot_be_reached_is_named_and_the_rest_is_shown() {
     run(&vfs, write("/w/z")).unwrap();
     let Ok(Outcome::Entries(entries)) = run(&vfs, list("/w")) else { panic!("a listing") };
     assert_eq!(entries.found.iter().map(|f| f.path.as_str()).collect::<Vec<_>>(), ["/w/a", "/w/in", "/w/z"]);
-    assert_eq!(entries.unreachable, [path("/w/in")]);
+    assert_eq!(entries.unreachable, [path_of("/w/in")]);
     let Ok(Outcome::Hits(hits)) = run(&vfs, search("/w")) else { panic!("a search") };
     assert_eq!(hits.found.iter().map(|h| h.path.as_str()).collect::<Vec<_>>(), ["/w/a", "/w/z"]);
-    assert_eq!(hits.unreachable, [path("/w/in")]);
+    assert_eq!(hits.unreachable, [path_of("/w/in")]);
 }
 
 #[test]

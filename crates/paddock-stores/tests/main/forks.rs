@@ -11,13 +11,13 @@ mod undoing;
 use std::sync::Arc;
 
 use paddock_core::Store;
+use paddock_stores::conformance::world::with_call;
 use paddock_stores::virtual_store::base::{BaseStore, Namespace};
 use paddock_stores::virtual_store::{MemoryBase, VirtualStore};
 use paddock_stores::{MemoryStore, PhysicalStore};
 use tempfile::TempDir;
 
 use self::ground::{FORK, Ground, SOURCE, Standing};
-use crate::planting::with_call;
 
 fn upper(base: &Arc<MemoryBase>) -> (Arc<dyn BaseStore>, Namespace) {
     let base: Arc<dyn BaseStore> = Arc::<MemoryBase>::clone(base);

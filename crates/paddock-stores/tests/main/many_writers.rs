@@ -4,14 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use paddock_core::{
-    AccessScope, AgentName, Call, CallId, Cancel, Expect, Gate, LogicalPath, Mount, NoJournal, Operation, Outcome,
-    Passed, Permit, Plan, Refused, Replacement, Request, Risk, Vfs, Workspace,
-};
+use paddock_core::{AccessScope, Expect, Mount, NoJournal, Operation, Outcome, Refused, Replacement, Vfs, Workspace};
 use paddock_db::postgres_testing::Database;
 use paddock_db::{Durability, Postgres, Sqlite};
+use paddock_stores::conformance::world::{self, Open, path_of, with_call};
 use paddock_stores::virtual_store::base::{BaseStore, Namespace};
 use paddock_stores::virtual_store::{PostgresBase, SqliteBase, VirtualStore};
 
@@ -20,14 +17,6 @@ const EDITS: usize = 100;
 /// Which writer a process is, and where it writes.
 const WRITER: &str = "PADDOCK_TEST_WRITER";
 const PLACE: &str = "PADDOCK_TEST_PLACE";
-
-struct Open;
-
-impl Gate for Open {
-    fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
-        Ok(Passed::Now(permit.grant()))
-    }
-}
 
 fn on_sqlite(place: &str) -> Arc<dyn BaseStore> {
     let open = |name, schema| Sqlite::new(Path::new(place).join(name), vec![schema], Durability::Process);
@@ -40,23 +29,12 @@ fn on_postgres(place: &str) -> Arc<dyn BaseStore> {
 
 fn vfs(base: Arc<dyn BaseStore>) -> Vfs {
     let store = VirtualStore::new(base, Namespace::new(["shared", "counters"]));
-    let workspace = Workspace::new(path("/w"), AccessScope::ReadWrite, Mount::new(Arc::new(store), None));
+    let workspace = Workspace::new(path_of("/w"), AccessScope::ReadWrite, Mount::new(Arc::new(store), None));
     Vfs::new(vec![workspace], Arc::new(Open), Arc::new(NoJournal)).unwrap()
 }
 
-fn path(text: &str) -> LogicalPath {
-    LogicalPath::parse(text, &LogicalPath::top()).unwrap()
-}
-
 fn run(vfs: &Vfs, operation: Operation) -> Result<Outcome, Refused> {
-    let (agent, cancel) = (AgentName::main(), Cancel::default());
-    let deadline = Instant::now() + Duration::from_secs(300);
-    let call = Call { id: CallId::next(), agent: &agent, cancel: &cancel, deadline };
-    let plan = vfs.plan(&call, operation)?;
-    match vfs.ask(&call, &Request::of_person("test", Risk::Low), &plan)? {
-        Passed::Now(token) => vfs.run(&call, plan, token),
-        other => panic!("{other:?}"),
-    }
+    with_call(|call| world::run(vfs, call, operation))
 }
 
 fn counters(value: impl Fn(usize) -> usize) -> String {
@@ -68,7 +46,7 @@ fn count_up(vfs: &Vfs, writer: usize) {
     for n in 0..EDITS {
         let (old, new) = (format!("\nw{writer}={n};"), format!("\nw{writer}={};", n + 1));
         let edits = vec![Replacement { old, new, all: false }];
-        run(vfs, Operation::Edit { path: path("/w/counters"), edits, expect: Expect::Any }).unwrap();
+        run(vfs, Operation::Edit { path: path_of("/w/counters"), edits, expect: Expect::Any }).unwrap();
     }
 }
 
@@ -79,7 +57,7 @@ fn play(test: &str, place: &str, open: fn(&str) -> Arc<dyn BaseStore>) {
     }
     let vfs = vfs(open(place));
     let content = format!("counters\n{}", counters(|_| 0)).into_bytes();
-    run(&vfs, Operation::Write { path: path("/w/counters"), content, expect: Expect::Absent }).unwrap();
+    run(&vfs, Operation::Write { path: path_of("/w/counters"), content, expect: Expect::Absent }).unwrap();
     let start = |writer: usize| {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", &format!("many_writers::{test}")]).env(WRITER, writer.to_string()).env(PLACE, place);
@@ -90,7 +68,7 @@ fn play(test: &str, place: &str, open: fn(&str) -> Arc<dyn BaseStore>) {
         assert!(child.wait().unwrap().success(), "writer {writer} ended");
     }
     let Outcome::Read { bytes, .. } =
-        run(&vfs, Operation::Read { path: path("/w/counters"), range: 0..u64::MAX }).unwrap()
+        run(&vfs, Operation::Read { path: path_of("/w/counters"), range: 0..u64::MAX }).unwrap()
     else {
         panic!("a read reads")
     };

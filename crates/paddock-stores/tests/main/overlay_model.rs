@@ -13,6 +13,7 @@ use paddock_core::{Before, Kept, Operation, Store, Versioned};
 use paddock_db::postgres_testing::Database;
 use paddock_db::{Durability, Sqlite};
 use paddock_stores::PhysicalStore;
+use paddock_stores::conformance::world::with_call;
 use paddock_stores::virtual_store::base::{BaseStore, Commit, Namespace};
 use paddock_stores::virtual_store::{MemoryBase, PostgresBase, SqliteBase, VirtualStore};
 use proptest::prelude::*;
@@ -22,7 +23,7 @@ use tempfile::TempDir;
 use self::model::{Node, Place, Text, Tree, above, is_below, merged};
 use self::steps::{Change, Step, Where, steps};
 use crate::forks::ground::{FORK, Ground, SOURCE, Standing, at, take_back, tree_of};
-use crate::planting::{self, with_call};
+use crate::planting;
 
 /// This many cases, or as many as a longer run asks for.
 fn cases(n: u32) -> Config {

@@ -17,20 +17,14 @@ use std::time::{Duration, Instant};
 
 use paddock_core::{
     AccessScope, Act, AgentName, Alter, Alteration, AppliedChange, Before, Call, CallId, Cancel, Change, ErrorKind,
-    Expect, Gate, Journal, Kept, LogicalPath, Mount, Operation, Outcome, PartDone, Passed, Permit, Plan, Quota,
-    Refused, Replacement, Request, Result, Risk, Vfs, Workspace,
+    Expect, Journal, Kept, LogicalPath, Mount, Operation, Outcome, PartDone, Plan, Quota, Refused, Replacement, Result,
+    Vfs, Workspace,
 };
+pub(crate) use paddock_stores::conformance::world::path_of as logical;
+use paddock_stores::conformance::world::{self, Open};
 use paddock_stores::quota::{MemoryUsage, UsageCounter, reconcile};
 use paddock_stores::{HardLinks, KeptPlace, PhysicalStore};
 use tempfile::TempDir;
-
-struct Open;
-
-impl Gate for Open {
-    fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
-        Ok(Passed::Now(permit.grant()))
-    }
-}
 
 /// A change and what became of it.
 pub(crate) type Told = (Change, AppliedChange);
@@ -131,13 +125,7 @@ impl Pasture {
     /// Runs an operation and tells what its changes were.
     pub(crate) fn run(&self, operation: Operation) -> Result<Vec<Told>, Refused> {
         self.listener.told.lock().unwrap().clear();
-        self.call(|call| {
-            let plan = self.vfs.plan(call, operation)?;
-            match self.vfs.ask(call, &Request::of_person("test", Risk::Low), &plan)? {
-                Passed::Now(token) => self.vfs.run(call, plan, token),
-                other => panic!("{other:?}"),
-            }
-        })?;
+        self.call(|call| world::run(&self.vfs, call, operation))?;
         Ok(self.listener.told.lock().unwrap().clone())
     }
 
@@ -173,12 +161,8 @@ impl Pasture {
     }
 
     pub(crate) fn read(&self, path: &str) -> String {
-        match self.call(|call| {
-            let plan = self.vfs.plan(call, Operation::Read { path: logical(path), range: 0..u64::MAX }).unwrap();
-            let passed = self.vfs.ask(call, &Request::of_person("test", Risk::Low), &plan).unwrap();
-            let Passed::Now(token) = passed else { panic!("parked") };
-            self.vfs.run(call, plan, token)
-        }) {
+        let read = Operation::Read { path: logical(path), range: 0..u64::MAX };
+        match self.call(|call| world::run(&self.vfs, call, read)) {
             Ok(Outcome::Read { bytes, .. }) => String::from_utf8(bytes).unwrap(),
             other => panic!("{other:?}"),
         }
@@ -230,10 +214,6 @@ fn gather(dir: &Path, above: &str, state: &mut BTreeMap<String, String>) {
         };
         state.insert(path, what);
     }
-}
-
-pub(crate) fn logical(path: &str) -> LogicalPath {
-    LogicalPath::parse(path, &LogicalPath::top()).unwrap()
 }
 
 pub(crate) fn write(path: &str, content: &str) -> Operation {

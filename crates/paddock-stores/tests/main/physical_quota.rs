@@ -7,23 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use paddock_core::{
-    AccessScope, AgentName, Alter, Alteration, Call, CallId, Cancel, ErrorKind, Expect, Gate, Mount, NoJournal,
-    Operation, Passed, Permit, Plan, Quota, Refused, Request, Result, Risk, Usage, Versioned, Vfs, Workspace,
+    AccessScope, Alter, Alteration, Cancel, ErrorKind, Expect, Mount, NoJournal, Operation, Quota, Refused, Result,
+    Usage, Versioned, Vfs, Workspace,
 };
 use paddock_db::Sqlite;
 use paddock_stores::PhysicalStore;
+use paddock_stores::conformance::world::{self, Open, with_call};
 use paddock_stores::quota::{Counted, MemoryUsage, Reconciler, SqliteUsage, UsageCounter, UsageDelta, reconcile};
 use tempfile::TempDir;
 
 use crate::physical_history::{append, delete, edit, error, logical, rename, write};
-
-struct Open;
-
-impl Gate for Open {
-    fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
-        Ok(Passed::Now(permit.grant()))
-    }
-}
 
 /// A Mount at `/w` that may hold only so much.
 struct Stall {
@@ -69,13 +62,7 @@ impl Stall {
     }
 
     fn run(&self, operation: Operation) -> Result<(), Refused> {
-        call(|call| {
-            let plan = self.vfs.plan(call, operation)?;
-            match self.vfs.ask(call, &Request::of_person("test", Risk::Low), &plan)? {
-                Passed::Now(token) => self.vfs.run(call, plan, token).map(|_| ()),
-                other => panic!("{other:?}"),
-            }
-        })
+        with_call(|call| world::run(&self.vfs, call, operation)).map(drop)
     }
 
     fn alter(&self, path: &str, how: Alter) -> Result<(), Refused> {
@@ -84,19 +71,13 @@ impl Stall {
     }
 
     fn really(&self) -> Usage {
-        call(|call| self.store.count(call)).unwrap()
+        with_call(|call| self.store.count(call)).unwrap()
     }
 
     #[track_caller]
     fn assert_exact(&self) {
         assert_eq!(self.counter.current().unwrap(), Some(self.really()));
     }
-}
-
-fn call<T>(act: impl FnOnce(&Call<'_>) -> T) -> T {
-    let (agent, cancel) = (AgentName::main(), Cancel::default());
-    let deadline = Instant::now() + Duration::from_secs(120);
-    act(&Call { id: CallId::next(), agent: &agent, cancel: &cancel, deadline })
 }
 
 fn sqlite(dir: &TempDir) -> SqliteUsage {
@@ -288,7 +269,7 @@ fn before_the_first_count_everything_is_allowed_and_counted_afterwards() {
         assert_eq!((stall.counter.current().unwrap(), stall.counter.counted_at().unwrap()), (None, None));
         stall.run(write("/w/f", "more than ten bytes")).unwrap();
         assert_eq!(stall.counter.current().unwrap(), None);
-        let usage = call(|call| stall.store.usage(call)).unwrap();
+        let usage = with_call(|call| stall.store.usage(call)).unwrap();
         assert_eq!(usage, Usage { bytes: 19, files: 1 }, "who asks is told nevertheless");
         assert_eq!(stall.count_again(), Some(Counted::Exact));
         stall.assert_exact();

@@ -1,26 +1,15 @@
 //! Puts into a Virtual Store what no agent can, and makes Views for Overlays.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use paddock_core::{AccessScope, AgentName, Call, CallId, Cancel, LogicalPath, Mount, Store, View, Workspace};
+use paddock_core::{AccessScope, Mount, Store, View, Workspace};
+use paddock_stores::conformance::world::{path_of, with_call};
 use paddock_stores::virtual_store::VirtualStore;
 use paddock_stores::virtual_store::base::{Content, NewRow, RowKind};
 
-/// Runs something with a call of its own.
-pub(crate) fn with_call<T>(act: impl FnOnce(&Call<'_>) -> T) -> T {
-    let (agent, cancel) = (AgentName::main(), Cancel::default());
-    act(&Call {
-        id: CallId::next(),
-        agent: &agent,
-        cancel: &cancel,
-        deadline: Instant::now() + Duration::from_secs(60),
-    })
-}
-
 /// The View of a read-write Workspace on a Store.
 pub(crate) fn view(store: Arc<dyn Store>) -> View {
-    let prefix = LogicalPath::parse("/lower", &LogicalPath::top()).unwrap();
+    let prefix = path_of("/lower");
     let workspace = Workspace::new(prefix, AccessScope::ReadWrite, Mount::new(store, None));
     View::of(&workspace, std::slice::from_ref(&workspace)).unwrap()
 }

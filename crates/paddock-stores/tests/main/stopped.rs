@@ -5,20 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use paddock_core::{
-    AccessScope, Call, ErrorKind, Gate, Journal, LogicalPath, Mount, Operation, PartDone, Passed, Permit, Plan,
-    Refused, Request, Result as StoreResult, Risk, Vfs, Workspace,
+    AccessScope, Call, ErrorKind, Journal, Mount, Operation, PartDone, Plan, Refused, Result as StoreResult, Vfs,
+    Workspace,
 };
 use paddock_stores::PhysicalStore;
-
-use crate::planting::with_call;
-
-struct Open;
-
-impl Gate for Open {
-    fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
-        Ok(Passed::Now(permit.grant()))
-    }
-}
+use paddock_stores::conformance::world::{Open, finish, path_of, with_call};
 
 /// Counts the changes that it is told of.
 #[derive(Default)]
@@ -50,17 +41,14 @@ fn what_was_deleted_before_a_delete_stopped_is_told() {
     for n in 0..FILES {
         fs::write(dir.path().join(format!("d/{n}")), "x").unwrap();
     }
-    let path = |text: &str| LogicalPath::parse(text, &LogicalPath::top()).unwrap();
     let journal = Arc::new(Counting::default());
     let store = Arc::new(PhysicalStore::new(dir.path()).unwrap());
-    let workspace = Workspace::new(path("/w"), AccessScope::ReadWrite, Mount::new(store, None));
+    let workspace = Workspace::new(path_of("/w"), AccessScope::ReadWrite, Mount::new(store, None));
     let vfs = Vfs::new(vec![workspace], Arc::new(Open), Arc::<Counting>::clone(&journal)).unwrap();
     with_call(|call| {
-        let plan = vfs.plan(call, Operation::Delete { path: path("/w/d"), recursive: true }).unwrap();
+        let plan = vfs.plan(call, Operation::Delete { path: path_of("/w/d"), recursive: true }).unwrap();
         fs::write(dir.path().join("d/late"), "came after the plan").unwrap();
-        let request = Request::of_person("test", Risk::Low);
-        let Passed::Now(token) = vfs.ask(call, &request, &plan).unwrap() else { panic!("the gate is open") };
-        match vfs.run(call, plan, token) {
+        match finish(&vfs, call, plan) {
             Err(Refused::Store { source, .. }) => assert_eq!(*source.kind(), ErrorKind::NotEmpty),
             other => panic!("the directory still holds something: {other:?}"),
         }

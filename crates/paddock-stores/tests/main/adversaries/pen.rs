@@ -7,24 +7,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use paddock_core::{
-    AccessScope, AgentName, Browse, Call, CallId, Cancel, ErrorKind, Expect, Gate, HidePattern, LogicalPath, Mount,
-    NameRules, NoJournal, Operation, Origin, Outcome, Passed, Permit, Plan, Refused, Replacement, Request, Risk,
-    Search, Vfs, Workspace,
+    AccessScope, AgentName, Browse, Call, CallId, Cancel, ErrorKind, Expect, HidePattern, Mount, NameRules, NoJournal,
+    Operation, Origin, Outcome, Refused, Replacement, Vfs, Workspace,
 };
+pub(crate) use paddock_stores::conformance::world::path_of as logical;
+use paddock_stores::conformance::world::{self, Open, finish};
 use paddock_stores::{HardLinks, PhysicalStore};
 use tempfile::TempDir;
 
 /// What must never be read.
 pub(crate) const SECRET: &str = "SECRET-OF-THE-HOST";
-
-/// Lets everything pass that was planned.
-struct Open;
-
-impl Gate for Open {
-    fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
-        Ok(Passed::Now(permit.grant()))
-    }
-}
 
 /// One Workspace to be made.
 pub(crate) struct Pane<'a> {
@@ -96,10 +88,7 @@ impl Pen {
         let call = Call { id: CallId::next(), agent: &self.agent, cancel, deadline: Instant::now() + within };
         let plan = self.vfs.plan(&call, operation)?;
         meanwhile();
-        match self.vfs.ask(&call, &Request::of_person("test", Risk::Low), &plan)? {
-            Passed::Now(token) => self.vfs.run(&call, plan, token),
-            other => panic!("{other:?}"),
-        }
+        finish(&self.vfs, &call, plan)
     }
 
     pub(crate) fn read(&self, path: &str) -> Result<String, Refused> {
@@ -154,20 +143,7 @@ impl Pen {
 }
 
 pub(crate) fn search(path: &str, pattern: &str) -> Operation {
-    let search = Search {
-        pattern: pattern.to_owned(),
-        ignore_case: false,
-        glob: None,
-        context: 0,
-        limit: 1000,
-        skip_ignored: false,
-        after: None,
-    };
-    Operation::Search { path: logical(path), search }
-}
-
-pub(crate) fn logical(path: &str) -> LogicalPath {
-    LogicalPath::parse(path, &LogicalPath::top()).unwrap()
+    Operation::Search { path: logical(path), search: world::search(pattern) }
 }
 
 /// The kind of the Store's error.

@@ -3,26 +3,18 @@
 use std::sync::{Arc, Mutex};
 
 use paddock_core::{
-    AccessScope, Alter, Alteration, Applied, Before, Call, ErrorKind, Expect, Gate, HidePattern, Journal, Kind,
-    LogicalPath, Mount, NameRules, Operation, Origin, Outcome, PartDone, Passed, Permit, Plan, Refused, RelPathBuf,
-    Replacement, Request, Risk, Store, Vfs, View, Walk, Workspace,
+    AccessScope, Alter, Alteration, Applied, Before, Call, ErrorKind, Expect, HidePattern, Journal, Kind, LogicalPath,
+    Mount, NameRules, Operation, Origin, Outcome, PartDone, Plan, Refused, RelPathBuf, Replacement, Store, Vfs, View,
+    Walk, Workspace,
 };
+pub(crate) use paddock_stores::conformance::world::path_of as at;
+use paddock_stores::conformance::world::{self, Open, with_call};
 use paddock_stores::fork::{self, Difference, DifferenceKind, Merge};
 use paddock_stores::virtual_store::VirtualStore;
 use paddock_stores::virtual_store::base::{BaseStore, Namespace};
 
-use crate::planting::with_call;
-
 pub(crate) const SOURCE: &str = "/w";
 pub(crate) const FORK: &str = "/forks/f";
-
-struct Open;
-
-impl Gate for Open {
-    fn pass(&self, _: &Call<'_>, _: &Request<'_>, _: &Plan, permit: Permit) -> Result<Passed, Refused> {
-        Ok(Passed::Now(permit.grant()))
-    }
-}
 
 /// Keeps what the last change told of what was there before.
 #[derive(Default)]
@@ -65,10 +57,6 @@ pub(crate) enum Standing {
     Frozen(Arc<dyn Store>),
 }
 
-pub(crate) fn at(path: &str) -> LogicalPath {
-    LogicalPath::parse(path, &LogicalPath::top()).unwrap()
-}
-
 pub(crate) fn rel(path: &str) -> RelPathBuf {
     RelPathBuf::parse(path).unwrap()
 }
@@ -102,13 +90,7 @@ impl Ground {
     }
 
     pub(crate) fn run(&self, operation: Operation) -> Result<Outcome, Refused> {
-        with_call(|call| {
-            let plan = self.vfs.plan(call, operation)?;
-            match self.vfs.ask(call, &Request::of_person("test", Risk::Low), &plan)? {
-                Passed::Now(token) => self.vfs.run(call, plan, token),
-                other => panic!("{other:?}"),
-            }
-        })
+        with_call(|call| world::run(&self.vfs, call, operation))
     }
 
     pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) {
