@@ -132,11 +132,11 @@ fn one_call_is_told_with_its_reason() {
 #[test]
 fn what_a_person_did_names_the_person_and_what_an_agent_did_does_not() {
     let served = busy();
-    let put = |request: crate::harness::Request| request.header("content-type", "text/plain").body(b"by hand\n").status;
+    let put = |request: crate::http::Request| request.header("content-type", "text/plain").body(b"by hand\n").status;
     assert_eq!(put(served.request("PUT", "/api/v1/files/main/notes/mine.md")), 201);
     let secret = served.token("ci", false);
     let by_program = served.stranger("PUT", "/api/v1/files/main/notes/ours.md");
-    assert_eq!(put(by_program.header("authorization", &format!("Bearer {secret}"))), 201);
+    assert_eq!(put(by_program.bearer(&secret)), 201);
     let by = |path: &str| {
         let found = rows(&served, &format!("path={path}"));
         assert!(!found.is_empty(), "{path}");

@@ -3,7 +3,8 @@
 use paddock_desk::approvals::{self, ListAsked, Which};
 use serde_json::{Value, json};
 
-use crate::harness::{Request, Served};
+use crate::harness::Served;
+use crate::http::Request;
 
 /// A delete of a file that now waits, as the API shows it.
 fn parked(served: &Served, name: &str, content: &str) -> Value {
@@ -32,8 +33,7 @@ fn of_eight_at_once_one_decides_and_the_others_hear_who_did() {
     let body = json!({ "decision": "approve", "shown": approval["shown"] });
     let statuses: Vec<(u16, Value)> = std::thread::scope(|scope| {
         let send = |secret: &String| {
-            let bearer = format!("Bearer {secret}");
-            let sent = served.stranger("POST", &target).header("authorization", &bearer).json_body(&body);
+            let sent = served.stranger("POST", &target).bearer(secret).json_body(&body);
             let answer = sent.try_send().unwrap();
             (answer.status, serde_json::from_slice(&answer.body).unwrap())
         };
@@ -111,7 +111,7 @@ fn who_decides_is_recorded_and_who_may_only_look_may_not() {
     let body = json!({ "decision": "reject", "reason": "not now", "shown": approval["shown"] });
     let send = |secret: &str| {
         let target = format!("{}/decision", at(&approval));
-        served.stranger("POST", &target).header("authorization", &format!("Bearer {secret}")).json_body(&body)
+        served.stranger("POST", &target).bearer(&secret).json_body(&body)
     };
     assert_eq!(send(&served.token("looker", true)).status, 403);
     assert_eq!(served.get(&at(&approval)).json()["status"], "pending");

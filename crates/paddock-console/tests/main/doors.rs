@@ -10,7 +10,7 @@ fn a_page_needs_a_session_and_the_api_a_session_or_a_token() {
     assert_eq!(served.stranger("GET", "/").status, 401);
     assert_eq!(served.stranger("GET", "/api/v1/agents").status, 401);
     let secret = served.token("reader", true);
-    let program = served.stranger("GET", "/api/v1/agents").header("authorization", &format!("Bearer {secret}"));
+    let program = served.stranger("GET", "/api/v1/agents").bearer(&secret);
     assert_eq!(program.status, 200);
     assert_eq!(program.json()[1]["name"], "reviewer");
 }

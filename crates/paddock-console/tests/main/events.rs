@@ -1,8 +1,7 @@
 //! The stream of events: nothing lost, nothing twice, whoever was away.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -17,12 +16,8 @@ struct Listener {
 
 impl Listener {
     fn new(served: &Served, after: Option<&str>) -> Self {
-        let mut stream = TcpStream::connect(served.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let last = after.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
-        let (host, cookie) = (served.address, served.session());
-        write!(stream, "GET /api/v1/events HTTP/1.1\r\nhost: {host}\r\ncookie: {cookie}\r\n{last}\r\n").unwrap();
-        let mut from = BufReader::new(stream);
+        let mut from = BufReader::new(served.get("/api/v1/events").lines(&last).open());
         let mut line = String::new();
         // The greeting comes when it is listened for sure.
         while !line.starts_with(": here") && !line.starts_with("event: reset") {

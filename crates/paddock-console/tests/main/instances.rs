@@ -66,8 +66,8 @@ fn an_instance_is_restarted_cleared_and_deleted_by_who_may() {
     with_messages(&served, "chat", 3);
     let restarted = served.request("POST", "/api/v1/instances/chat/restart");
     assert_eq!((restarted.status, &restarted.json()["endedTurn"]), (200, &json!(null)), "{}", restarted.text());
-    let looker = format!("Bearer {}", served.token("looker", true));
-    let refused = served.stranger("DELETE", "/api/v1/instances/chat").header("authorization", &looker);
+    let looker = served.token("looker", true);
+    let refused = served.stranger("DELETE", "/api/v1/instances/chat").bearer(&looker);
     assert_eq!(refused.status, 403);
     // Whoever writes it now is not cut off.
     let kept = instances::kept(&served.desk).unwrap();

@@ -18,6 +18,7 @@ mod files;
 mod forks;
 mod harness;
 mod history;
+mod http;
 mod instances;
 mod projects;
 mod robust;

@@ -139,14 +139,7 @@ fn what_is_refused_changes_nothing_and_says_why() {
 
 /// The beginning of an upload whose rest does not come.
 fn begun_upload(served: &Served, target: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(served.address).unwrap();
-    let head = format!(
-        "PUT {target} HTTP/1.1\r\nhost: {}\r\ncookie: {}\r\nsec-fetch-site: same-origin\r\ncontent-length: 1000000\r\n\r\nPK",
-        served.address,
-        served.session()
-    );
-    stream.write_all(head.as_bytes()).unwrap();
-    stream
+    served.request("PUT", target).header("content-length", "1000000").begun("PK")
 }
 
 /// What is answered without the rest.
@@ -201,18 +194,8 @@ fn few_runs_of_git_are_under_way_at_once() {
     let served = Served::start();
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("git://{}/x", silent.local_addr().unwrap());
-    let body = json!({ "path": "/project/workspace/x", "remote": { "url": url } }).to_string();
-    let send = || {
-        let mut stream = TcpStream::connect(served.address).unwrap();
-        let head = format!(
-            "POST /api/v1/import HTTP/1.1\r\nhost: {}\r\ncookie: {}\r\nsec-fetch-site: same-origin\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-            served.address,
-            served.session(),
-            body.len(),
-        );
-        stream.write_all(head.as_bytes()).unwrap();
-        stream
-    };
+    let body = json!({ "path": "/project/workspace/x", "remote": { "url": url } });
+    let send = || served.request("POST", "/api/v1/import").json_body(&body).open();
     let asked: Vec<TcpStream> = (0..4).map(|_| send()).collect();
     let reached: Vec<_> = asked.iter().map(|_| silent.accept().unwrap()).collect();
     let mut fifth = send();
@@ -232,11 +215,11 @@ fn few_runs_of_git_are_under_way_at_once() {
 #[test]
 fn a_token_sends_no_stored_secret_anywhere() {
     let served = Served::start();
-    let bearer = format!("Bearer {}", served.token("program", false));
+    let bearer = served.token("program", false);
     let remote = json!({ "url": "https://127.0.0.1:1/x", "secret": "none" });
     for (target, path) in [("/api/v1/import", "/project/workspace/x"), ("/api/v1/push", "/project/workspace")] {
         let body = json!({ "path": path, "remote": remote });
-        let asked = served.stranger("POST", target).header("authorization", &bearer).json_body(&body);
+        let asked = served.stranger("POST", target).bearer(&bearer).json_body(&body);
         assert_eq!(asked.status, 403, "{target}");
         assert!(asked.text().contains("opens no remote with a stored secret"), "{}", asked.text());
         assert_eq!(served.request("POST", target).json_body(&body).status, 404, "a person may; there is none");
@@ -280,13 +263,7 @@ fn a_large_export_is_never_held_whole_however_slowly_it_is_taken() {
         (0..64).for_each(|_| file.write_all(&piece).unwrap());
     }
     let before = peak();
-    let mut stream = TcpStream::connect(served.address).unwrap();
-    let head = format!(
-        "GET /api/v1/export/main/project/workspace/big HTTP/1.1\r\nhost: {}\r\ncookie: {}\r\nconnection: close\r\n\r\n",
-        served.address,
-        served.session()
-    );
-    stream.write_all(head.as_bytes()).unwrap();
+    let mut stream = served.get("/api/v1/export/main/project/workspace/big").open();
     // It begins, and waits for whoever reads.
     let mut buffer = vec![0; 64 * 1024];
     stream.read_exact(&mut buffer[..1024]).unwrap();
@@ -309,13 +286,7 @@ fn an_export_that_fails_midway_breaks_off() {
     std::fs::create_dir_all(served.file("workspace/big")).unwrap();
     std::fs::write(served.file("workspace/big/a"), noise(24 << 20)).unwrap();
     std::fs::write(served.file("workspace/big/b"), "b").unwrap();
-    let mut stream = TcpStream::connect(served.address).unwrap();
-    let head = format!(
-        "GET /api/v1/export/main/project/workspace/big?format=bundle HTTP/1.1\r\nhost: {}\r\ncookie: {}\r\nconnection: close\r\n\r\n",
-        served.address,
-        served.session()
-    );
-    stream.write_all(head.as_bytes()).unwrap();
+    let mut stream = served.get("/api/v1/export/main/project/workspace/big?format=bundle").open();
     let mut buffer = vec![0; 1024];
     stream.read_exact(&mut buffer).unwrap();
     // A bundle named its objects before: one that has become another cannot be in it.

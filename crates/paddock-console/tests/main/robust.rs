@@ -1,6 +1,6 @@
 //! Nobody can keep the server from serving others, from closing a door, or from ending.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -11,11 +11,7 @@ use crate::instances::with_messages;
 
 /// Sends a request and reads no more of the answer than its head.
 fn head_only(served: &Served, target: &str) -> (String, BufReader<TcpStream>) {
-    let mut stream = TcpStream::connect(served.address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    let (host, cookie) = (served.address, served.session());
-    write!(stream, "GET {target} HTTP/1.1\r\nhost: {host}\r\ncookie: {cookie}\r\n\r\n").unwrap();
-    let mut stream = BufReader::with_capacity(64, stream);
+    let mut stream = BufReader::with_capacity(64, served.get(target).open());
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
         assert!(stream.read_line(&mut head).unwrap() > 0, "it ended: {head}");
@@ -71,13 +67,8 @@ fn a_body_that_does_not_come_is_not_waited_for() {
     ];
     let begun: Vec<_> = asked
         .map(|(host, target, kind)| {
-            let mut stream = TcpStream::connect(served.address).unwrap();
-            stream.set_read_timeout(Some(Duration::from_secs(90))).unwrap();
-            let head = format!("POST {target} HTTP/1.1\r\nhost: {host}\r\ncookie: {}\r\n", served.session());
-            let rest =
-                format!("sec-fetch-site: same-origin\r\ncontent-type: {kind}\r\ncontent-length: 100\r\n\r\nname=");
-            write!(stream, "{head}{rest}").unwrap();
-            (target, stream)
+            let request = served.request("POST", target).host(host).header("content-type", kind);
+            (target, request.header("content-length", "100").begun("name="))
         })
         .into();
     for (target, stream) in begun {
@@ -89,10 +80,7 @@ fn a_body_that_does_not_come_is_not_waited_for() {
 
 /// Listens to the events of a server with these headers; nothing where it is not let in.
 fn listening(served: &Served, identity: &str) -> Option<BufReader<TcpStream>> {
-    let mut stream = TcpStream::connect(served.address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    write!(stream, "GET /api/v1/events HTTP/1.1\r\nhost: {}\r\n{identity}\r\n", served.address).unwrap();
-    let mut stream = BufReader::new(stream);
+    let mut stream = BufReader::new(served.stranger("GET", "/api/v1/events").lines(identity).open());
     let mut line = String::new();
     while !line.starts_with(": here") {
         line.clear();
@@ -145,9 +133,7 @@ fn a_token_makes_no_token_and_widens_no_policy() {
     let served = Served::start();
     let secret = served.token("ci", false);
     let id = served.get("/api/v1/tokens").json()[0]["id"].as_str().unwrap().to_owned();
-    let asked = |method: &str, target: &str| {
-        served.stranger(method, target).header("authorization", &format!("Bearer {secret}"))
-    };
+    let asked = |method: &str, target: &str| served.stranger(method, target).bearer(&secret);
     let scope = "/api/v1/config/workspace%5B0%5D.scope";
     for (request, command) in [
         (asked("POST", "/api/v1/tokens").json_body(&json!({ "name": "x" })), "paddock token new"),
@@ -191,24 +177,18 @@ fn two_consoles_of_one_machine_keep_their_sessions_apart() {
 fn the_console_has_a_name_that_it_shares_with_no_other_server() {
     let served = Served::start();
     let port = served.address.port();
-    let asked = |host: &str| {
-        let mut stream = TcpStream::connect(served.address).unwrap();
-        write!(stream, "GET /healthz HTTP/1.1\r\nhost: {host}\r\n\r\n").unwrap();
-        let mut line = String::new();
-        BufReader::new(stream).read_line(&mut line).unwrap();
-        line.split(' ').nth(1).unwrap().to_owned()
-    };
-    assert_eq!(asked(&format!("paddock.localhost:{port}")), "200");
-    assert_eq!(asked(&format!("other.localhost:{port}")), "421");
+    let asked = |host: &str| served.stranger("GET", "/healthz").host(host).status;
+    assert_eq!(asked(&format!("paddock.localhost:{port}")), 200);
+    assert_eq!(asked(&format!("other.localhost:{port}")), 421);
     // What is published is no neighbour of it.
-    assert_eq!(asked(&format!("{}.paddock.localhost:{port}", "a".repeat(32))), "421");
+    assert_eq!(asked(&format!("{}.paddock.localhost:{port}", "a".repeat(32))), 421);
 }
 
 #[test]
 fn a_refusal_names_what_helps() {
     let served = Served::start();
     let hint = |secret: &str| {
-        let asked = served.stranger("POST", "/api/v1/tokens").header("authorization", &format!("Bearer {secret}"));
+        let asked = served.stranger("POST", "/api/v1/tokens").bearer(&secret);
         asked.json_body(&json!({ "name": "x" })).json()["hint"].as_str().unwrap().to_owned()
     };
     assert_eq!(hint(&served.agent_token("main")), "make one with `paddock token new NAME --api`");

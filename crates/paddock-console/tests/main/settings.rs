@@ -47,7 +47,7 @@ fn a_value_that_could_not_take_effect_changes_nothing() {
     assert_eq!(gone.status, 400, "{}", gone.text());
     assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
     let reader = served.token("reader", true);
-    let asked = served.stranger("PUT", "/api/v1/config/name").header("authorization", &format!("Bearer {reader}"));
+    let asked = served.stranger("PUT", "/api/v1/config/name").bearer(&reader);
     assert_eq!(asked.json_body(&json!({ "value": "other" })).status, 403);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
 }
@@ -106,10 +106,10 @@ fn numbers_are_for_whoever_may_come_in() {
     let served = Served::start();
     assert_eq!(served.stranger("GET", "/metrics").status, 401);
     let agent = served.agent_token("main");
-    assert_eq!(served.stranger("GET", "/metrics").header("authorization", &format!("Bearer {agent}")).status, 403);
+    assert_eq!(served.stranger("GET", "/metrics").bearer(&agent).status, 403);
     served.get("/api/v1/workspaces").json();
     let reader = served.token("prometheus", true);
-    let told = served.stranger("GET", "/metrics").header("authorization", &format!("Bearer {reader}"));
+    let told = served.stranger("GET", "/metrics").bearer(&reader);
     assert_eq!(told.status, 200);
     let text = told.text();
     assert!(

@@ -1,7 +1,5 @@
 //! Published projects: what a share shows and to whom, and that nothing of the console is within its reach.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
 
@@ -70,19 +68,9 @@ impl Visited {
 }
 
 fn ask(served: &Served, method: &str, host: &str, target: &str, headers: &str, body: &str) -> Visited {
-    let mut stream = TcpStream::connect(served.address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    let length = body.len();
-    let request = format!(
-        "{method} {target} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n{body}"
-    );
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = Vec::new();
-    stream.read_to_end(&mut answer).unwrap();
-    let answer = String::from_utf8_lossy(&answer).into_owned();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-    Visited { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+    let answer = served.stranger(method, target).host(host).lines(headers).body(body);
+    let head: String = answer.headers.iter().map(|(name, value)| format!("{name}: {value}\n")).collect();
+    Visited { status: answer.status, head: head.to_ascii_lowercase(), body: answer.text() }
 }
 
 fn host_of(served: &Served, share: &Value) -> String {

@@ -136,8 +136,8 @@ fn a_run_is_forked_and_cancelled_and_what_it_asked_is_withdrawn() {
     assert_eq!(served.request("POST", "/api/v1/threads/a/cancel").status, 409);
     assert_eq!(served.request("POST", "/api/v1/threads/a/resume").json_body(&json!({})).status, 409);
     assert_eq!(served.request("POST", "/api/v1/threads/none/cancel").status, 404);
-    let looker = format!("Bearer {}", served.token("looker", true));
-    let refused = served.stranger("POST", "/api/v1/threads/b/cancel").header("authorization", &looker);
+    let looker = served.token("looker", true);
+    let refused = served.stranger("POST", "/api/v1/threads/b/cancel").bearer(&looker);
     assert_eq!(refused.status, 403);
 }
 
