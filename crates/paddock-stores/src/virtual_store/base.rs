@@ -266,28 +266,56 @@ pub trait RowsMut: Rows {
     fn set_usage(&mut self, usage: Usage) -> Result<()>;
 }
 
+/// A look at the rows of one moment.
+pub type Look<'a> = &'a mut dyn FnMut(&dyn Rows) -> Result<()>;
+
+/// What is done to a namespace in one transaction.
+pub type Change<'a> = &'a mut dyn FnMut(&mut dyn RowsMut) -> Result<()>;
+
+/// Inside an `impl Rows`: everything but `get` and `usage`, as a field has it that has rows of its own.
+macro_rules! rows_of {
+    ($field:ident) => {
+        fn children(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, Row)>> {
+            self.$field.children(dir, after, limit)
+        }
+
+        fn names(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, RowKind)>> {
+            self.$field.names(dir, after, limit)
+        }
+
+        fn inline(&self, body: Body, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+            self.$field.inline(body, range, out)
+        }
+
+        fn chunks(&self, body: Body, positions: Range<u64>) -> Result<Vec<u64>> {
+            self.$field.chunks(body, positions)
+        }
+
+        fn chunk(&self, id: u64, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
+            self.$field.chunk(id, range, out)
+        }
+
+        fn get_small(&self, key: &str, range: Range<u64>, out: &mut Vec<u8>) -> Result<Option<Row>> {
+            self.$field.get_small(key, range, out)
+        }
+
+        fn past(&self, key: &str, at: Commit) -> Result<Option<Row>> {
+            self.$field.past(key, at)
+        }
+    };
+}
+pub(super) use rows_of;
+
 /// A database of namespaces.
 ///
 /// Closures may run more than once: a transaction that lost its connection or its order begins again. They must
 /// start from the same state each time.
 pub trait BaseStore: Send + Sync {
     /// Looks at one moment of a namespace. Everything seen belongs to it. One that was never written is empty.
-    fn read(
-        &self,
-        call: &Call<'_>,
-        namespace: &Namespace,
-        moment: Moment,
-        look: &mut dyn FnMut(&dyn Rows) -> Result<()>,
-    ) -> Result<()>;
+    fn read(&self, call: &Call<'_>, namespace: &Namespace, moment: Moment, look: Look<'_>) -> Result<()>;
 
     /// As [`Self::read`], for a look at a few rows and nothing else: where the database can, it is taken where it costs least.
-    fn glance(
-        &self,
-        call: &Call<'_>,
-        namespace: &Namespace,
-        moment: Moment,
-        look: &mut dyn FnMut(&dyn Rows) -> Result<()>,
-    ) -> Result<()> {
+    fn glance(&self, call: &Call<'_>, namespace: &Namespace, moment: Moment, look: Look<'_>) -> Result<()> {
         self.read(call, namespace, moment, look)
     }
 
@@ -297,12 +325,7 @@ pub trait BaseStore: Send + Sync {
     }
 
     /// Changes a namespace in one transaction: all of it, durably, or nothing.
-    fn write(
-        &self,
-        call: &Call<'_>,
-        namespace: &Namespace,
-        change: &mut dyn FnMut(&mut dyn RowsMut) -> Result<()>,
-    ) -> Result<()>;
+    fn write(&self, call: &Call<'_>, namespace: &Namespace, change: Change<'_>) -> Result<()>;
 
     /// Puts chunks in, before the commit that will name them. Unnamed ones are collected after a while.
     fn stage(&self, call: &Call<'_>, chunks: &[&[u8]]) -> Result<Vec<u64>>;

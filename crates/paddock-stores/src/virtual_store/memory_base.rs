@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use paddock_core::{Call, ErrorKind, Result, Usage};
 
-use super::base::{BaseStore, Body, Commit, Content, Moment, Namespace, NewRow, Row, Rows, RowsMut};
+use super::base::{BaseStore, Body, Change, Commit, Content, Look, Moment, Namespace, NewRow, Row, Rows, RowsMut};
 
 /// Namespaces in memory.
 #[derive(Debug, Default)]
@@ -101,23 +101,12 @@ impl MemoryBase {
 }
 
 impl BaseStore for MemoryBase {
-    fn read(
-        &self,
-        call: &Call<'_>,
-        namespace: &Namespace,
-        moment: Moment,
-        look: &mut dyn FnMut(&dyn Rows) -> Result<()>,
-    ) -> Result<()> {
+    fn read(&self, call: &Call<'_>, namespace: &Namespace, moment: Moment, look: Look<'_>) -> Result<()> {
         call.tick(1)?;
         look(&self.sight(namespace, moment))
     }
 
-    fn write(
-        &self,
-        call: &Call<'_>,
-        namespace: &Namespace,
-        change: &mut dyn FnMut(&mut dyn RowsMut) -> Result<()>,
-    ) -> Result<()> {
+    fn write(&self, call: &Call<'_>, namespace: &Namespace, change: Change<'_>) -> Result<()> {
         call.tick(1)?;
         self.change(namespace, |draft| change(draft))
     }

@@ -16,7 +16,7 @@ use paddock_db::{Postgres, Schema};
 
 use self::draft::Draft;
 use self::sight::{Sight, short};
-use super::base::{BaseStore, Commit, Moment, Namespace, Rows, RowsMut};
+use super::base::{BaseStore, Change, Commit, Look, Moment, Namespace};
 use super::rows_sql::{Told, transactions};
 use super::rows_sql_sweep::sweep;
 
@@ -62,13 +62,7 @@ impl PostgresBase {
 }
 
 impl BaseStore for PostgresBase {
-    fn read(
-        &self,
-        call: &Call<'_>,
-        namespace: &Namespace,
-        moment: Moment,
-        look: &mut dyn FnMut(&dyn Rows) -> Result<()>,
-    ) -> Result<()> {
+    fn read(&self, call: &Call<'_>, namespace: &Namespace, moment: Moment, look: Look<'_>) -> Result<()> {
         call.tick(1)?;
         let key = namespace.text();
         let key = short(key);
@@ -76,12 +70,7 @@ impl BaseStore for PostgresBase {
         seen.map_err(|told| told.0)
     }
 
-    fn write(
-        &self,
-        call: &Call<'_>,
-        namespace: &Namespace,
-        change: &mut dyn FnMut(&mut dyn RowsMut) -> Result<()>,
-    ) -> Result<()> {
+    fn write(&self, call: &Call<'_>, namespace: &Namespace, change: Change<'_>) -> Result<()> {
         call.tick(1)?;
         self.change(call, namespace, |draft| change(draft))
     }

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use paddock_core::{Result, Usage};
 
-use super::base::{Body, Commit, NewRow, Row, RowKind, Rows, RowsMut};
+use super::base::{Body, Commit, NewRow, Row, RowKind, Rows, RowsMut, rows_of};
 
 /// A change looks at a few rows again and again; what it walks through need not be kept.
 const KEPT: usize = 8;
@@ -40,37 +40,11 @@ impl Rows for Remembered<'_> {
         Ok(row)
     }
 
-    fn children(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, Row)>> {
-        self.rows.children(dir, after, limit)
-    }
-
-    fn names(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, RowKind)>> {
-        self.rows.names(dir, after, limit)
-    }
-
-    fn inline(&self, body: Body, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
-        self.rows.inline(body, range, out)
-    }
-
-    fn chunks(&self, body: Body, positions: Range<u64>) -> Result<Vec<u64>> {
-        self.rows.chunks(body, positions)
-    }
-
-    fn chunk(&self, id: u64, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
-        self.rows.chunk(id, range, out)
-    }
-
     fn usage(&self) -> Result<Usage> {
         self.rows.usage()
     }
 
-    fn get_small(&self, key: &str, range: Range<u64>, out: &mut Vec<u8>) -> Result<Option<Row>> {
-        self.rows.get_small(key, range, out)
-    }
-
-    fn past(&self, key: &str, at: Commit) -> Result<Option<Row>> {
-        self.rows.past(key, at)
-    }
+    rows_of!(rows);
 }
 
 impl RowsMut for Remembered<'_> {

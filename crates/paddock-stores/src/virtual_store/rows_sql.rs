@@ -73,6 +73,14 @@ pub(super) fn slice_of(range: &Range<u64>) -> (i32, i32) {
     (cut(range.start.saturating_add(1)), cut(range.end.saturating_sub(range.start)))
 }
 
+/// The names of [`Columns`].
+macro_rules! row {
+    () => {
+        "kind, len, mode, modified, version, body, chunked"
+    };
+}
+pub(super) use row;
+
 /// The columns of a row, as every table has them.
 #[derive(Debug)]
 pub(super) struct Columns {

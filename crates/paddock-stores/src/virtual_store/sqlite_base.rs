@@ -25,7 +25,7 @@ use paddock_db::{Schema, Sqlite};
 use self::draft::Draft;
 use self::sight::Sight;
 use self::tops::Tops;
-use super::base::{BaseStore, Commit, Moment, Namespace, Rows, RowsMut};
+use super::base::{BaseStore, Change, Commit, Look, Moment, Namespace, Rows as _};
 use super::rows_sql::{Told, store_error, transactions, unsigned};
 use super::rows_sql_sweep::sweep;
 
@@ -59,7 +59,7 @@ impl SqliteBase {
         call: &Call<'_>,
         namespace: &Namespace,
         moment: Moment,
-        look: &mut dyn FnMut(&dyn Rows) -> Result<()>,
+        look: Look<'_>,
         through: impl Fn(&mut dyn FnMut(&Connection) -> Result<(), Told>) -> Result<(), Told>,
     ) -> Result<()> {
         let key = namespace.text();
@@ -121,23 +121,11 @@ impl SqliteBase {
 }
 
 impl BaseStore for SqliteBase {
-    fn read(
-        &self,
-        call: &Call<'_>,
-        namespace: &Namespace,
-        moment: Moment,
-        look: &mut dyn FnMut(&dyn Rows) -> Result<()>,
-    ) -> Result<()> {
+    fn read(&self, call: &Call<'_>, namespace: &Namespace, moment: Moment, look: Look<'_>) -> Result<()> {
         self.look(call, namespace, moment, look, |take| self.state.read(take))
     }
 
-    fn glance(
-        &self,
-        call: &Call<'_>,
-        namespace: &Namespace,
-        moment: Moment,
-        look: &mut dyn FnMut(&dyn Rows) -> Result<()>,
-    ) -> Result<()> {
+    fn glance(&self, call: &Call<'_>, namespace: &Namespace, moment: Moment, look: Look<'_>) -> Result<()> {
         self.look(call, namespace, moment, look, |take| self.state.glance(take))
     }
 
@@ -158,12 +146,7 @@ impl BaseStore for SqliteBase {
         Ok(Some(row.is_none()))
     }
 
-    fn write(
-        &self,
-        call: &Call<'_>,
-        namespace: &Namespace,
-        change: &mut dyn FnMut(&mut dyn RowsMut) -> Result<()>,
-    ) -> Result<()> {
+    fn write(&self, call: &Call<'_>, namespace: &Namespace, change: Change<'_>) -> Result<()> {
         self.change(call, namespace, |draft| change(draft))
     }
 

@@ -11,7 +11,7 @@ use paddock_db::{PgRow, PgTransaction};
 use super::super::base::{Body, Commit, Moment, Row, RowKind, Rows};
 use super::super::memory_base::split;
 use super::super::rows_sql::{
-    Columns, damaged, is_small_file, kind_of, list_range, read_list, signed, slice_of, store_error, unsigned,
+    Columns, damaged, is_small_file, kind_of, list_range, read_list, row, signed, slice_of, store_error, unsigned,
 };
 
 /// A directory longer than this is kept by its digest: an index takes no longer texts.
@@ -21,12 +21,6 @@ const LONGEST_TEXT: usize = 1500;
 macro_rules! of_namespace {
     () => {
         "ns = coalesce($1::bigint, (SELECT id FROM namespace WHERE key = $2))"
-    };
-}
-/// The columns of a row; [`columns`] reads them.
-macro_rules! row {
-    () => {
-        "kind, len, mode, modified, version, body, chunked"
     };
 }
 /// What lives at a key.

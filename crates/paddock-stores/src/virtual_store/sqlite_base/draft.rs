@@ -10,7 +10,7 @@ use std::ops::Range;
 use paddock_core::{ErrorKind, Result, Usage};
 use paddock_db::rusqlite::{self, Connection};
 
-use super::super::base::{Body, Commit, Content, Moment, NewRow, Row, RowKind, Rows, RowsMut};
+use super::super::base::{Body, Commit, Content, Moment, NewRow, Row, RowKind, Rows, RowsMut, rows_of};
 use super::super::memory_base::split;
 use super::super::rows_sql::{damaged, signed, store_error, unsigned, written_list};
 use super::SqliteBase;
@@ -294,37 +294,11 @@ impl Rows for Draft<'_> {
         self.look(key)
     }
 
-    fn children(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, Row)>> {
-        self.sight.children(dir, after, limit)
-    }
-
-    fn names(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, RowKind)>> {
-        self.sight.names(dir, after, limit)
-    }
-
-    fn inline(&self, body: Body, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
-        self.sight.inline(body, range, out)
-    }
-
-    fn chunks(&self, body: Body, positions: Range<u64>) -> Result<Vec<u64>> {
-        self.sight.chunks(body, positions)
-    }
-
-    fn chunk(&self, id: u64, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
-        self.sight.chunk(id, range, out)
-    }
-
     fn usage(&self) -> Result<Usage> {
         Ok(self.usage)
     }
 
-    fn get_small(&self, key: &str, range: Range<u64>, out: &mut Vec<u8>) -> Result<Option<Row>> {
-        self.sight.get_small(key, range, out)
-    }
-
-    fn past(&self, key: &str, at: Commit) -> Result<Option<Row>> {
-        self.sight.past(key, at)
-    }
+    rows_of!(sight);
 }
 
 impl RowsMut for Draft<'_> {

@@ -9,7 +9,7 @@ use paddock_db::rusqlite::{self, Connection, OptionalExtension, Params};
 use super::super::base::{Body, Commit, Moment, Row, RowKind, Rows};
 use super::super::memory_base::split;
 use super::super::rows_sql::{
-    Columns, Told, damaged, is_small_file, kind_of, list_range, read_list, signed, slice_of, store_error, unsigned,
+    Columns, Told, damaged, is_small_file, kind_of, list_range, read_list, row, signed, slice_of, store_error, unsigned,
 };
 use super::SqliteBase;
 
@@ -17,12 +17,6 @@ use super::SqliteBase;
 macro_rules! of_namespace {
     () => {
         "ns = ifnull(?1, (SELECT id FROM namespace WHERE key = ?2))"
-    };
-}
-/// The columns of a row; [`columns`] reads them.
-macro_rules! row {
-    () => {
-        "kind, len, mode, modified, version, body, chunked"
     };
 }
 

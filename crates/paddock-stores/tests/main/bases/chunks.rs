@@ -128,6 +128,20 @@ pub(super) fn many_chunks_are_collected(fresh: &dyn Fresh) {
     }
 }
 
+pub(super) fn a_chunk_that_was_collected_cannot_be_named(fresh: &dyn Fresh) {
+    let base = fresh.handle();
+    let ids = stage(&*base, &[b"a", b"b", b"c"]);
+    collect(&*base, 0);
+    let next = stage(&*base, &[b"d"]);
+    assert!(ids.iter().all(|id| *id < next[0]), "a number is not given twice");
+    for list in [&ids[..], &[ids[1], next[0]], &[next[0], next[0] + 1]] {
+        let refused =
+            with_call(|call| base.write(call, &space(), &mut |rows| rows.put("f", &chunked(list, 3), true).map(drop)));
+        assert_eq!(refused.unwrap_err().kind(), &ErrorKind::Io, "{list:?}");
+    }
+    assert_eq!(now(&*base, "f"), None);
+}
+
 /// Writers that name old chunks again, readers and collectors at once: no row ever names a chunk that is not there.
 pub(super) fn collecting_beside_writers_and_readers_takes_nothing_that_is_named(fresh: &dyn Fresh) {
     let done = AtomicBool::new(false);

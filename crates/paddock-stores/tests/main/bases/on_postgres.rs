@@ -57,21 +57,6 @@ fn chunks_that_go_in_with_a_change_go_with_it_too() {
     assert_eq!(chunks(), "2");
 }
 
-#[test]
-fn a_chunk_that_was_collected_cannot_be_named() {
-    let fresh = OnPostgres::new();
-    let base = fresh.handle();
-    let ids = with_call(|call| base.stage(call, &[b"a", b"b", b"c"])).unwrap();
-    with_call(|call| base.collect_chunks(call, 0)).unwrap();
-    let next = with_call(|call| base.stage(call, &[b"d"])).unwrap();
-    for list in [&ids[..], &[ids[1], next[0]], &[next[0], next[0] + 1]] {
-        let refused =
-            with_call(|call| base.write(call, &space(), &mut |rows| rows.put("f", &chunked(list, 3), true).map(drop)));
-        assert_eq!(refused.unwrap_err().kind(), &ErrorKind::Io, "{list:?}");
-    }
-    assert_eq!(now(&*base, "f"), None);
-}
-
 /// Several namespaces share one content, take it and let it go at once: it is counted right in the end, and nobody
 /// ever finds it gone who still names it.
 #[test]
@@ -119,6 +104,11 @@ fn a_content_goes_when_all_let_go_at_once() {
         });
         assert_eq!(left(&fresh), (0, 0));
     }
+}
+
+#[test]
+fn a_chunk_that_was_collected_cannot_be_named() {
+    chunks::a_chunk_that_was_collected_cannot_be_named(&OnPostgres::new());
 }
 
 #[test]

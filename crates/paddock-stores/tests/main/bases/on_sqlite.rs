@@ -60,22 +60,6 @@ fn dropping_that_was_cut_off_is_finished_by_the_next() {
 }
 
 #[test]
-fn a_chunk_that_was_collected_cannot_be_named() {
-    let fresh = OnSqlite::new();
-    let base = fresh.handle();
-    let ids = with_call(|call| base.stage(call, &[b"a", b"b", b"c"])).unwrap();
-    with_call(|call| base.collect_chunks(call, 0)).unwrap();
-    let next = with_call(|call| base.stage(call, &[b"d"])).unwrap();
-    assert!(ids.iter().all(|id| *id < next[0]), "a number is not given twice");
-    for list in [&ids[..], &[ids[1], next[0]], &[next[0], next[0] + 1]] {
-        let refused =
-            with_call(|call| base.write(call, &space(), &mut |rows| rows.put("f", &chunked(list, 3), true).map(drop)));
-        assert_eq!(refused.unwrap_err().kind(), &ErrorKind::Io, "{list:?}");
-    }
-    assert_eq!(now(&*base, "f"), None);
-}
-
-#[test]
 fn a_failed_step_that_is_passed_over_fails_the_change() {
     let fresh = OnSqlite::new();
     let base = fresh.handle();
@@ -129,6 +113,11 @@ fn a_name_with_a_hundred_thousand_lives_is_listed_once() {
     }
     let row = look(&*base, &space(), Moment::At(Commit(50_000)), |rows| rows.get("d/f")).unwrap();
     assert_eq!(row.unwrap().version, 50_001);
+}
+
+#[test]
+fn a_chunk_that_was_collected_cannot_be_named() {
+    chunks::a_chunk_that_was_collected_cannot_be_named(&OnSqlite::new());
 }
 
 #[test]
