@@ -110,7 +110,7 @@ impl SystemRoot {
 
     /// What this machine has seen of each project's audit, beside the key.
     #[must_use]
-    pub fn audit_heads_dir(&self) -> PathBuf {
+    pub(crate) fn audit_heads_dir(&self) -> PathBuf {
         self.secrets_dir().join("audit")
     }
 

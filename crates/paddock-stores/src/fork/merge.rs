@@ -18,7 +18,7 @@ use crate::virtual_store::{OwnRow, Thing, VirtualStore};
 /// The mode of a directory that nobody gave another.
 const PLAIN_DIR: u32 = 0o755;
 /// The most content that one merge carries.
-pub const MAX_APPLIED: u64 = 1024 * 1024 * 1024;
+const MAX_APPLIED: u64 = 1024 * 1024 * 1024;
 
 /// What applying an Overlay would do.
 #[derive(Debug)]

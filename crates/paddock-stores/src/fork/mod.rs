@@ -17,4 +17,4 @@ mod text;
 pub use difference::{
     Detail, Difference, DifferenceKind, Holdings, Shape, Stat, StatRow, compared, differences, stat, unified,
 };
-pub use merge::{Conflict, ConflictKind, Lines, MAX_APPLIED, Merge, merge};
+pub use merge::{Conflict, ConflictKind, Lines, Merge, merge};

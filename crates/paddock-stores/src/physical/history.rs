@@ -23,7 +23,7 @@ use super::replace::{Spot, copy_bytes, next_name, take_after};
 use super::{Durability, make_dirs, open_without_links, without_links};
 
 /// The largest file that is copied, where it cannot be moved.
-pub const COPY_CAP: u64 = 64 * 1024 * 1024;
+const COPY_CAP: u64 = 64 * 1024 * 1024;
 
 /// How many bits of an id say nothing about its time.
 const RANDOM: u32 = 80;
@@ -82,7 +82,7 @@ impl KeptPlace {
         Ok(Self { host, copy_cap: COPY_CAP })
     }
 
-    /// Copies files up to this size where they cannot be moved, instead of [`COPY_CAP`].
+    /// Copies files up to this size where they cannot be moved, instead of 64 MiB.
     #[must_use]
     pub fn with_copy_cap(mut self, bytes: u64) -> Self {
         self.copy_cap = bytes;

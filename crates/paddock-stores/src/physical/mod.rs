@@ -32,7 +32,7 @@ use paddock_core::{
 use rustix::fs::{Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
-pub use history::{COPY_CAP, KeptEntry, KeptPlace};
+pub use history::{KeptEntry, KeptPlace};
 use host::{look, meta_of, open_file, read_into, store_error};
 use walk::Tree;
 pub(crate) use walk::passed_over;
@@ -142,7 +142,7 @@ impl PhysicalStore {
     }
 
     /// The counter it was given.
-    pub fn usage_counter(&self) -> Option<&dyn UsageCounter> {
+    pub(crate) fn usage_counter(&self) -> Option<&dyn UsageCounter> {
         self.usage.as_deref()
     }
 
