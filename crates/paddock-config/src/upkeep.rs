@@ -7,9 +7,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use paddock_core::{ErrorKind, StoreError};
 use paddock_stores::{PhysicalStore, Reconciler};
 
 use crate::installation::Installation;
@@ -23,8 +24,8 @@ const FIRST: Duration = Duration::from_secs(30);
 
 /// Those who count, by what they count: a policy that is built again does not begin another.
 static COUNTING: Mutex<Option<HashMap<String, Reconciler>>> = Mutex::new(None);
-/// Mounts that a process that does not stay has to count before it changes anything.
-static UNCOUNTED: Mutex<BTreeMap<String, Arc<PhysicalStore>>> = Mutex::new(BTreeMap::new());
+/// Mounts that a process that does not stay has to count before it changes anything, for as long as somebody can change them.
+static UNCOUNTED: Mutex<BTreeMap<String, Vec<Weak<PhysicalStore>>>> = Mutex::new(BTreeMap::new());
 /// Does this process count in the background at all?
 static LONG_LIVED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
@@ -34,28 +35,40 @@ pub fn stay() {
 }
 
 /// Counts every Mount with a quota that nobody ever counted, for a process that does not stay: before that a quota cannot
-/// hold. Takes no longer than `within` for all of them.
+/// hold. So whoever comes while another counts waits for it, and what could not be counted is tried again by the next. Takes no
+/// longer than `within` for all of them.
 ///
 /// # Errors
 /// The host directory of the first that could not be counted, and why; nothing where there was no time left.
-pub fn count_first(within: Duration) -> Result<(), (PathBuf, Option<paddock_core::StoreError>)> {
+pub fn count_first(within: Duration) -> Result<(), (PathBuf, Option<StoreError>)> {
+    let mut uncounted = UNCOUNTED.lock().unwrap_or_else(PoisonError::into_inner);
     let until = Instant::now() + within;
-    let uncounted = std::mem::take(&mut *UNCOUNTED.lock().unwrap_or_else(PoisonError::into_inner));
-    for store in uncounted.into_values() {
-        match paddock_stores::quota::count_first(&store, until) {
-            Ok(true) => {}
-            Ok(false) => return Err((store.host().to_owned(), None)),
-            Err(error) => return Err((store.host().to_owned(), Some(error))),
+    while let Some((_, stores)) = uncounted.first_key_value() {
+        if let Some(store) = stores.iter().find_map(Weak::upgrade) {
+            count_one(&store, until).map_err(|error| (store.host().to_owned(), error))?;
         }
+        uncounted.pop_first();
     }
     Ok(())
+}
+
+fn count_one(store: &PhysicalStore, until: Instant) -> Result<(), Option<StoreError>> {
+    match paddock_stores::quota::count_first(store, until) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(None),
+        // A directory that went away holds nothing.
+        Err(error) if *error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(Some(error)),
+    }
 }
 
 /// Has a Mount counted: in the background if this process stays, else when [`count_first`] asks for it.
 pub(crate) fn count(store: &Arc<PhysicalStore>, territory: &str) {
     if !LONG_LIVED.load(std::sync::atomic::Ordering::Acquire) {
         let mut uncounted = UNCOUNTED.lock().unwrap_or_else(PoisonError::into_inner);
-        uncounted.insert(territory.to_owned(), Arc::clone(store));
+        let stores = uncounted.entry(territory.to_owned()).or_default();
+        stores.retain(|known| known.strong_count() > 0);
+        stores.push(Arc::downgrade(store));
         return;
     }
     let mut counting = COUNTING.lock().unwrap_or_else(PoisonError::into_inner);
