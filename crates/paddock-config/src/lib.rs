@@ -35,6 +35,7 @@ mod secret;
 mod source;
 mod table;
 pub mod upkeep;
+mod user;
 mod warning;
 
 pub use adhoc::{AdhocDir, AdhocError, adhoc};
@@ -52,4 +53,5 @@ pub use program::{ProgramCommands, ProgramError, ProgramMount, ProgramStore, pro
 pub use reload::Reloader;
 pub use schema::json_schema;
 pub use source::{Located, Position, Source};
+pub use user::{USER_KEYS, UserError, UserKey, UserSettings};
 pub use warning::{Warning, warnings};

@@ -76,8 +76,8 @@ pub(crate) struct Global {
     pub(crate) agent: Option<AgentName>,
 
     /// What is told on standard error: error, warn, info, debug or trace
-    #[arg(long, value_name = "LEVEL", global = true, default_value = "warn", hide_default_value = true)]
-    pub(crate) log: Level,
+    #[arg(long, value_name = "LEVEL", global = true)]
+    pub(crate) log: Option<Level>,
 }
 
 impl Global {
@@ -173,7 +173,7 @@ pub(crate) enum Command {
     Check(Check),
     /// Look for what could keep Paddock from working here
     Doctor(Doctor),
-    /// Show or change the configuration
+    /// Show or change the configuration, or with --user your own settings of the command line
     #[command(subcommand)]
     Config(Config),
     /// Keep keys and passwords encrypted, for paddock.toml to name as { secret = "NAME" }
@@ -602,6 +602,13 @@ pub(crate) struct Doctor {
     pub(crate) json: bool,
 }
 
+/// The settings of a person, for the help of what changes them.
+fn user_keys() -> String {
+    let row = |key: &paddock_config::UserKey| format!("\n  {:<9} {}: {}", key.name, key.says, key.values.join(", "));
+    let rows: String = paddock_config::USER_KEYS.iter().map(row).collect();
+    format!("With --user, in config.json of the System Root; the first value is the default:{rows}")
+}
+
 /// `paddock config`
 #[derive(Debug, Subcommand)]
 pub(crate) enum Config {
@@ -610,29 +617,44 @@ pub(crate) enum Config {
         /// Say where each key was written
         #[arg(long)]
         origin: bool,
+        /// Your own settings, in every project
+        #[arg(long)]
+        user: bool,
         /// Print as JSON
         #[arg(long)]
         json: bool,
     },
     /// Print the value of one key
+    #[command(after_help = user_keys())]
     Get {
         /// The key: name, commands.deny, workspace[0].scope
         key: String,
+        /// Of your own settings, in every project
+        #[arg(long)]
+        user: bool,
         /// Print as JSON
         #[arg(long)]
         json: bool,
     },
     /// Change one key; comments and everything else stay as they are
+    #[command(after_help = user_keys())]
     Set {
         /// The key: name, commands.deny, workspace[0].scope
         key: String,
         /// Its value, as TOML or as plain text
         value: String,
+        /// Of your own settings, in every project
+        #[arg(long)]
+        user: bool,
     },
     /// Take one key away
+    #[command(after_help = user_keys())]
     Unset {
         /// The key: name, commands.deny, workspace[0].hide
         key: String,
+        /// Of your own settings, in every project
+        #[arg(long)]
+        user: bool,
     },
     /// Print the JSON Schema of paddock.toml
     Schema,

@@ -1,7 +1,7 @@
 //! The `paddock` command line: wires the crates together and holds no logic of its own.
 //!
 //! `cli` says what can be asked, one file under `commands` does each, `failure` turns errors into words and exit
-//! codes, `printer` owns standard output, `log` standard error, `secrets` keeps values out of all that is told, `serving` understands `paddock mcp` without the rest.
+//! codes, `printer` owns standard output, `log` standard error, `secrets` keeps values out of all that is told, `settings` are the person's own, `serving` understands `paddock mcp` without the rest.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
@@ -15,6 +15,7 @@ mod printer;
 mod progress;
 mod secrets;
 mod serving;
+mod settings;
 
 use std::process::ExitCode;
 
@@ -33,7 +34,12 @@ fn main() -> ExitCode {
         Command::Serve(serve) => serve.log_format,
         _ => LogFormat::default(),
     };
-    log::start(cli.global.log, format, secrets::start(cli.global.home.clone()));
+    let trouble = settings::start(cli.global.home.clone());
+    let level = cli.global.log.unwrap_or_else(settings::log_level);
+    log::start(level, format, secrets::start(cli.global.home.clone()));
+    if let Some(trouble) = trouble.filter(|_| !matches!(cli.command, Command::Config(_))) {
+        printer::tell(trouble);
+    }
     let ended = commands::run(&cli, &Printer::for_stdout()).unwrap_or_else(|error| {
         let (text, ended) = failure::report(&error);
         printer::tell(text);

@@ -1,6 +1,6 @@
 //! Standard output: data, and nothing else.
 //!
-//! Colours only where a person looks (a terminal, no `NO_COLOR`; `CLICOLOR_FORCE` insists). A reader that goes
+//! Colours only where a person looks and wants them (`settings`). A reader that goes
 //! away, such as `head`, is no error. Everything a person must be told beside the data goes to standard error.
 
 use std::cell::Cell;
@@ -9,7 +9,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write};
 
 use serde_json::Value;
 
-use crate::secrets;
+use crate::{secrets, settings};
 
 /// Writes what a command gives.
 #[derive(Debug, Clone)]
@@ -31,11 +31,7 @@ pub(crate) enum Look {
 
 impl Printer {
     pub(crate) fn for_stdout() -> Self {
-        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty() && value != "0");
-        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let wanted = io::stdout().is_terminal() && !dumb;
-        let colour = !set("NO_COLOR") && (wanted || set("CLICOLOR_FORCE"));
-        Self { colour, deserted: Cell::new(false) }
+        Self { colour: settings::colours(), deserted: Cell::new(false) }
     }
 
     /// Does somebody still read what is printed?

@@ -3,6 +3,7 @@
 use crate::cli::{Apply, Global};
 use crate::failure::Ended;
 use crate::printer::{self, Printer};
+use crate::progress;
 use paddock_desk::forks::{self, Applied};
 use paddock_desk::{Desk, Project};
 
@@ -10,7 +11,8 @@ pub(crate) fn run(global: &Global, options: &Apply, printer: &Printer) -> anyhow
     let project = Project::with_config(&global.places())?;
     // A dry run makes nothing on disk either.
     let desk = if options.dry_run { Desk::look(project)? } else { Desk::work(project)? };
-    let applied = forks::apply(&desk, &options.layer, &global.agent(), options.dry_run)?;
+    let apply = || forks::apply(&desk, &options.layer, &global.agent(), options.dry_run);
+    let applied = progress::during("comparing and applying", apply)?;
     if options.json {
         printer.json(&serde_json::to_value(&applied)?)?;
         return Ok(if applied.conflicts.is_empty() { Ended::Done } else { Ended::Denied });

@@ -11,6 +11,7 @@ use crate::cli::{Audit, AuditQuery, Global};
 use crate::failure::{Ended, Failure};
 use crate::host;
 use crate::printer::{self, Look, Printer};
+use crate::progress;
 use paddock_desk::activity::{self, Act, Wanted};
 use paddock_desk::{Desk, Project, moment, past};
 
@@ -130,7 +131,7 @@ fn line(row: &Act, printer: &Printer) -> String {
 }
 
 fn verify(desk: &Desk, as_json: bool, printer: &Printer) -> anyhow::Result<Ended> {
-    let found = activity::verify(desk)?;
+    let found = progress::during("checking every signature", || activity::verify(desk))?;
     if as_json {
         printer.json(&serde_json::to_value(&found)?)?;
         return Ok(if found.ok { Ended::Done } else { Ended::Denied });
@@ -179,7 +180,7 @@ fn export(desk: &Desk, file: Option<&Path>, printer: &Printer) -> anyhow::Result
         Failure::failed(message, "name a file that is not there yet, in a directory that you may write")
     })?;
     let mut out = BufWriter::new(made);
-    let written = activity::export(desk, &mut out)?;
+    let written = progress::during("writing every row", || activity::export(desk, &mut out))?;
     out.flush()?;
     printer::tell(format_args!("wrote {} to \"{}\"", counted(written, "row"), path.display()));
     Ok(Ended::Done)
@@ -205,7 +206,7 @@ fn prune(log: Option<&AuditLog>, before: &str, yes: bool, printer: &Printer) -> 
             }
         }
     }
-    let done = log.prune(before).map_err(past::audit_problem)?;
+    let done = progress::during("removing rows", || log.prune(before)).map_err(past::audit_problem)?;
     let (rows, chains) = (counted(done.rows, "row"), counted(done.chains, "chain"));
     printer.line(format_args!("removed {rows} in {chains}"))?;
     Ok(Ended::Done)

@@ -4,7 +4,7 @@
 //! while nobody tidies, and nobody does until the copy is made. Nothing is replaced, and an interrupted copy is not called whole: the word on how to put it
 //! back is written last.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use paddock_config::schema::MountSpec;
@@ -17,6 +17,7 @@ use crate::cli::{Backup, Global};
 use crate::failure::{Ended, Failure};
 use crate::host;
 use crate::printer::{self, Printer};
+use crate::progress::{self, Line};
 use paddock_desk::Project;
 use paddock_desk::past;
 
@@ -41,7 +42,8 @@ pub(crate) fn run(global: &Global, options: &Backup, printer: &Printer) -> anyho
         }
     }
     let history = home.history_dir();
-    let kept = host::copy_new(&history, &to.join("history")).map_err(|error| not_copied(&history, &error))?;
+    let copied = progress::during("history", || host::copy_new(&history, &to.join("history")));
+    let kept = copied.map_err(|error| not_copied(&history, &error))?;
     if kept > 0 {
         printer.line(format_args!("history: {kept} files"))?;
     }
@@ -111,19 +113,8 @@ fn copy_file(home: &WorkspaceHome, to: &Path, name: &str) -> anyhow::Result<()> 
 }
 
 fn copy_database(name: &str, database: &Sqlite, to: &Path) -> anyhow::Result<()> {
-    let seen = std::io::stderr().is_terminal();
-    let mut told = u64::MAX;
-    let mut progress = |done: u64, all: u64| {
-        let percent = done * 100 / all.max(1);
-        if seen && percent != told {
-            told = percent;
-            let _ = write!(std::io::stderr(), "\r{name}: {percent} %");
-        }
-    };
-    let copied = database.backup(&to.join(name), &mut progress);
-    if seen && told != u64::MAX {
-        let _ = write!(std::io::stderr(), "\r\x1b[K");
-    }
+    let mut line = Line::new();
+    let copied = database.backup(&to.join(name), &mut |done, all| line.hear_of(name, done, all));
     Ok(copied.map_err(past::database_problem)?)
 }
 

@@ -1,5 +1,7 @@
-//! `paddock config`: shows and changes `paddock.toml`, key by key.
+//! `paddock config`: shows and changes `paddock.toml`, key by key; with `--user`, the person's own settings.
 
+use paddock_config::{UserError, UserSettings};
+use paddock_state::SystemRoot;
 use serde_json::Value;
 
 use crate::cli::{Config, Global};
@@ -10,10 +12,14 @@ use paddock_desk::{Desk, Project};
 
 pub(crate) fn run(global: &Global, options: &Config, printer: &Printer) -> anyhow::Result<Ended> {
     match options {
-        Config::Show { origin, json } => show(global, *origin, *json, printer),
-        Config::Get { key, json } => get(global, key, *json, printer),
-        Config::Set { key, value } => change(global, |project, desk| setup::set(project, desk, key, value)),
-        Config::Unset { key } => change(global, |project, desk| setup::unset(project, desk, key)),
+        Config::Show { user: true, origin, json } => show_users(global, *origin, *json, printer),
+        Config::Show { origin, json, .. } => show(global, *origin, *json, printer),
+        Config::Get { user: true, key, json } => get_users(global, key, *json, printer),
+        Config::Get { key, json, .. } => get(global, key, *json, printer),
+        Config::Set { user: true, key, value } => change_users(global, key, |users| users.set(key, value)),
+        Config::Set { key, value, .. } => change(global, |project, desk| setup::set(project, desk, key, value)),
+        Config::Unset { user: true, key } => unset_users(global, key),
+        Config::Unset { key, .. } => change(global, |project, desk| setup::unset(project, desk, key)),
         Config::Schema => {
             printer.json(&paddock_config::json_schema())?;
             Ok(Ended::Done)
@@ -63,5 +69,64 @@ fn change(
             "\nwarning: the configuration could not take effect before and still cannot\n{error}"
         ));
     }
+    Ok(Ended::Done)
+}
+
+/// Where the person's settings are. No project is needed for them.
+fn system_root(global: &Global) -> anyhow::Result<SystemRoot> {
+    Ok(paddock_desk::project::system_root(&global.places(), None)?)
+}
+
+/// What was typed is a misuse; what the file holds, or the host refuses, is a failure.
+#[expect(clippy::needless_pass_by_value, reason = "made for map_err")]
+fn problem(error: UserError) -> anyhow::Error {
+    match error {
+        UserError::UnknownKey(_) | UserError::BadValue { .. } => Failure::misused(&error, error.hint()),
+        UserError::Damaged { .. } | UserError::Io { .. } | UserError::Home(_) => Failure::failed(&error, error.hint()),
+    }
+}
+
+fn show_users(global: &Global, origin: bool, as_json: bool, printer: &Printer) -> anyhow::Result<Ended> {
+    let system_root = system_root(global)?;
+    let users = UserSettings::load(&system_root).map_err(problem)?;
+    if as_json {
+        return printer.json(&users.json()).map(|()| Ended::Done);
+    }
+    for (name, value) in users.all() {
+        let place = format!("  # {}", system_root.config_file().display());
+        let place = if origin { printer.look(Look::Faint, place) } else { String::new() };
+        printer.line(format_args!("{name} = \"{value}\"{place}"))?;
+    }
+    Ok(Ended::Done)
+}
+
+fn get_users(global: &Global, key: &str, as_json: bool, printer: &Printer) -> anyhow::Result<Ended> {
+    let users = UserSettings::load(&system_root(global)?).map_err(problem)?;
+    match users.get(key).map_err(problem)? {
+        None => Err(not_set(key)),
+        Some(value) if as_json => printer.json(&Value::from(value)).map(|()| Ended::Done),
+        Some(value) => printer.text(value).map(|()| Ended::Done),
+    }
+}
+
+fn not_set(key: &str) -> anyhow::Error {
+    Failure::failed(format!("\"{key}\" is not set"), "`paddock config show --user` shows every setting that is")
+}
+
+fn unset_users(global: &Global, key: &str) -> anyhow::Result<Ended> {
+    if UserSettings::load(&system_root(global)?).map_err(problem)?.get(key).map_err(problem)?.is_none() {
+        return Err(not_set(key));
+    }
+    change_users(global, key, |users| users.unset(key).map(drop))
+}
+
+fn change_users(
+    global: &Global,
+    key: &str,
+    change: impl FnOnce(&mut UserSettings) -> Result<(), UserError>,
+) -> anyhow::Result<Ended> {
+    let system_root = system_root(global)?;
+    UserSettings::change(&system_root, change).map_err(problem)?;
+    printer::tell(format_args!("changed \"{key}\" in {}", system_root.config_file().display()));
     Ok(Ended::Done)
 }

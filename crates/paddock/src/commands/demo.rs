@@ -97,7 +97,7 @@ struct Stage<'a> {
 impl<'a> Stage<'a> {
     fn new(sample: &Sample, runtime: &Runtime, printer: &'a Printer) -> anyhow::Result<Self> {
         let (home, config) = (Some(sample.home()), Some(sample.config()));
-        let global = Global { home, config, agent: None, log: tracing::Level::WARN };
+        let global = Global { home, config, agent: None, log: None };
         let policy = policy(&global)?;
         let client = runtime.block_on(Client::connect(sample))?;
         let person = Person::new(global.places());

@@ -5,6 +5,7 @@ use paddock_core::visible;
 use crate::cli::{Global, Restore};
 use crate::failure::Ended;
 use crate::printer::{self, Printer};
+use crate::progress;
 use paddock_desk::history::{self, Restored};
 use paddock_desk::{Desk, Project};
 
@@ -14,7 +15,8 @@ pub(crate) fn run(global: &Global, options: &Restore, printer: &Printer) -> anyh
     let looking = Desk::look(project.clone())?;
     history::when(&looking, &options.at)?;
     let desk = if options.dry_run { looking } else { Desk::work(project)? };
-    let done = history::restore(&desk, &global.agent(), &options.path, &options.at, options.dry_run)?;
+    let restore = || history::restore(&desk, &global.agent(), &options.path, &options.at, options.dry_run);
+    let done = progress::during("restoring", restore)?;
     if options.json {
         printer.json(&serde_json::to_value(&done)?)?;
         return Ok(Ended::Done);

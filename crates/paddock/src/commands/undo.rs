@@ -5,6 +5,7 @@ use paddock_core::visible;
 use crate::cli::{Global, Undo};
 use crate::failure::Ended;
 use crate::printer::{self, Printer};
+use crate::progress;
 use paddock_desk::{Desk, Project, history};
 
 pub(crate) fn run(global: &Global, options: &Undo, printer: &Printer) -> anyhow::Result<Ended> {
@@ -14,7 +15,7 @@ pub(crate) fn run(global: &Global, options: &Undo, printer: &Printer) -> anyhow:
     let looking = Desk::look(project.clone())?;
     history::choose(&looking, id, agent)?;
     let desk = if options.dry_run { looking } else { Desk::work(project)? };
-    let done = history::undo(&desk, id, agent, options.dry_run)?;
+    let done = progress::during("undoing", || history::undo(&desk, id, agent, options.dry_run))?;
     if options.json {
         printer.json(&serde_json::to_value(&done)?)?;
         return Ok(Ended::Done);

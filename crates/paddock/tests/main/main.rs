@@ -24,6 +24,7 @@ mod mount;
 mod network;
 mod own_policy;
 mod past;
+mod person_settings;
 mod policy;
 mod postgres;
 mod projects;
