@@ -1,6 +1,6 @@
 //! Is the configuration right, and what in it looks like a slip?
 
-use paddock_config::{ConfigError, ConfigFile, Warning};
+use paddock_config::{ConfigError, ConfigFile, Ports, Warning};
 use paddock_core::{AgentName, AgentPolicy};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -115,7 +115,7 @@ pub fn check(project: &Project, agent: Option<&AgentName>) -> Result<Checked> {
     let missing = file.missing_secrets(&project.secrets);
     Ok(Checked {
         valid: true,
-        agents: Some(agents.iter().map(agent_checked).collect()),
+        agents: Some(with_forks(&file, project, &agents)),
         warnings: Some(warnings(&file, &agents)),
         rules: agents.first().map(|policy| policy.rules.0.iter().map(|rule| rule.told()).collect()).unwrap_or_default(),
         secrets: Some(SecretsChecked {
@@ -137,6 +137,16 @@ fn agents(file: &ConfigFile, project: &Project, agent: Option<&AgentName>) -> Re
     }
     paddock_config::check(file, &host)?;
     file.agents().iter().map(build).collect()
+}
+
+/// The agents with the forks that each has: it perceives them, though the file does not say so. What a fork holds is not
+/// looked into here.
+fn with_forks(file: &ConfigFile, project: &Project, agents: &[AgentPolicy]) -> Vec<AgentChecked> {
+    let home = project.installation().ok().and_then(|installation| installation.home().cloned());
+    let ports = Ports { home, ..project::looking() };
+    let host = project.host().ok();
+    let with_forks = |policy: &AgentPolicy| paddock_config::build(file, &policy.agent, host.as_ref()?, &ports).ok();
+    agents.iter().map(|policy| agent_checked(with_forks(policy).as_ref().unwrap_or(policy))).collect()
 }
 
 /// What looks like a slip in what these agents are given.

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use clap::ValueEnum;
 use paddock_config::{CONFIG_FILE, SCHEMA_FILE, WORKSPACE_DIR};
 use serde_json::Value;
 
-use crate::cli::{Global, Init};
+use crate::cli::{ClientName, Global, Init};
 use crate::failure::{Ended, Failure};
 use crate::host;
 use crate::printer::{Look, Printer};
@@ -33,9 +34,16 @@ pub(crate) fn run(options: &Init, global: &Global, printer: &Printer) -> anyhow:
     printer.line("\nAgents read this project as /project and write in /project/workspace. Next:")?;
     printer.line("  paddock map                       what does the agent see?")?;
     printer.line("  paddock why write src/main.rs     what would happen, and which line decides it?")?;
-    printer.line("\nFor an MCP client that is configured in JSON:")?;
+    printer.line(format_args!("  paddock connect CLIENT            connect {}", clients()))?;
+    printer.line("\nFor another MCP client, as it is configured in JSON:")?;
     printer.line(for_client(global, &project)?)?;
     Ok(Ended::Done)
+}
+
+/// The agent programs that can be connected.
+fn clients() -> String {
+    let names = ClientName::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+    names.map(|name| name.get_name().to_owned()).collect::<Vec<_>>().join(", ")
 }
 
 /// What starts the server for this project from anywhere, as most clients want it written. Absolute, since clients

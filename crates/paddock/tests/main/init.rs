@@ -14,8 +14,9 @@ fn it_sets_up_a_project_and_says_so() {
     Agents read this project as /project and write in /project/workspace. Next:
       paddock map                       what does the agent see?
       paddock why write src/main.rs     what would happen, and which line decides it?
+      paddock connect CLIENT            connect claude-code, codex, cursor, vscode
 
-    For an MCP client that is configured in JSON:
+    For another MCP client, as it is configured in JSON:
     {
       "mcpServers": {
         "paddock": {

@@ -5,6 +5,7 @@
 mod accounts;
 mod adhoc;
 mod approvals;
+mod check_forks;
 mod client;
 mod commands;
 mod config;
