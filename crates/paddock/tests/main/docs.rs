@@ -14,6 +14,7 @@ mod pages;
 mod promises;
 mod served;
 mod tables;
+mod twins;
 
 use std::collections::BTreeSet;
 
