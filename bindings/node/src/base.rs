@@ -2,26 +2,37 @@
 //!
 //! Such a store holds values by key and gives them by pages, all of them: there is no key that begins with something, and no
 //! compare-and-swap. So directories are what the keys imply, an empty one has a key of its own that ends with `/`, and the
-//! locks of the Store keep changes apart. Only what is in exactly this namespace gets here.
+//! locks of the Store keep changes apart. Only what is in exactly this namespace gets here, and of most pages only the
+//! names: each new file asks whether one of them lies below it.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use napi_derive::napi;
-use paddock_core::{Call, MAX_PATH, RelPath, RelPathBuf, Result};
-use paddock_stores::foreign::{Abilities, Content, Item, Keeper, KeyKind, Listing, Sight};
+use paddock_core::{Call, RelPath, Result};
+use paddock_stores::foreign::{Abilities, Content, Item, Keeper, KeyKind, Listing, Sight, Take, Wanted};
 
 use crate::javascript::{JsFunction, Shared, ask, wrong};
 use crate::port::time_of;
 
-/// How many values are asked for at once.
+/// How many values are asked for at once where their contents come along, and where they do not: a store gives them all the
+/// same, and some look at everything for each page.
 const PAGE: u32 = 500;
+const PAGE_OF_NAMES: u32 = 2_000;
+/// What stands between two names of a page. No path holds it.
+const BETWEEN: char = '\0';
+/// Bounds that people choose are multiples of this.
+const ROUND: u32 = 10;
 
 /// The functions of the store.
 #[napi(object, object_to_js = false)]
 pub struct BaseFunctions {
+    /// What is at a path: `file`, or `directory` for one that was made.
+    #[napi(ts_type = "(key: string) => Promise<'file' | 'directory' | null>")]
+    pub look: JsFunction<(String,), Option<String>>,
     /// The value at a key.
     #[napi(ts_type = "(key: string) => Promise<BaseItem | null>")]
     pub get: JsFunction<(String,), Option<BaseItem>>,
@@ -34,6 +45,9 @@ pub struct BaseFunctions {
     /// Some of all values.
     #[napi(ts_type = "(offset: number, limit: number) => Promise<BasePage>")]
     pub page: JsFunction<(f64, u32), BasePage>,
+    /// The keys of some of all values.
+    #[napi(ts_type = "(offset: number, limit: number) => Promise<BaseNames>")]
+    pub names: JsFunction<(f64, u32), BaseNames>,
 }
 
 /// A file, or a directory that was made.
@@ -50,30 +64,47 @@ pub struct BaseItem {
     pub modified: Option<f64>,
 }
 
+/// The keys of some of all values.
+#[napi(object)]
+pub struct BaseNames {
+    /// Those in exactly this namespace, with U+0000 between them: one text crosses to Rust much faster than many.
+    pub keys: String,
+    /// How many values the store gave, others' included.
+    pub scanned: u32,
+    /// What tells the first of them from others.
+    pub first: String,
+}
+
 /// Some of all values.
 #[napi(object)]
 pub struct BasePage {
     /// Those in exactly this namespace.
     pub items: Vec<BaseItem>,
-    /// How many the store gave, others' included; fewer than asked for is the end.
+    /// How many the store gave, others' included.
     pub scanned: u32,
+    /// What tells the first of them from others.
+    pub first: String,
 }
 
 /// The store as a Keeper.
 pub(crate) struct BaseKeeper {
+    look: Shared<(String,), Option<String>>,
     get: Shared<(String,), Option<BaseItem>>,
     put: Shared<(BaseItem,), ()>,
     delete: Shared<(String,), ()>,
     page: Shared<(f64, u32), BasePage>,
+    names: Shared<(f64, u32), BaseNames>,
 }
 
 impl BaseKeeper {
     pub(crate) fn new(base: BaseFunctions) -> Self {
         Self {
+            look: Arc::new(base.look),
             get: Arc::new(base.get),
             put: Arc::new(base.put),
             delete: Arc::new(base.delete),
             page: Arc::new(base.page),
+            names: Arc::new(base.names),
         }
     }
 
@@ -110,14 +141,13 @@ impl Keeper for BaseKeeper {
     }
 
     fn look(&self, call: &Call<'_>, path: RelPath<'_>) -> Result<Sight> {
-        if self.get(call, path.as_str().to_owned())?.is_some() {
-            return Ok(Sight::There(KeyKind::File));
+        match ask(call, &self.look, (path.as_str().to_owned(),))?.as_deref() {
+            Some("file") => Ok(Sight::There(KeyKind::File)),
+            Some("directory") => Ok(Sight::There(KeyKind::Dir)),
+            Some(other) => Err(wrong(format!("look answered \"{}\"", other.escape_debug()))),
+            // Files below it may imply it.
+            None => Ok(Sight::Unsure),
         }
-        if self.get(call, key_of_dir(path))?.is_some() {
-            return Ok(Sight::There(KeyKind::Dir));
-        }
-        // Files below it may imply it.
-        Ok(Sight::Unsure)
     }
 
     fn read(&self, call: &Call<'_>, path: RelPath<'_>) -> Result<Option<Content>> {
@@ -130,16 +160,20 @@ impl Keeper for BaseKeeper {
         ask(call, &self.put, (item_of(path, content, dated.unwrap_or_else(SystemTime::now)),))
     }
 
-    fn everything(&self, call: &Call<'_>, take: &mut dyn FnMut(Item) -> Result<()>) -> Result<()> {
-        let mut offset = 0;
-        loop {
-            let page = ask(call, &self.page, (f64::from(offset), PAGE))?;
-            // What others keep beside the files is not shown, and must not take them along.
-            page.items.into_iter().filter_map(told).try_for_each(&mut *take)?;
-            if page.scanned < PAGE {
-                return Ok(());
-            }
-            offset += page.scanned;
+    fn everything(&self, call: &Call<'_>, wanted: Wanted, take: Take<'_>) -> Result<()> {
+        match wanted {
+            Wanted::Contents => pages(PAGE, |offset| {
+                let BasePage { items, scanned, first } = ask(call, &self.page, (f64::from(offset), PAGE))?;
+                // What others keep beside the files is not shown, and must not take them along.
+                let files = items.into_iter().filter_map(|item| Some((item.key.clone(), bytes_of(item).ok()?)));
+                let flow = all_of(files, |(key, content)| take(named(&key, Some(content))))?;
+                Ok(Page { scanned, first, flow })
+            }),
+            Wanted::Names => pages(PAGE_OF_NAMES, |offset| {
+                let BaseNames { keys, scanned, first } = ask(call, &self.names, (f64::from(offset), PAGE_OF_NAMES))?;
+                let flow = all_of(keys.split(BETWEEN), |key| take(named(key, None)))?;
+                Ok(Page { scanned, first, flow })
+            }),
         }
     }
 
@@ -157,18 +191,45 @@ impl Keeper for BaseKeeper {
     }
 }
 
-/// What a value is; nothing for a key that is no path, or a value that is no file.
-fn told(item: BaseItem) -> Option<Item> {
-    let (path, kind) = match item.key.strip_suffix('/') {
-        Some(dir) => (dir.to_owned(), KeyKind::Dir),
-        None => (item.key.clone(), KeyKind::File),
-    };
-    if path.is_empty() || path.len() > MAX_PATH || RelPathBuf::parse(&path).is_err() {
-        return None;
+/// What came of one page.
+struct Page {
+    scanned: u32,
+    first: String,
+    flow: ControlFlow<()>,
+}
+
+/// Asks for page after page until there is no more, or it is enough.
+fn pages(limit: u32, mut page: impl FnMut(u32) -> Result<Page>) -> Result<()> {
+    let (mut offset, mut before) = (0, String::new());
+    loop {
+        let Page { scanned, first, flow } = page(offset)?;
+        // A store may give fewer at once than it is asked for, and what it gives by itself is then a round number. One that
+        // begins anew each time has given everything.
+        let is_last = scanned == 0 || (scanned < limit && scanned % ROUND != 0) || first == before;
+        if flow.is_break() || is_last {
+            return Ok(());
+        }
+        (offset, before) = (offset + scanned, first);
     }
-    let content = match kind {
-        KeyKind::Dir => None,
-        KeyKind::File => Some(bytes_of(item).ok()?),
-    };
-    Some(Item { path, kind, content })
+}
+
+/// Hands over one after the other, until it is enough.
+fn all_of<T>(
+    items: impl Iterator<Item = T>,
+    mut take: impl FnMut(T) -> Result<ControlFlow<()>>,
+) -> Result<ControlFlow<()>> {
+    for item in items {
+        if take(item)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+/// What a key stands for.
+fn named(key: &str, content: Option<Vec<u8>>) -> Item<'_> {
+    match key.strip_suffix('/') {
+        Some(path) => Item { path, kind: KeyKind::Dir, content: None },
+        None => Item { path: key, kind: KeyKind::File, content },
+    }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use napi::Status;
 use napi::bindgen_prelude::{FnArgs, FromNapiValue, JsValuesTupleIntoVec, Promise};
-use napi::threadsafe_function::ThreadsafeFunction;
+use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use paddock_core::{Call, ErrorKind, Result, StoreError};
 
 /// A JavaScript function that answers a promise. It does not keep the process alive by itself, and an exception in it is an
@@ -21,6 +21,9 @@ pub(crate) type JsFunction<A, R> = ThreadsafeFunction<FnArgs<A>, Promise<R>, FnA
 
 /// One that several calls share.
 pub(crate) type Shared<A, R> = Arc<JsFunction<A, R>>;
+
+/// A JavaScript function that is only told something.
+pub(crate) type Telling = ThreadsafeFunction<FnArgs<(String,)>, (), FnArgs<(String,)>, Status, false, true>;
 
 /// How long is waited before it is looked whether the call was cancelled.
 const GLANCE: Duration = Duration::from_millis(20);
@@ -35,6 +38,12 @@ where
     call.tick(1)?;
     let asked = pin!(async { function.call_async_catch(FnArgs::from(arguments)).await?.await });
     wait(call, asked)?.map_err(|error| wrong(error.reason.clone()))
+}
+
+/// Tells, and waits for nothing.
+pub(crate) fn tell(function: &Telling, text: String) {
+    // One whose environment is gone has nobody left to read it.
+    let _: Status = function.call(FnArgs::from((text,)), ThreadsafeFunctionCallMode::NonBlocking);
 }
 
 /// Waits on this thread, which nobody else needs: no runtime has to be there, also while a worker ends.

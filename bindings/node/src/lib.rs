@@ -21,6 +21,7 @@ mod conformance;
 mod databases;
 mod javascript;
 mod lane;
+mod options;
 mod place;
 mod port;
 mod stores;

@@ -3,14 +3,15 @@
 //! What the object answers was looked at on its own side already, so that a wrong shape is told in words of JavaScript; what it
 //! means is looked at again behind this, where nothing of it is trusted.
 
+use std::error::Error as _;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use napi_derive::napi;
-use paddock_core::{Call, ErrorKind, RelPath, Result};
+use paddock_core::{Call, ErrorKind, RelPath, Result, StoreError};
 use paddock_stores::foreign::{Abilities, Content, Keeper, KeyKind, Listing, Named, Sight};
 
-use crate::javascript::{JsFunction, Shared, ask, wrong};
+use crate::javascript::{JsFunction, Shared, Telling, ask, tell, wrong};
 
 /// The functions of the object.
 #[napi(object, object_to_js = false)]
@@ -36,6 +37,9 @@ pub struct PortFunctions {
     /// Paths of files that may hold a match.
     #[napi(ts_type = "(path: string, pattern: string) => Promise<string[]>")]
     pub search: Option<JsFunction<(String, String), Vec<String>>>,
+    /// Told what was left out of an answer.
+    #[napi(ts_type = "(why: string) => void")]
+    pub left_out: Telling,
 }
 
 /// What an object says about a path.
@@ -57,6 +61,7 @@ pub(crate) struct PortKeeper {
     stat: Option<Shared<(String,), Option<PortStat>>>,
     remove: Option<Shared<(String,), ()>>,
     search: Option<Shared<(String, String), Vec<String>>>,
+    left_out: Telling,
 }
 
 impl PortKeeper {
@@ -69,6 +74,7 @@ impl PortKeeper {
             stat: port.stat.map(Arc::new),
             remove: port.remove.map(Arc::new),
             search: port.search.map(Arc::new),
+            left_out: port.left_out,
         }
     }
 
@@ -144,6 +150,11 @@ impl Keeper for PortKeeper {
         let Some(search) = &self.search else { return Ok(None) };
         let paths = ask(call, search, (written(dir), pattern.to_owned()))?;
         Ok(Some(paths.into_iter().map(|path| path.strip_prefix('/').map_or(path.clone(), str::to_owned)).collect()))
+    }
+
+    fn left_out(&self, why: &StoreError) {
+        let cause = why.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+        tell(&self.left_out, format!("{why}{cause}"));
     }
 
     fn remove(&self, call: &Call<'_>, path: RelPath<'_>, _: KeyKind) -> Result<()> {

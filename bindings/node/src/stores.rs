@@ -5,6 +5,7 @@ use std::sync::Arc;
 use napi::Result;
 use napi_derive::napi;
 use paddock_config::ProgramStore;
+use paddock_core::visible;
 use paddock_stores::foreign::{ForeignStore, Keeper, Locks};
 use paddock_stores::virtual_store::base::Namespace;
 
@@ -47,9 +48,7 @@ impl NativeStore {
     /// A namespace of a database.
     #[napi(factory, js_name = "virtual")]
     pub fn of_namespace(url: Option<String>, namespace: Vec<String>) -> Result<Self> {
-        if namespace.is_empty() {
-            return Err(told_with("a namespace has at least one name", "use [\"workspaces\", agent]"));
-        }
+        has_a_label(&namespace)?;
         let (base, database) = databases::open(url.as_deref())?;
         Ok(Self { store: ProgramStore::Virtual { base, database, namespace: Namespace::new(namespace) } })
     }
@@ -69,8 +68,9 @@ impl NativeStore {
 
     /// Files in a namespace of a LangGraph BaseStore.
     #[napi(factory)]
-    pub fn base(locks: &StoreLocks, namespace: Vec<String>, base: BaseFunctions) -> Self {
-        Self::foreign(Arc::new(BaseKeeper::new(base)), locks, &namespace)
+    pub fn base(locks: &StoreLocks, namespace: Vec<String>, base: BaseFunctions) -> Result<Self> {
+        can_be_namespace(&namespace)?;
+        Ok(Self::foreign(Arc::new(BaseKeeper::new(base)), locks, &namespace))
     }
 }
 
@@ -80,4 +80,30 @@ impl NativeStore {
         let territory = store.territory();
         Self { store: ProgramStore::Other { store: Arc::new(store), territory } }
     }
+}
+
+fn has_a_label(namespace: &[String]) -> Result<()> {
+    if namespace.is_empty() {
+        return Err(told_with("a namespace has at least one label", "use [\"workspaces\", agent]"));
+    }
+    Ok(())
+}
+
+/// LangGraph refuses such namespaces too, but only at the first write.
+fn can_be_namespace(namespace: &[String]) -> Result<()> {
+    has_a_label(namespace)?;
+    let hint = "use labels such as [\"workspaces\", agent]";
+    for label in namespace {
+        let why = match label.as_str() {
+            "" => "is empty",
+            label if label.contains('.') => "holds a \".\"",
+            _ => continue,
+        };
+        let message = format!("LangGraph takes no namespace with the label \"{}\": it {why}", visible(label));
+        return Err(told_with(message, hint));
+    }
+    if namespace.first().is_some_and(|label| label == "langgraph") {
+        return Err(told_with("LangGraph keeps the namespace \"langgraph\" for itself", hint));
+    }
+    Ok(())
 }

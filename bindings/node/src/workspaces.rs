@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use napi::bindgen_prelude::{Buffer, ClassInstance, Object, spawn_blocking};
 use napi::{Env, Result};
 use napi_derive::napi;
-use paddock_config::{Host, Ports, ProgramCommands, ProgramMount, program, program_commands, upkeep};
+use paddock_config::{Base, Host, Ports, ProgramCommands, ProgramMount, program, program_commands, upkeep};
 use paddock_core::{AccessScope, AgentName, NoAudit, visible};
 use paddock_desk::{Project, project};
 use paddock_tools::{Answer, Control, Piece, PolicySource, ToolNames, ToolSpec, Toolbox};
@@ -39,6 +39,8 @@ pub struct NativeOptions {
     pub agent: Option<String>,
     /// Where its relative paths start.
     pub base: Option<String>,
+    /// The Mounts are given by a function, and others each time.
+    pub changing: Option<bool>,
     /// A list of tool names.
     pub preset: Option<String>,
     /// Other names for some tools.
@@ -50,6 +52,11 @@ pub struct NativeOptions {
 impl NativeOptions {
     fn agent(&self) -> Result<AgentName> {
         self.agent.as_deref().map_or_else(|| Ok(AgentName::main()), AgentName::parse).map_err(told)
+    }
+
+    fn base(&self) -> Option<Base<'_>> {
+        let how = if self.changing == Some(true) { Base::Anywhere } else { Base::Here };
+        self.base.as_deref().map(how)
     }
 
     fn names(&self) -> Result<ToolNames> {
@@ -78,8 +85,23 @@ struct Tools {
     toolbox: Toolbox,
     names: ToolNames,
     part: Part,
+    /// Did a program give the Workspaces, and no file?
+    by_program: bool,
     lane: Arc<Lane>,
 }
+
+/// What a person is told to do in a file, and what there is to do in its place where a program gives the Workspaces.
+const IN_A_PROGRAM: [(&str, &str); 3] = [
+    (
+        "A person can begin with `paddock init` in the directory of the project.",
+        "A person can add one to the mounts of the program.",
+    ),
+    ("A person can allow it with unguard in paddock.toml.", "A person has to do it."),
+    (
+        "A person can let it through with [approvals] above in paddock.toml.",
+        "A person can be asked where the Workspaces come from a file, with fromConfig.",
+    ),
+];
 
 /// What there is in one turn.
 #[napi(object)]
@@ -204,10 +226,19 @@ impl Tools {
         self.toolbox.runs_commands(tool) == (self.part == Part::Commands)
     }
 
+    /// A text for the agent: with the names that tools have here, and with what can be done here.
+    fn worded(&self, text: &str) -> String {
+        let text = self.names.in_text(text).into_owned();
+        if !self.by_program {
+            return text;
+        }
+        IN_A_PROGRAM.iter().fold(text, |text, (in_a_file, here)| text.replace(in_a_file, here))
+    }
+
     fn turn(&self) -> NativeTurn {
         let ours = self.toolbox.tools().into_iter().filter(|tool| self.provides(tool.name));
         let map = match self.part {
-            Part::Files => self.names.in_text(&self.toolbox.filesystem_map()).into_owned(),
+            Part::Files => self.worded(&self.toolbox.filesystem_map()),
             // Told by the tools of files, which stand beside.
             Part::Commands => String::new(),
         };
@@ -240,7 +271,7 @@ impl Tools {
         let is_error = answer.is_error();
         let piece = |piece| match piece {
             // What was done may hold the content of a file, and that stays as it is.
-            Piece::Text(text) if is_error => of_text(self.names.in_text(&text).into_owned()),
+            Piece::Text(text) if is_error => of_text(self.worded(&text)),
             Piece::Text(text) => of_text(text),
             Piece::Image { mime, data } => NativePiece {
                 kind: "image".to_owned(),
@@ -315,9 +346,10 @@ fn given(
     let part = if commands.is_some() { Part::Commands } else { Part::Files };
     let mounts = mounts.iter().map(mount).collect::<Result<Vec<ProgramMount>>>()?;
     let ports = Ports::in_memory(project::gate());
-    let policy = program(options.agent()?, options.base.as_deref(), &mounts, commands, host, &ports);
+    let policy = program(options.agent()?, options.base(), &mounts, commands, host, &ports);
     let policy = policy.map_err(|error| told_with(&error, error.hint()))?;
-    let tools = Tools { toolbox: Toolbox::fixed(policy), names: options.names()?, part, lane: Arc::default() };
+    let (toolbox, names) = (Toolbox::fixed(policy), options.names()?);
+    let tools = Tools { toolbox, names, part, by_program: true, lane: Arc::default() };
     Ok(NativeWorkspaces { tools: Arc::new(tools) })
 }
 
@@ -327,8 +359,13 @@ fn mount(given: &NativeMount) -> Result<ProgramMount> {
     Ok(ProgramMount { prefix, scope, store, hide })
 }
 
+#[expect(clippy::disallowed_methods, reason = "a slip of the program is told in its own words")]
 fn configured(env: Env, path: String, options: &NativeOptions, part: Part) -> Result<NativeWorkspaces> {
     stay_loaded();
+    if !Path::new(&path).is_file() {
+        let message = format!("there is no file \"{}\"", visible(&path));
+        return Err(told_with(message, "give fromConfig the path of a paddock.toml, as seen from where the program runs"));
+    }
     let places = places(options.home.clone().map(PathBuf::from), Some(PathBuf::from(path)));
     let project = Project::with_config(&places).map_err(told)?;
     let project = if part == Part::Files { project.without_commands() } else { project };
@@ -340,7 +377,8 @@ fn configured(env: Env, path: String, options: &NativeOptions, part: Part) -> Re
     env.add_env_cleanup_hook(at_the_end, |policy| {
         let _ = policy.upgrade().map(|policy| policy.audit().flush());
     })?;
-    let tools = Tools { toolbox: Toolbox::new(policy), names: options.names()?, part, lane: Arc::default() };
+    let (toolbox, names) = (Toolbox::new(policy), options.names()?);
+    let tools = Tools { toolbox, names, part, by_program: false, lane: Arc::default() };
     Ok(NativeWorkspaces { tools: Arc::new(tools) })
 }
 

@@ -1,10 +1,12 @@
 /** Stores that somebody else wrote: what they can do, and what they can break, which is nothing. */
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { test } from "node:test";
+import { fileURLToPath } from "node:url";
 
 import { createWorkspacesMiddleware, openWorkspaces } from "../esm/index.js";
 import { portFunctions } from "../esm/port.js";
-import type { StorePort } from "../esm/index.js";
+import type { MountConfig, StorePort } from "../esm/index.js";
 import { at, MapStore, play, playMounts } from "./support/agents.js";
 
 test("an object with the seed's four methods is a Store", async () => {
@@ -167,23 +169,21 @@ test("a store that never answers: the time limit ends each call", async () => {
 });
 
 test("an answer that comes after the end of its call changes nothing", async () => {
-  const store = new MapStore({ "a.txt": "slow" });
+  const store = new MapStore({ "a.txt": "there" });
   const read = store.read.bind(store);
-  store.read = async (path) => {
-    await new Promise((resolve) => setTimeout(resolve, 120));
-    return read(path);
-  };
-  const workspaces = openWorkspaces({ mounts: [{ prefix: "/w", scope: "READ_ONLY", store }], timeLimit: 40 });
-  const late = await workspaces.call("read_file", { path: "/w/a.txt" });
-  assert.notEqual(late.verdict, "done");
-  await new Promise((resolve) => setTimeout(resolve, 150));
+  let answer: (content: string) => void = () => assert.fail("the store was not asked");
+  store.read = () => new Promise((resolve) => (answer = resolve));
+  const mounts: MountConfig[] = [{ prefix: "/w", scope: "READ_ONLY", store }];
+  const late = await openWorkspaces({ mounts, timeLimit: 200 }).call("read_file", { path: "/w/a.txt" });
+  assert.equal(late.reason, "timed_out");
+  answer("late");
   store.read = read;
-  assert.match((await workspaces.call("read_file", { path: "/w/a.txt" })).text, /slow/u);
+  assert.equal(await openWorkspaces({ mounts }).run("read_file", { path: "/w/a.txt" }), "there");
 });
 
 test("a store that calls back into its own Workspaces does not lock itself up", async () => {
   const store = new MapStore({ "a.txt": "a", "b.txt": "b" });
-  const workspaces = openWorkspaces({ mounts: [{ prefix: "/w", scope: "READ_WRITE", store }], timeLimit: 10_000 });
+  const workspaces = openWorkspaces({ mounts: [{ prefix: "/w", scope: "READ_WRITE", store }], timeLimit: 60_000 });
   const read = store.read.bind(store);
   store.read = async (path) => {
     if (path === "/a.txt") await workspaces.run("read_file", { path: "/w/b.txt" });
@@ -191,3 +191,18 @@ test("a store that calls back into its own Workspaces does not lock itself up", 
   };
   assert.match(await workspaces.run("read_file", { path: "/w/a.txt" }), /a/u);
 });
+
+test("a name that no path can hold is left out of a listing and told, and the others stay", () => {
+  const { stdout, stderr, status } = spawnSync(process.execPath, [...runs(), fileURLToPath(new URL("./support/strange-name.js", import.meta.url))], {
+    encoding: "utf8",
+    env: { ...process.env, NODE_DEBUG: "paddock" },
+  });
+  assert.equal(status, 0, stderr);
+  assert.deepEqual(JSON.parse(stdout), { listed: "fine.txt", found: true, written: "done" });
+  assert.match(stderr, /left out of a store's answer: .*a name that is none.*a\/b/u);
+});
+
+/** How this runtime runs a program. */
+function runs(): string[] {
+  return "deno" in process.versions ? ["run", "--allow-all", "--no-check"] : [];
+}

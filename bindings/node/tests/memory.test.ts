@@ -5,8 +5,6 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
 const PROGRAM = fileURLToPath(new URL("./support/leaks.js", import.meta.url));
-/** What may stay, as a share of what the calls moved. A call that kept its content would leave all of it. */
-const SHARE = 0.2;
 
 /** How this runtime runs a program that can call the collector. */
 function command(): string[] {
@@ -22,10 +20,8 @@ test("ten thousand calls leave the heap and the process as they were", () => {
   let calls = 0;
   for (const line of lines) {
     assert.ok(typeof line === "object" && line !== null);
-    const number = (name: string): number => Number(Reflect.get(line, name));
-    calls += number("calls") * 1.5;
-    assert.ok(number("heap") < number("moved") * SHARE, `the heap: ${JSON.stringify(line)}`);
-    assert.ok(number("rss") < number("moved") * SHARE + 48 * 1024 * 1024, `the process: ${JSON.stringify(line)}`);
+    calls += Number(Reflect.get(line, "calls")) * 1.5;
+    assert.equal(Reflect.get(line, "flat"), true, JSON.stringify(line));
   }
   assert.ok(calls >= 10_000);
 });

@@ -6,7 +6,7 @@
  */
 import { middlewareOver } from "./hooks.js";
 import { NativeWorkspaces } from "./native.js";
-import { nativeOptions, timeLimitOf } from "./options.js";
+import { checkAll, nativeOptions, timeLimitOf } from "./options.js";
 import type { ConfigOptions, MountOptions } from "./options.js";
 import { sourceOf } from "./source.js";
 
@@ -32,6 +32,7 @@ export type CommandsMiddlewareOptions = (MountOptions & { commands?: Commands })
 
 /** Gives an agent `execute_command` in its Workspaces. */
 export function createCommandsMiddleware(options: CommandsMiddlewareOptions) {
+  checkAll("createCommandsMiddleware", options);
   const native = nativeOptions(options);
   const commands = JSON.stringify(("commands" in options ? options.commands : undefined) ?? {});
   const source = sourceOf(options, {

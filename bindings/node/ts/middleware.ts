@@ -1,19 +1,8 @@
 /** `createWorkspacesMiddleware`: file tools over bounded Workspaces. It never runs commands; see `commands.ts`. */
 import { middlewareOver } from "./hooks.js";
-import { NativeWorkspaces } from "./native.js";
-import { nativeOptions, timeLimitOf } from "./options.js";
+import { checkAll, timeLimitOf } from "./options.js";
 import type { WorkspacesMiddlewareOptions } from "./options.js";
-import { sourceOf } from "./source.js";
-import type { Making } from "./source.js";
-
-/** How the core with the file tools is made under these options. */
-export function filesOf(options: WorkspacesMiddlewareOptions): Making {
-  const native = nativeOptions(options);
-  return {
-    ofMounts: (mounts) => NativeWorkspaces.ofMounts(mounts, native),
-    ofConfig: (path) => NativeWorkspaces.fromConfig(path, native),
-  };
-}
+import { filesOf, sourceOf } from "./source.js";
 
 /**
  * Gives an agent bounded Workspaces.
@@ -29,8 +18,9 @@ export function filesOf(options: WorkspacesMiddlewareOptions): Making {
  * });
  * ```
  *
- * Throws where the options are wrong: a READ_ONLY Mount of no directory, a prefix given twice, an unknown Access Scope.
+ * Throws where the options are wrong: one that there is none of, a READ_ONLY Mount of no directory, a prefix given twice.
  */
 export function createWorkspacesMiddleware(options: WorkspacesMiddlewareOptions) {
+  checkAll("createWorkspacesMiddleware", options);
   return middlewareOver("PaddockWorkspaces", sourceOf(options, filesOf(options)), timeLimitOf(options));
 }

@@ -9,6 +9,7 @@ import native from "../native.cjs";
 export type {
   BaseFunctions,
   BaseItem,
+  BaseNames,
   BasePage,
   NativeAnswer,
   NativeCall,
@@ -27,4 +28,4 @@ export type {
  */
 export type { NativeStore as Store, NativeWorkspaces as Core, StoreLocks as Locks } from "../native.cjs";
 
-export const { NativeStore, NativeWorkspaces, StoreLocks } = native;
+export const { NativeStore, NativeWorkspaces, StoreLocks, checkOptions } = native;

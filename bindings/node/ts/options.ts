@@ -6,6 +6,7 @@
 import type { Runtime } from "langchain";
 import type { BaseMessage } from "@langchain/core/messages";
 
+import { check } from "./checks.js";
 import type { NativeMount, NativeOptions, Store } from "./native.js";
 import type { StorePort } from "./port.js";
 import { isRecord, kindOf } from "./shapes.js";
@@ -82,6 +83,16 @@ export function timeLimitOf({ timeLimit = TIME_LIMIT }: CommonOptions): number {
   throw new RangeError(`timeLimit is a number of milliseconds above 0, and this is ${timeLimit}`);
 }
 
+/** Whether the Workspaces are those of a file. */
+export function isConfig(options: WorkspacesMiddlewareOptions): options is ConfigOptions {
+  return "config" in options && options.config !== undefined;
+}
+
+/** Throws where the options are none that `of` takes; those of a configuration are the same for every function. */
+export function checkAll(of: string, options: WorkspacesMiddlewareOptions): void {
+  check(isRecord(options) && isConfig(options) ? "fromConfig" : of, options);
+}
+
 /** The options as the core takes them. */
 export function nativeOptions(options: WorkspacesMiddlewareOptions): NativeOptions {
   const { agent, toolNames } = options;
@@ -89,6 +100,7 @@ export function nativeOptions(options: WorkspacesMiddlewareOptions): NativeOptio
     ...(agent !== undefined && { agent }),
     ...("base" in options && options.base !== undefined && { base: options.base }),
     ...("home" in options && options.home !== undefined && { home: options.home }),
+    ...("mounts" in options && typeof options.mounts === "function" && { changing: true }),
     ...(typeof toolNames === "string" && { preset: toolNames }),
     ...(isRecord(toolNames) && { toolNames }),
   };
@@ -100,20 +112,9 @@ export function nativeMounts(mounts: unknown): NativeMount[] {
   return mounts.map((mount: unknown) => nativeMount(mount));
 }
 
-const MOUNT_KEYS: readonly string[] = ["prefix", "scope", "store", "hide"];
-
 function nativeMount(mount: unknown): NativeMount {
-  if (!isRecord(mount)) throw new TypeError(`a Mount is an object with prefix, scope and store, and this is ${kindOf(mount)}`);
-  // A misspelt `hide` would hide nothing.
-  const unknown = Object.keys(mount).find((key) => !MOUNT_KEYS.includes(key));
-  if (unknown !== undefined) throw new TypeError(`a Mount has no "${unknown}"; it has ${MOUNT_KEYS.join(", ")}`);
-  if (!isMountConfig(mount)) {
-    const { prefix, scope, store } = mount;
-    throw new TypeError(
-      `a Mount is an object with prefix, scope and store, two texts and an object; ` +
-        `this one's prefix is ${kindOf(prefix)}, its scope ${kindOf(scope)}, its store ${kindOf(store)}`,
-    );
-  }
+  check("a Mount", mount);
+  if (!isMountConfig(mount)) throw new TypeError("a Mount is an object with prefix, scope and store");
   const { prefix, scope, store, hide } = mount;
   return { prefix, scope, store: toStore(store), ...(hide !== undefined && { hide }) };
 }

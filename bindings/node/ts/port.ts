@@ -7,7 +7,7 @@
  */
 import type { PortFunctions, PortStat } from "./native.js";
 import { isRecord, kindOf } from "./shapes.js";
-import { telling } from "./trouble.js";
+import { tellLeftOut, telling } from "./trouble.js";
 
 /** What a store says about one path. */
 export interface StoreStat {
@@ -29,7 +29,7 @@ export interface StorePort {
   write(path: string, content: string): Promise<void>;
   /** Replaces `oldStr`, which occurs once; gives the number of replacements. */
   edit(path: string, oldStr: string, newStr: string): Promise<number>;
-  /** The names directly in the directory; those of directories end with `/`. */
+  /** The names directly in the directory; those of directories end with `/`. What no path can hold is left out. */
   list(path: string): Promise<string[]>;
   /** What is there, `null` where nothing is. */
   stat?(path: string): Promise<StoreStat | null>;
@@ -52,6 +52,7 @@ export function isStorePort(value: unknown): value is StorePort {
 /** The store's methods as the core calls them, each answer checked. */
 export function portFunctions(port: StorePort): PortFunctions {
   return {
+    leftOut: tellLeftOut,
     read: telling("read", async (path: string) => aString("read", await port.read(path))),
     write: telling("write", async (path: string, content: string) => {
       await port.write(path, content);

@@ -8,8 +8,9 @@
  */
 import process from "node:process";
 
+import { NativeWorkspaces } from "./native.js";
 import type { Core, NativeMount } from "./native.js";
-import { nativeMounts, timeLimitOf } from "./options.js";
+import { isConfig, nativeMounts, nativeOptions, timeLimitOf } from "./options.js";
 import type { MountsRequest, WorkspacesMiddlewareOptions } from "./options.js";
 import { isRecord } from "./shapes.js";
 
@@ -17,6 +18,15 @@ import { isRecord } from "./shapes.js";
 export interface Making {
   ofMounts(mounts: NativeMount[]): Core;
   ofConfig(path: string): Core;
+}
+
+/** How the core with the file tools is made under these options. */
+export function filesOf(options: WorkspacesMiddlewareOptions): Making {
+  const native = nativeOptions(options);
+  return {
+    ofMounts: (mounts) => NativeWorkspaces.ofMounts(mounts, native),
+    ofConfig: (path) => NativeWorkspaces.fromConfig(path, native),
+  };
 }
 
 /** The Workspaces of each request. */
@@ -29,7 +39,7 @@ export interface Source {
 
 /** The source that the options describe. Throws where they are wrong. */
 export function sourceOf(options: WorkspacesMiddlewareOptions, making: Making): Source {
-  if ("config" in options) return fixed(making.ofConfig(options.config));
+  if (isConfig(options)) return fixed(making.ofConfig(options.config));
   const { mounts } = options;
   if (typeof mounts !== "function") return fixed(making.ofMounts(nativeMounts(mounts)));
   const nothing = making.ofMounts([]);

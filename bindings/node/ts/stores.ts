@@ -6,6 +6,7 @@
  */
 import { baseFunctions, isLangGraphStore } from "./base-store.js";
 import type { LangGraphStore } from "./base-store.js";
+import { check } from "./checks.js";
 import { locksOf } from "./locks.js";
 import { NativeStore } from "./native.js";
 import type { Store } from "./native.js";
@@ -17,6 +18,7 @@ export type { Store } from "./native.js";
 
 /** A directory of the host. */
 export function physicalStore(rootDir: string): Store {
+  check("physicalStore", { rootDir });
   return NativeStore.physical(rootDir);
 }
 
@@ -32,8 +34,9 @@ export interface VirtualStoreOptions {
 }
 
 /** Files in a database, versioned; nothing of them lies on the host's disk as a file. */
-export function virtualStore({ url, namespace }: VirtualStoreOptions): Store {
-  return NativeStore.virtual(url, labels(namespace));
+export function virtualStore(options: VirtualStoreOptions): Store {
+  check("virtualStore", options);
+  return NativeStore.virtual(options.url, options.namespace);
 }
 
 /**
@@ -46,12 +49,13 @@ export function baseStore(store: LangGraphStore | null | undefined, namespace: s
       `baseStore needs a LangGraph store, and got ${kindOf(store)}; hint: give the agent one with createAgent({ store })`,
     );
   }
-  return NativeStore.base(locksOf(store), labels(namespace), baseFunctions(store, namespace));
+  check("baseStore", { namespace });
+  return NativeStore.base(locksOf(store), [...namespace], baseFunctions(store, [...namespace]));
 }
 
 /** Copy-on-write: reads come from `lower` until something is written, and whatever is written goes to `upper`, a Virtual Store. */
 export function overlayStore(lower: Store | StorePort, upper: Store): Store {
-  return NativeStore.overlay(toStore(lower), upper);
+  return NativeStore.overlay(toStore(lower), toStore(upper));
 }
 
 /** A Store of Paddock's own as it is; any other object that has the methods of `StorePort`, as one. */
@@ -59,14 +63,7 @@ export function toStore(store: Store | StorePort): Store {
   if (store instanceof NativeStore) return store;
   if (isStorePort(store)) return NativeStore.port(locksOf(store), portFunctions(store));
   throw new TypeError(
-    `a Mount's store has to be made by physicalStore, virtualStore, baseStore or overlayStore, ` +
+    `a Store has to be made by physicalStore, virtualStore, baseStore or overlayStore, ` +
       `or to have the methods read, write, edit and list; this is ${kindOf(store)}`,
   );
-}
-
-function labels(namespace: unknown): string[] {
-  if (Array.isArray(namespace) && namespace.length > 0 && namespace.every((label) => typeof label === "string")) {
-    return namespace;
-  }
-  throw new TypeError(`a namespace is an array of at least one string, and this is ${kindOf(namespace)}`);
 }

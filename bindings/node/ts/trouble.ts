@@ -13,6 +13,11 @@ export function tell(method: string, error: unknown): void {
   log("a store's %s failed: %s", method, reason);
 }
 
+/** Writes down what was left out of a store's answer, since no agent could name it. */
+export function tellLeftOut(why: string): void {
+  log("left out of a store's answer: %s", why);
+}
+
 /** The same function, whose failures are written down. */
 export function telling<A extends unknown[], R>(method: string, run: (...given: A) => Promise<R>): (...given: A) => Promise<R> {
   return async (...given) => {

@@ -6,11 +6,11 @@
 import { call } from "./calls.js";
 import type { Answer } from "./calls.js";
 import { AccessDeniedError, PathTraversalError } from "./errors.js";
-import { filesOf } from "./middleware.js";
 import type { Core } from "./native.js";
-import { nativeMounts, timeLimitOf } from "./options.js";
+import { checkAll, isConfig, nativeMounts, timeLimitOf } from "./options.js";
 import type { ConfigOptions, MountOptions } from "./options.js";
 import { parseObject } from "./shapes.js";
+import { filesOf } from "./source.js";
 
 /** A tool as a model would be offered it. */
 export interface ToolDescription {
@@ -65,8 +65,9 @@ export class Workspaces {
 
 /** Opens Workspaces for a program. Throws where the options are wrong. */
 export function openWorkspaces(options: OpenOptions): Workspaces {
+  checkAll("openWorkspaces", options);
   const making = filesOf(options);
-  const core = "config" in options ? making.ofConfig(options.config) : making.ofMounts(nativeMounts(options.mounts));
+  const core = isConfig(options) ? making.ofConfig(options.config) : making.ofMounts(nativeMounts(options.mounts));
   return new Workspaces(core, timeLimitOf(options));
 }
 

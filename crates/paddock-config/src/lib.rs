@@ -49,7 +49,9 @@ pub use init::{CONFIG_FILE, HIDE, InitError, SCHEMA_FILE, WORKSPACE_DIR, find_up
 pub use installation::{Installation, InstallationError, Settings, StateDatabase, Tables, TidyError, state_schemas};
 pub use layer::{Layer, LayerError, LayerName, Layers, NewFork};
 pub use problem::{ConfigError, Problem};
-pub use program::{ProgramCommands, ProgramError, ProgramMount, ProgramStore, program, program_commands};
+pub use program::{
+    Base, ProgramCommands, ProgramError, ProgramMount, ProgramStore, program, program_commands, program_options,
+};
 pub use reload::Reloader;
 pub use schema::json_schema;
 pub use source::{Located, Position, Source};

@@ -4,12 +4,15 @@
 //! Paddock's own files in it stay its own, the System Root is out of reach, the names that `init` hides are hidden
 //! unless other patterns are given. Two Mounts of one place that disagree are an error here too.
 
+mod options;
+
 use std::sync::Arc;
 
+pub use options::program_options;
 use paddock_core::{
     AccessScope, AgentName, AgentPolicy, BuildError, CommandRunner, CommandSettings, Commands, HidePattern,
     LogicalPath, Mount, NameRuleError, NameRules, Origin, PathError, RelPathBuf, Store, Territory, Vfs, View,
-    Workspace,
+    Workspace, visible,
 };
 use paddock_state::Secrets;
 use paddock_stores::PhysicalStore;
@@ -22,7 +25,7 @@ use crate::config_file::ConfigFile;
 use crate::fault::Fault;
 use crate::host::Host;
 use crate::init::HIDE;
-use crate::problem::ConfigError;
+use crate::problem::{ConfigError, Problem};
 
 /// Where a rule of a program comes from, as it is told.
 const PROGRAM: &str = "the program";
@@ -107,7 +110,10 @@ pub enum ProgramError {
     /// The directory cannot be used.
     #[error("{0}")]
     Directory(Fault),
-    /// A pattern does not compile.
+    /// A pattern is none, or hides nothing.
+    #[error("{0}")]
+    Hide(Fault),
+    /// The rules of names do not go together.
     #[error("{0}")]
     Names(#[from] NameRuleError),
     /// Only a Virtual Store can be above another.
@@ -117,11 +123,64 @@ pub enum ProgramError {
     #[error("{0}")]
     Contradiction(Box<BuildError>),
     /// What is said about commands is wrong.
-    #[error("{0}")]
+    #[error("{}", first_of(.0).map_or_else(String::new, ToString::to_string))]
     Commands(Box<ConfigError>),
     /// No command can run beside such a Workspace.
-    #[error("{0}")]
+    #[error("{}", without_file(.0))]
     Room(Fault),
+    /// Two Workspaces of one prefix.
+    #[error("two Mounts have the prefix \"{0}\"")]
+    SamePrefix(LogicalPath),
+    /// Relative paths would start where nothing is.
+    #[error("the base \"{0}\" is in no Workspace and on the way to none")]
+    Base(LogicalPath),
+    /// An option that nobody reads.
+    #[error("{of} has no \"{}\"", visible(name))]
+    UnknownOption {
+        /// The function.
+        of: &'static str,
+        /// As it was written.
+        name: String,
+        /// What was meant.
+        nearest: Option<&'static str>,
+        /// All that there are.
+        known: Vec<&'static str>,
+    },
+    /// An option that is something else.
+    #[error("\"{name}\" of {of} must be {must_be}, not {is}")]
+    WrongOption {
+        /// The function.
+        of: &'static str,
+        /// The option.
+        name: &'static str,
+        /// What it has to be.
+        must_be: &'static str,
+        /// What it is.
+        is: String,
+    },
+    /// An option that has to be there.
+    #[error("{of} needs \"{name}\"")]
+    MissingOption {
+        /// The function.
+        of: &'static str,
+        /// The option.
+        name: &'static str,
+        /// What it has to be.
+        must_be: &'static str,
+    },
+    /// A function that there is none of.
+    #[error("no function takes options under the name \"{}\"", visible(.0))]
+    NoFunction(String),
+}
+
+/// The first thing that is wrong.
+fn first_of(error: &ConfigError) -> Option<&Fault> {
+    error.problems().first().map(Problem::fault)
+}
+
+/// A fault of Workspaces beside commands, in words for somebody who has no file.
+fn without_file(fault: &Fault) -> String {
+    fault.to_string().replace("with [commands] no", "beside commands no")
 }
 
 impl ProgramError {
@@ -131,12 +190,34 @@ impl ProgramError {
         match self {
             Self::Prefix { error, .. } => error.hint().into(),
             Self::Relative(_) => "write it as \"/project\"".into(),
-            Self::Directory(fault) | Self::Room(fault) => fault.hint(),
+            Self::Directory(fault) => directory_hint(fault),
+            Self::Room(fault) | Self::Hide(fault) => fault.hint(),
             Self::Names(_) => "write the pattern as in a .gitignore".into(),
             Self::Upper => "use a virtual one above; below may be any".into(),
             Self::Contradiction(_) => "mount each place once, or with the same Access Scope".into(),
-            Self::Commands(_) => "write it as the table [commands] of a paddock.toml".into(),
+            Self::Commands(error) => first_of(error).map_or_else(String::new, Fault::hint),
+            Self::SamePrefix(_) => "give each Mount a prefix of its own".into(),
+            Self::Base(_) => "start at the prefix of a Mount, or leave the base out".into(),
+            Self::UnknownOption { nearest: Some(nearest), .. } => format!("did you mean \"{nearest}\"?"),
+            Self::UnknownOption { known, .. } => {
+                let known: Vec<String> = known.iter().map(|name| format!("\"{name}\"")).collect();
+                format!("it has {}", known.join(", "))
+            }
+            Self::WrongOption { must_be, .. } => format!("give it {must_be}, or leave it out"),
+            Self::MissingOption { name, must_be, .. } => format!("add \"{name}\": {must_be}"),
+            Self::NoFunction(_) => "this is a defect of the package".into(),
         }
+    }
+}
+
+/// What to do about a directory, for somebody who has no file and no command line.
+fn directory_hint(fault: &Fault) -> String {
+    match fault {
+        Fault::NoDirectory { .. } => "create it, or correct the path; it is relative to where the program runs".into(),
+        Fault::HoldsSystemRoot { .. } => {
+            "mount a smaller directory, or keep the System Root elsewhere with the variable PADDOCK_HOME".into()
+        }
+        other => other.hint(),
     }
 }
 
@@ -222,7 +303,7 @@ pub fn program_commands(table: &str, host: &Host) -> Result<CommandSettings, Pro
 /// When one of them cannot be had, or two contradict each other. Nothing of it is built then.
 pub fn program(
     agent: AgentName,
-    base: Option<&str>,
+    base: Option<Base<'_>>,
     mounts: &[ProgramMount],
     commands: Option<ProgramCommands>,
     host: &Host,
@@ -232,17 +313,44 @@ pub fn program(
     let host = host.with_configs_over(directories.chain([host.project_root()]));
     let workspaces: Vec<Workspace> = mounts.iter().map(|mount| workspace(mount, &host)).collect::<Result<_, _>>()?;
     let base = match (base, workspaces.as_slice()) {
-        (Some(base), _) => prefix(base)?,
+        (Some(base), _) => base.among(&workspaces)?,
         (None, [only]) => only.prefix().clone(),
         (None, _) => LogicalPath::top(),
     };
     if commands.is_some() {
         workspaces.iter().try_for_each(commands::leaves_room).map_err(ProgramError::Room)?;
     }
-    let vfs = Vfs::new(workspaces, Arc::clone(&ports.gate), Arc::clone(&ports.journal))
-        .map_err(|error| ProgramError::Contradiction(Box::new(error)))?;
+    let vfs = Vfs::new(workspaces, Arc::clone(&ports.gate), Arc::clone(&ports.journal)).map_err(contradiction)?;
     let commands = commands.map(|commands| Commands { settings: Arc::new(commands.settings), runner: commands.runner });
     Ok(AgentPolicy::new(agent, base, vfs).with_commands(commands))
+}
+
+/// Where a program says that relative paths start.
+#[derive(Debug, Clone, Copy)]
+pub enum Base<'a> {
+    /// In these Workspaces, or on the way to one of them: anywhere else is a slip.
+    Here(&'a str),
+    /// Wherever it is: the Workspaces are others each time.
+    Anywhere(&'a str),
+}
+
+impl Base<'_> {
+    fn among(self, workspaces: &[Workspace]) -> Result<LogicalPath, ProgramError> {
+        let (Self::Here(written) | Self::Anywhere(written)) = self;
+        let base = prefix(written)?;
+        let leads = |space: &Workspace| base.below(space.prefix()).is_some() || space.prefix().below(&base).is_some();
+        if matches!(self, Self::Here(_)) && !workspaces.is_empty() && !workspaces.iter().any(leads) {
+            return Err(ProgramError::Base(base));
+        }
+        Ok(base)
+    }
+}
+
+fn contradiction(error: BuildError) -> ProgramError {
+    match error {
+        BuildError::SamePrefix { prefix, .. } => ProgramError::SamePrefix(prefix),
+        other => ProgramError::Contradiction(Box::new(other)),
+    }
 }
 
 fn prefix(written: &str) -> Result<LogicalPath, ProgramError> {
@@ -250,17 +358,31 @@ fn prefix(written: &str) -> Result<LogicalPath, ProgramError> {
         return Err(ProgramError::Relative(written.to_owned()));
     }
     LogicalPath::parse(written, &LogicalPath::top())
-        .map_err(|error| ProgramError::Prefix { written: paddock_core::visible(written), error })
+        .map_err(|error| ProgramError::Prefix { written: visible(written), error })
 }
 
 fn workspace(mount: &ProgramMount, host: &Host) -> Result<Workspace, ProgramError> {
     let prefix = prefix(&mount.prefix)?;
     mount.store.check(&prefix, mount.scope)?;
     let hidden: Vec<String> = match &mount.hide {
-        Some(patterns) => patterns.clone(),
+        Some(patterns) => hidden(patterns)?,
         None => HIDE.iter().map(|text| (*text).to_owned()).collect(),
     };
     guarded(prefix, mount.scope, &mount.store, &hidden, host)
+}
+
+/// Patterns, read as strictly as in a file: nobody would notice one that hides nothing.
+fn hidden(patterns: &[String]) -> Result<Vec<String>, ProgramError> {
+    let list = toml::Value::from(patterns.to_vec());
+    let text =
+        format!("[[workspace]]\nprefix = \"/\"\nscope = \"RO\"\nmount = {{ physical = \".\" }}\nhide = {list}\n");
+    match ConfigFile::parse("hide", &text) {
+        Ok(_) => Ok(patterns.to_vec()),
+        Err(error) => Err(match first_of(&error) {
+            Some(fault) => ProgramError::Hide(fault.clone()),
+            None => ProgramError::Commands(Box::new(error)),
+        }),
+    }
 }
 
 /// A Workspace on a Store, with the name rules that belong to it.
@@ -416,6 +538,31 @@ mod tests {
     }
 
     #[test]
+    fn two_mounts_of_one_namespace_must_agree_and_two_databases_are_two_places() {
+        let world = World::new();
+        let shared = |database: &str| {
+            let namespace = Namespace::new(["notes"]);
+            ProgramStore::Virtual { base: Arc::new(MemoryBase::new()), database: database.into(), namespace }
+        };
+        let both = |second| {
+            let first = mount("/a", AccessScope::ReadOnly, shared("one"));
+            world.policy(&[first, mount("/b", AccessScope::ReadWrite, second)])
+        };
+        assert!(matches!(both(shared("one")), Err(ProgramError::Contradiction(_))));
+        assert!(both(shared("other")).is_ok());
+        let over = world.code().under(&shared("one")).unwrap();
+        assert!(matches!(both(over), Err(ProgramError::Contradiction(_))), "what is above is the same place, too");
+    }
+
+    #[test]
+    fn a_file_is_no_directory() {
+        let world = World::new();
+        std::fs::write(world.directory.path().join("file"), "").unwrap();
+        let made = ProgramStore::directory(&world.path("file"), &world.host);
+        assert!(matches!(made, Err(ProgramError::Directory(Fault::BadDirectory { .. }))), "{made:?}");
+    }
+
+    #[test]
     fn the_system_root_is_out_of_reach() {
         let world = World::new();
         assert!(matches!(ProgramStore::directory(&world.path(""), &world.host), Err(ProgramError::Directory(_))));
@@ -440,6 +587,64 @@ mod tests {
         assert!(matches!(with("notes"), Err(ProgramError::Relative(_))));
         assert!(matches!(with("/../x"), Err(ProgramError::Prefix { .. })));
         assert!(with("/notes").is_ok());
+    }
+
+    #[test]
+    fn two_mounts_of_one_prefix_are_told_without_a_file() {
+        let world = World::new();
+        let told = world
+            .policy(&[mount("/a", AccessScope::ReadOnly, world.code()), mount("/a", AccessScope::ReadOnly, notes())]);
+        let error = told.unwrap_err();
+        assert_eq!(error.to_string(), "two Mounts have the prefix \"/a\"");
+        assert_eq!(error.hint(), "give each Mount a prefix of its own");
+    }
+
+    #[test]
+    fn relative_paths_start_in_a_workspace_or_on_the_way_to_one() {
+        let world = World::new();
+        let ports = Ports::in_memory(Arc::new(crate::build::Closed));
+        let mounts = [mount("/a/b", AccessScope::ReadOnly, world.code())];
+        let with = |base, mounts: &[ProgramMount]| {
+            program(AgentName::main(), Some(base), mounts, None, &world.host, &ports)
+                .map(|policy| policy.base.to_string())
+        };
+        for base in ["/", "/a", "/a/b", "/a/b/c"] {
+            assert_eq!(with(Base::Here(base), &mounts).unwrap(), base);
+        }
+        for base in ["/nope", "/a/bc", "/b"] {
+            assert!(matches!(with(Base::Here(base), &mounts), Err(ProgramError::Base(_))), "{base}");
+            assert_eq!(with(Base::Anywhere(base), &mounts).unwrap(), base, "where they are others each time");
+            assert_eq!(with(Base::Here(base), &[]).unwrap(), base, "where there are none");
+        }
+        assert!(matches!(with(Base::Here("a"), &mounts), Err(ProgramError::Relative(_))));
+    }
+
+    #[test]
+    fn a_pattern_that_hides_nothing_is_refused_as_in_a_file() {
+        let world = World::new();
+        let with = |hide: &[&str]| {
+            let hide = Some(hide.iter().map(|text| (*text).to_owned()).collect());
+            world.policy(&[ProgramMount { hide, ..mount("/a", AccessScope::ReadOnly, world.code()) }])
+        };
+        for wrong in [&["# all"][..], &[""], &["!a"], &["a\nb"], &["\"", "!"]] {
+            assert!(matches!(with(wrong), Err(ProgramError::Hide(_))), "{wrong:?}");
+        }
+        let policy = with(&["*.secret", "!a.secret", "\"quoted\"", "back\\\\slash"]).unwrap();
+        assert!(denied(&policy, OpKind::Read, "/a/b.secret") && !denied(&policy, OpKind::Read, "/a/a.secret"));
+        assert!(denied(&policy, OpKind::Read, "/a/\"quoted\""));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_directory_is_told_to_who_has_no_file() {
+        let world = World::new();
+        let absent = ProgramStore::directory(&world.path("absent"), &world.host).unwrap();
+        let error = world.policy(&[mount("/a", AccessScope::ReadOnly, absent)]).unwrap_err();
+        assert!(!error.hint().contains("paddock.toml"), "{}", error.hint());
+        let error = ProgramStore::directory(&world.path(""), &world.host).unwrap_err();
+        assert!(!error.hint().contains("--home") && error.hint().contains("PADDOCK_HOME"), "{}", error.hint());
+        let error = program_commands("dney = []", &world.host).unwrap_err();
+        assert_eq!(error.to_string(), "unknown key \"dney\" in [commands]");
+        assert_eq!(error.hint(), "did you mean \"deny\"?");
     }
 
     #[test]

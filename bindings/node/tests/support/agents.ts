@@ -13,6 +13,9 @@ import type { MountConfig, MountsFunction, StorePort } from "../../esm/index.js"
 import { ScriptedModel } from "./model.js";
 import type { Asked } from "./model.js";
 
+/** Node itself, and none of the runtimes that stand in for it. */
+export const isNode = !("Bun" in globalThis) && !("Deno" in globalThis);
+
 /** Everything that a file of tests makes on the disk; gone with its process. */
 const PLACE = mkdtempSync(join(tmpdir(), "paddock-node-"));
 process.on("exit", () => rmSync(PLACE, { recursive: true, force: true }));

@@ -15,6 +15,7 @@ use paddock_core::{
 
 use super::ForeignStore;
 use super::keeper::{Content, KeyKind};
+use super::locks::Held;
 use super::shelf::{Node, Shelf, bad_answer, too_large, version_of};
 use super::walk::below;
 use crate::staged::whole_staged;
@@ -27,12 +28,19 @@ pub(super) fn apply(store: &ForeignStore, call: &Call<'_>, set: &ChangeSet) -> R
     if !set.quota().is_unbounded() {
         return Err(ErrorKind::Unsupported("keeping to a quota").into());
     }
-    let mut work = Work { store, call, lasting: HashSet::new() };
+    // All at once: what is known about the paths holds until the last of them is done.
+    let held = store.locks.claim(call, &store.namespace, &claimed(set))?;
+    let mut shelf = shelf_for(store, call, set, &held);
+    let mut work = Work { store, lasting: HashSet::new() };
     let mut applied = Applied::default();
     for change in set.changes() {
-        match call.tick(1).and_then(|()| work.make(change)) {
-            Ok(done) => applied.changes.push(done),
+        match call.tick(1).and_then(|()| work.make(&shelf, change)) {
+            Ok(done) => {
+                shelf.made(change);
+                applied.changes.push(done);
+            }
             Err(e) if *e.kind() == ErrorKind::NotFound && work.may_be_gone(set, change) => {
+                shelf.made(change);
                 applied.changes.push(AppliedChange { before: Before::Absent, ..AppliedChange::default() });
             }
             Err(e) if applied.changes.is_empty() => return Err(e),
@@ -46,9 +54,29 @@ pub(super) fn apply(store: &ForeignStore, call: &Call<'_>, set: &ChangeSet) -> R
     Ok(applied)
 }
 
+/// Every path that a set changes, and where something of it goes.
+fn claimed(set: &ChangeSet) -> Vec<RelPath<'_>> {
+    let paths = set.changes().iter().flat_map(|change| {
+        let goes_to = match change.act() {
+            Act::Move { to } => Some(to.as_rel()),
+            _ => None,
+        };
+        [Some(change.path()), goes_to]
+    });
+    paths.flatten().collect()
+}
+
+/// A set of one change asks about one path, and any other about many.
+fn shelf_for<'a>(store: &'a ForeignStore, call: &'a Call<'a>, set: &'a ChangeSet, held: &Held<'_>) -> Shelf<'a> {
+    let shelf = store.shelf(call).for_changes();
+    match claimed(set)[..] {
+        [only] => shelf.about(only).knowing(store.seen_before(call, only, held)),
+        _ => shelf,
+    }
+}
+
 struct Work<'a> {
     store: &'a ForeignStore,
-    call: &'a Call<'a>,
     /// Directories that are known to be there by themselves.
     lasting: HashSet<RelPathBuf>,
 }
@@ -61,33 +89,27 @@ impl Work<'_> {
         *change.act() == Act::Delete && change.expect() == Expect::Any && goes_by_itself
     }
 
-    fn make(&mut self, change: &Change) -> Result<AppliedChange> {
-        let (store, path) = (self.store, change.path());
-        let mut claimed = vec![path];
-        if let Act::Move { to } = change.act() {
-            claimed.push(to.as_rel());
-        }
-        let _held = store.locks.claim(self.call, &store.namespace, &claimed)?;
-        let shelf = store.shelf(self.call);
+    fn make(&mut self, shelf: &Shelf<'_>, change: &Change) -> Result<AppliedChange> {
+        let path = change.path();
         let there = shelf.find_any(path)?;
         check(there.as_ref(), change.expect())?;
         let kind = there.as_ref().map(Node::kind);
         match change.act() {
-            Act::Write { content, .. } => self.write(&shelf, path, kind, content, None),
+            Act::Write { content, .. } => self.write(shelf, path, kind, content, None),
             Act::Take { staged } => {
                 let content = whole_staged(staged)?;
-                self.write(&shelf, path, kind, &content, Some(staged.modified()))
+                self.write(shelf, path, kind, &content, Some(staged.modified()))
             }
-            Act::Append { content } => self.append(&shelf, path, there, content),
-            Act::Edit { edits } => self.edit(&shelf, path, there, edits),
+            Act::Append { content } => self.append(shelf, path, there, content),
+            Act::Edit { edits } => self.edit(shelf, path, there, edits),
             Act::Truncate { len } => {
                 let Content { mut bytes, .. } = file(there)?;
                 bytes.truncate(usize::try_from(*len).unwrap_or(usize::MAX));
-                self.write(&shelf, path, Some(KeyKind::File), &bytes, None)
+                self.write(shelf, path, Some(KeyKind::File), &bytes, None)
             }
-            Act::MakeDir => self.make_dir(&shelf, path, kind),
-            Act::Move { to } => self.move_to(&shelf, path, there, to.as_rel()),
-            Act::Delete => self.delete(&shelf, path, kind),
+            Act::MakeDir => self.make_dir(shelf, path, kind),
+            Act::Move { to } => self.move_to(shelf, path, there, to.as_rel()),
+            Act::Delete => self.delete(shelf, path, kind),
             Act::Restore { .. } => Err(ErrorKind::NotKept.into()),
             Act::Link { .. } => Err(ErrorKind::Unsupported("a link").into()),
             Act::Dress { .. } => Err(ErrorKind::Unsupported("changing a mode or a time").into()),
@@ -179,7 +201,7 @@ impl Work<'_> {
         let kind = there.ok_or(ErrorKind::NotFound)?;
         let before = match kind {
             KeyKind::File => Before::Lost,
-            KeyKind::Dir if !shelf.list(path)?.is_empty() => return Err(ErrorKind::NotEmpty.into()),
+            KeyKind::Dir if !shelf.is_empty(path)? => return Err(ErrorKind::NotEmpty.into()),
             KeyKind::Dir => Before::Dir(Looks::default()),
         };
         self.remove(shelf, path, kind)?;

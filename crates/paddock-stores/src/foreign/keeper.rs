@@ -4,9 +4,10 @@
 //! stand behind it, and all meaning is on this side: versions, edits, locks, what a search finds. So nothing of what a
 //! Keeper answers is trusted, and it must never decide what an agent may see.
 
+use std::ops::ControlFlow;
 use std::time::SystemTime;
 
-use paddock_core::{Call, ErrorKind, RelPath, Result};
+use paddock_core::{Call, ErrorKind, RelPath, Result, StoreError};
 
 /// Somebody else's store. Paths are relative to the Mount, without a leading slash; the Mount itself is `""`.
 ///
@@ -38,9 +39,9 @@ pub trait Keeper: Send + Sync {
         Err(ErrorKind::Unsupported("listing a directory").into())
     }
 
-    /// Hands over everything that it holds, in any order, and ends early when `take` fails. Asked of one that lists
-    /// [`Listing::Whole`]. Directories above a file need not be named.
-    fn everything(&self, _call: &Call<'_>, _take: &mut dyn FnMut(Item) -> Result<()>) -> Result<()> {
+    /// Hands over everything that it holds, in any order, and ends early when `take` has enough or fails. Asked of one
+    /// that lists [`Listing::Whole`]. Directories above a file need not be named; what is no path is left out.
+    fn everything(&self, _call: &Call<'_>, _wanted: Wanted, _take: Take<'_>) -> Result<()> {
         Err(ErrorKind::Unsupported("listing everything").into())
     }
 
@@ -54,6 +55,10 @@ pub trait Keeper: Send + Sync {
     fn remove(&self, _call: &Call<'_>, _path: RelPath<'_>, _kind: KeyKind) -> Result<()> {
         Err(ErrorKind::Unsupported("deleting").into())
     }
+
+    /// Told of something in an answer that was left out, so that it does not hide all the rest. For whoever looks after the
+    /// store, never for an agent.
+    fn left_out(&self, _why: &StoreError) {}
 
     /// Makes one directory, whose parent is there. One that is there, or that only its files imply, is fine and stays.
     fn make_dir(&self, _call: &Call<'_>, _dir: RelPath<'_>) -> Result<()> {
@@ -123,11 +128,23 @@ pub struct Named {
     pub kind: KeyKind,
 }
 
+/// What is wanted of everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// Which keys there are, as it is asked for most often: no content has to be fetched or handed over.
+    Names,
+    /// Contents too, where they come along.
+    Contents,
+}
+
+/// Takes everything, one thing after the other.
+pub type Take<'a> = &'a mut dyn FnMut(Item<'_>) -> Result<ControlFlow<()>>;
+
 /// One thing of everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Item {
+pub struct Item<'a> {
     /// Its path, without a slash at either end.
-    pub path: String,
+    pub path: &'a str,
     /// What it is.
     pub kind: KeyKind,
     /// The content of a file, where it came along.

@@ -82,8 +82,22 @@ impl Locks {
         Ok(held)
     }
 
+    /// How many claims there were so far, while nobody holds one or waits for one: what is seen between two equal answers is
+    /// what nobody changed meanwhile, and the next claim gets this number.
+    pub(super) fn quiet(&self) -> Option<u64> {
+        let claims = self.lock();
+        claims.all.is_empty().then_some(claims.next)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Claims> {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held<'_> {
+    /// How many claims there were before this one.
+    pub(super) fn number(&self) -> u64 {
+        self.ticket
     }
 }
 
@@ -210,6 +224,17 @@ mod tests {
                 });
             }
         });
+    }
+
+    #[test]
+    fn it_is_quiet_until_somebody_claims_and_never_the_same_again() {
+        let locks = Locks::new();
+        let before = locks.quiet().unwrap();
+        let held = claim(&locks, "n", &["a"], AT_ONCE).unwrap();
+        assert_eq!((held.number(), locks.quiet()), (before, None));
+        drop(held);
+        assert_ne!(locks.quiet(), Some(before), "somebody may have changed something");
+        assert_eq!(locks.quiet(), locks.quiet());
     }
 
     #[test]

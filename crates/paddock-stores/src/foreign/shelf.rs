@@ -2,26 +2,27 @@
 //!
 //! Every answer is checked here and nowhere else: names that are none, paths that lead out, more than anybody has. One
 //! that cannot be used is an error that says what was answered, for whoever looks after the store; an agent is only
-//! told what is wrong with it. What a store of somebody else holds by itself is no bad answer: a key below a file makes
-//! a directory of it, and a key that is told twice is one key.
+//! told what is wrong with it. One name that is none is left out of a listing and told, since it must not hide all
+//! others; whoever changes a directory is refused, as it would go with it unseen. What a store of somebody else holds by
+//! itself is no bad answer: a key below a file makes a directory of it, and a key that is told twice is one key.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io;
+use std::ops::ControlFlow;
 
 use paddock_core::{
-    Call, ErrorKind, Kind, MAX_PATH, Meta, RelPath, RelPathBuf, Result, StoreError, Version, is_plain_name, visible,
+    Act, Call, Change, ErrorKind, Kind, Meta, RelPath, RelPathBuf, Result, StoreError, Version, is_plain_name, visible,
 };
 
-use super::keeper::{Abilities, Content, Item, Keeper, KeyKind, Listing, Named, Sight};
+use super::keeper::{Abilities, Content, Keeper, KeyKind, Listing, Named, Sight, Wanted};
+use super::keys::{Everything, Way, path_of};
 
 /// The most that one operation looks at.
 pub(super) const MOST: usize = 250_000;
 /// The largest file.
 const LARGEST: usize = 256 * 1024 * 1024;
-/// How much of the contents that come along with everything is held; the rest is read when it is wanted.
-const HELD: usize = 64 * 1024 * 1024;
 /// How much of an answer an error shows, in bytes.
 const SHOWN: usize = 200;
 /// Directories have nothing that could change.
@@ -32,8 +33,19 @@ pub(super) struct Shelf<'a> {
     pub(super) keeper: &'a dyn Keeper,
     pub(super) abilities: Abilities,
     pub(super) call: &'a Call<'a>,
-    wants_contents: bool,
+    wanted: Wanted,
+    strange: Strange,
+    /// The one path that this is about, where it is about one.
+    about: Option<RelPath<'a>>,
+    way: OnceCell<Way>,
     everything: OnceCell<Everything>,
+}
+
+/// What becomes of a listing that holds what no agent could name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Strange {
+    LeftOut,
+    Refused,
 }
 
 /// What is at a path.
@@ -43,25 +55,40 @@ pub(super) enum Node {
     File(Content),
 }
 
-/// Everything that a Keeper holds, as a tree.
-#[derive(Default)]
-struct Everything {
-    /// What is directly in each directory.
-    dirs: HashMap<String, BTreeMap<String, KeyKind>>,
-    contents: HashMap<String, Vec<u8>>,
-    /// How many things there are, and how many bytes of contents are held.
-    count: usize,
-    held: usize,
-}
-
 impl<'a> Shelf<'a> {
     pub(super) fn new(keeper: &'a dyn Keeper, abilities: Abilities, call: &'a Call<'a>) -> Self {
-        Self { keeper, abilities, call, wants_contents: false, everything: OnceCell::new() }
+        let (way, everything) = (OnceCell::new(), OnceCell::new());
+        Self { keeper, abilities, call, wanted: Wanted::Names, strange: Strange::LeftOut, about: None, way, everything }
     }
 
     /// With the contents that come along with everything, as far as they fit.
     pub(super) fn with_contents(mut self) -> Self {
-        self.wants_contents = true;
+        self.wanted = Wanted::Contents;
+        self
+    }
+
+    /// For who asks about this path, and those above it, and no others.
+    pub(super) fn about(mut self, path: RelPath<'a>) -> Self {
+        self.about = Some(path).filter(|path| !path.is_here());
+        self
+    }
+
+    /// The same, with the way to its path as it was seen before.
+    pub(super) fn knowing(self, way: Option<Way>) -> Self {
+        if let Some(way) = way {
+            let _ = self.way.set(way);
+        }
+        self
+    }
+
+    /// The way to its path, where it was asked for.
+    pub(super) fn into_way(self) -> Option<Way> {
+        self.way.into_inner()
+    }
+
+    /// For who changes what is listed.
+    pub(super) fn for_changes(mut self) -> Self {
+        self.strange = Strange::Refused;
         self
     }
 
@@ -104,21 +131,24 @@ impl<'a> Shelf<'a> {
         match (self.keeper.look(self.call, path)?, self.abilities.listing) {
             (Sight::Nothing, _) => Ok(None),
             (Sight::There(kind), _) => Ok(Some(kind)),
-            (Sight::Unsure, Listing::Whole) => Ok(self.everything()?.kind(dir.as_str(), name)),
+            (Sight::Unsure, Listing::Whole) => match self.way()?.filter(|way| way.leads_by(path)) {
+                Some(way) => Ok(way.kind(path)),
+                None => Ok(self.everything()?.kind(path)),
+            },
             (Sight::Unsure, Listing::Directories) => self.look_in_listing(dir, name),
         }
     }
 
     fn look_in_listing(&self, dir: RelPath<'_>, name: &str) -> Result<Option<KeyKind>> {
-        let listed = match self.list(dir) {
+        let listed = match self.listed(dir, Strange::LeftOut) {
             Err(e) if dir.is_here() || is_over(&e) => return Err(e),
             // It may fail because there is no such directory, and that is for the one above to say.
             Err(_) if self.look(dir)? != Some(KeyKind::Dir) => return Ok(None),
             // It may have been made since.
-            Err(_) => self.list(dir)?,
+            Err(_) => self.listed(dir, Strange::LeftOut)?,
             Ok(listed) => listed,
         };
-        Ok(listed.into_iter().find(|entry| entry.name == name).map(|entry| entry.kind))
+        Ok(listed.get(name).copied())
     }
 
     /// Why nothing is at a path.
@@ -152,7 +182,7 @@ impl<'a> Shelf<'a> {
 
     /// The content of a file that a search wants: what came along with everything, or read now.
     pub(super) fn content_for_search(&self, path: RelPath<'_>) -> Result<Option<Cow<'_, [u8]>>> {
-        if let Some(bytes) = self.everything.get().and_then(|everything| everything.contents.get(path.as_str())) {
+        if let Some(bytes) = self.everything.get().and_then(|everything| everything.content(path)) {
             return Ok(Some(Cow::Borrowed(bytes)));
         }
         match self.find(path) {
@@ -166,73 +196,106 @@ impl<'a> Shelf<'a> {
 
     /// What is directly in a directory, by name.
     pub(super) fn list(&self, dir: RelPath<'_>) -> Result<Vec<Named>> {
-        self.call.tick(0)?;
-        let listed = match self.abilities.listing {
-            Listing::Whole => self.everything()?.listed(dir.as_str()),
-            Listing::Directories => by_name(self.keeper.list(self.call, dir)?)?,
-        };
+        let listed = self.listed(dir, self.strange)?;
         Ok(listed.into_iter().map(|(name, kind)| Named { name, kind }).collect())
     }
 
+    fn listed(&self, dir: RelPath<'_>, strange: Strange) -> Result<BTreeMap<String, KeyKind>> {
+        self.call.tick(0)?;
+        match self.abilities.listing {
+            Listing::Whole => self.everything().map(|everything| everything.listed(dir)),
+            Listing::Directories => self.by_name(self.keeper.list(self.call, dir)?, strange),
+        }
+    }
+
+    /// Is nothing in a directory?
+    pub(super) fn is_empty(&self, dir: RelPath<'_>) -> Result<bool> {
+        if self.abilities.listing == Listing::Directories {
+            return self.list(dir).map(|listed| listed.is_empty());
+        }
+        match self.way()?.filter(|_| self.about == Some(dir)) {
+            Some(way) => Ok(!way.holds()),
+            None => Ok(self.everything()?.is_empty(dir)),
+        }
+    }
+
+    /// Everything, asked for once; [`Self::made`] keeps it true.
     fn everything(&self) -> Result<&Everything> {
         if let Some(everything) = self.everything.get() {
             return Ok(everything);
         }
         let mut all = Everything::default();
-        self.keeper.everything(self.call, &mut |item| {
+        self.keeper.everything(self.call, self.wanted, &mut |item| {
             self.call.tick(0)?;
-            all.take(item, self.wants_contents)
+            all.take(item).map(ControlFlow::Continue)
         })?;
         Ok(self.everything.get_or_init(|| all))
     }
 
-    /// The candidates of a search that are paths at all, each once; nothing where every file is one.
+    /// The way to the path that this is about, asked for once; nothing where everything is known or has to be.
+    fn way(&self) -> Result<Option<&Way>> {
+        let Some(about) = self.about.filter(|_| self.everything.get().is_none()) else { return Ok(None) };
+        if self.way.get().is_none() {
+            let mut way = Way::to(about);
+            self.keeper.everything(self.call, Wanted::Names, &mut |item| {
+                self.call.tick(0)?;
+                let is_known = way.meet(&item)?;
+                Ok(if is_known { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            })?;
+            let _ = self.way.set(way);
+        }
+        Ok(self.way.get())
+    }
+
+    /// A change was made. What is known of everything follows it, as nobody else may change what is claimed.
+    pub(super) fn made(&mut self, change: &Change) {
+        let Some(all) = self.everything.get_mut() else { return };
+        match change.act() {
+            Act::Delete if self.abilities.make_dir => all.remove(change.path()),
+            // Directories may have gone along, or a whole tree came.
+            Act::Delete | Act::Move { .. } => drop(self.everything.take()),
+            Act::MakeDir => all.put(change.path(), KeyKind::Dir),
+            _ => all.put(change.path(), KeyKind::File),
+        }
+    }
+
+    /// The candidates of a search that are paths at all; nothing where every file is one.
     pub(super) fn candidates(&self, dir: RelPath<'_>, pattern: &str) -> Result<Option<Vec<RelPathBuf>>> {
         self.call.tick(0)?;
         let Some(told) = self.keeper.search(self.call, dir, pattern)? else { return Ok(None) };
         if told.len() > MOST {
             return Err(too_large("the number of files that may match", MOST));
         }
-        told.iter().map(|path| path_of("a search that found what is no path", path)).collect::<Result<_>>().map(Some)
-    }
-}
-
-impl Everything {
-    fn take(&mut self, item: Item, wants_content: bool) -> Result<()> {
-        let path = path_of("a key that is no path", &item.path)?;
-        self.count += 1;
-        if self.count > MOST {
-            return Err(too_large("the number of keys", MOST));
-        }
-        self.put(path.as_rel(), item.kind);
-        if let Some(content) = item.content.filter(|content| wants_content && self.held + content.len() <= HELD) {
-            self.held += content.len();
-            self.contents.insert(item.path, content);
-        }
-        Ok(())
+        let strange = told.iter().map(String::as_str).filter(|text| path_of(text).is_none());
+        self.leave_out("a search that found what is no path", strange);
+        Ok(Some(told.iter().filter_map(|text| path_of(text)).collect()))
     }
 
-    /// What has something below it is a directory, whatever else it is.
-    fn put(&mut self, path: RelPath<'_>, kind: KeyKind) {
-        let mut kind = kind;
-        for path in path.ancestors() {
-            let Some((dir, name)) = path.split_last() else { return };
-            let listed = self.dirs.entry(dir.as_str().to_owned()).or_default();
-            match (listed.get(name), kind) {
-                (None, _) | (Some(KeyKind::File), KeyKind::Dir) => drop(listed.insert(name.to_owned(), kind)),
-                // The directories above are known since then.
-                (Some(_), _) => return,
+    fn by_name(&self, listed: Vec<Named>, strange: Strange) -> Result<BTreeMap<String, KeyKind>> {
+        const WHAT: &str = "a listing with a name that is none";
+        if listed.len() > MOST {
+            return Err(too_large("the number of names in a directory", MOST));
+        }
+        let mut nameless = listed.iter().map(|named| named.name.as_str()).filter(|name| !is_plain_name(name));
+        match strange {
+            Strange::Refused => nameless.next().map_or(Ok(()), |name| Err(bad_answer(WHAT, name)))?,
+            Strange::LeftOut => self.leave_out(WHAT, nameless),
+        }
+        let mut names = BTreeMap::new();
+        for Named { name, kind } in listed.into_iter().filter(|named| is_plain_name(&named.name)) {
+            let known = names.entry(name).or_insert(kind);
+            if kind == KeyKind::Dir {
+                *known = kind;
             }
-            kind = KeyKind::Dir;
         }
+        Ok(names)
     }
 
-    fn kind(&self, dir: &str, name: &str) -> Option<KeyKind> {
-        self.dirs.get(dir)?.get(name).copied()
-    }
-
-    fn listed(&self, dir: &str) -> BTreeMap<String, KeyKind> {
-        self.dirs.get(dir).cloned().unwrap_or_default()
+    /// Tells of the first of what is left out: one line, however much it is.
+    fn leave_out<'t>(&self, what: &'static str, mut strange: impl Iterator<Item = &'t str>) {
+        if let Some(first) = strange.next() {
+            self.keeper.left_out(&bad_answer(what, first));
+        }
     }
 }
 
@@ -266,34 +329,10 @@ pub(super) fn version_of(content: &[u8]) -> Version {
     Version(u128::from_be_bytes(half))
 }
 
-fn by_name(listed: Vec<Named>) -> Result<BTreeMap<String, KeyKind>> {
-    if listed.len() > MOST {
-        return Err(too_large("the number of names in a directory", MOST));
-    }
-    let mut names = BTreeMap::new();
-    for Named { name, kind } in listed {
-        if !is_plain_name(&name) {
-            return Err(bad_answer("a listing with a name that is none", &name));
-        }
-        let known = names.entry(name).or_insert(kind);
-        if kind == KeyKind::Dir {
-            *known = kind;
-        }
-    }
-    Ok(names)
-}
-
-fn path_of(what: &'static str, path: &str) -> Result<RelPathBuf> {
-    match RelPathBuf::parse(path) {
-        Ok(parsed) if !path.is_empty() && path.len() <= MAX_PATH => Ok(parsed),
-        _ => Err(bad_answer(what, path)),
-    }
-}
-
 /// The path of something in a directory. A tree that holds itself ends where a path does.
 pub(super) fn inside(dir: &str, name: &str) -> Result<RelPathBuf> {
     let path = if dir.is_empty() { name.to_owned() } else { format!("{dir}/{name}") };
-    path_of("a tree that does not end", &path)
+    path_of(&path).ok_or_else(|| bad_answer("a tree that does not end", &path))
 }
 
 /// An answer that cannot be used. What it was is the cause, and for people.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use paddock_core::{Browse, Cancel, ErrorKind, Expect, Kind, Operation, Refused};
 use paddock_stores::conformance::Space;
 use paddock_stores::conformance::world::{browse, delete, error, lines, rename, search, swap, write};
-use paddock_stores::foreign::{Content, Item, KeyKind, Listing, Named, Sight};
+use paddock_stores::foreign::{Content, KeyKind, Listing, Named, Sight};
 
 use super::keepers::{Lying, MapKeeper, all, thrown};
 use super::{world, world_of};
@@ -26,8 +26,9 @@ fn named(name: &str, kind: KeyKind) -> Named {
     Named { name: name.to_owned(), kind }
 }
 
-fn item(path: &str) -> Item {
-    Item { path: path.to_owned(), kind: KeyKind::File, content: Some(b"needle".to_vec()) }
+/// Keys that a Keeper tells of so many times, each of a file with a needle in it.
+fn keys(keys: &[&str], times: usize) -> Option<(Vec<String>, usize)> {
+    Some((keys.iter().map(|key| (*key).to_owned()).collect(), times))
 }
 
 /// A bad answer: what is wrong with it, and what was answered, for whoever looks after the store.
@@ -41,29 +42,44 @@ fn bad_answer<T: Debug>(outcome: Result<T, Refused>) -> String {
 }
 
 #[test]
-fn a_listing_with_a_name_that_is_none_is_refused_and_told() {
+fn a_name_that_is_none_is_left_out_of_a_listing_and_told() {
     let long = "x".repeat(300);
     for name in ["", ".", "..", "a/b", "../up", "/etc", "nul\0", "line\nfeed", "\u{202e}txt", "back\\slash", &long] {
-        let listed = vec![named("fine", KeyKind::File), named(name, KeyKind::File)];
+        let listed = vec![named(name, KeyKind::File), named("fine", KeyKind::File), named(name, KeyKind::Dir)];
         let list = move |dir: &str| Ok(if matches!(dir, "" | "d") { listed.clone() } else { Vec::new() });
-        let world = world(Lying { list: Some(Box::new(list)), ..by_directory() });
-        let told = bad_answer(world.browse(&browse("/w")));
-        assert!(told.starts_with("the store answered \"") && told.len() < 300, "{told}");
-        assert!(!told.contains(['\0', '\n', '\u{202e}']), "{told:?}");
-        bad_answer(world.search_for("/w", &search("x")));
-        world.make_dir("/w/d").unwrap();
-        bad_answer(world.delete_all("/w/d"));
+        let keeper = Arc::new(Lying { list: Some(Box::new(list)), ..by_directory() });
+        keeper.map.plant("fine", "needle");
+        let world = super::world_on(Arc::clone(&keeper));
+        let found = world.browse(&browse("/w")).unwrap().found;
+        assert_eq!(found.iter().map(|one| one.path.as_str()).collect::<Vec<_>>(), ["/w/fine"], "{name:?}");
+        let told = keeper.told();
+        assert_eq!(told.len(), 1, "one line, however many there are: {told:?}");
+        assert!(told[0].starts_with("the store answered \"") && told[0].len() < 300, "{told:?}");
+        assert!(!told[0].contains(['\0', '\n', '\u{202e}']), "{told:?}");
+        assert_eq!(lines(&world.search_for("/w", &search("needle")).unwrap()), ["/w/fine:1:needle"]);
+        world.write("/w/new", "beside it");
     }
 }
 
 #[test]
-fn a_key_that_is_no_path_is_refused_and_told() {
+fn a_directory_that_holds_what_has_no_name_is_neither_deleted_nor_moved() {
+    let list = move |dir: &str| Ok(if dir == "d" { vec![named("..", KeyKind::File)] } else { Vec::new() });
+    let world = world(Lying { list: Some(Box::new(list)), ..by_directory() });
+    world.make_dir("/w/d").unwrap();
+    bad_answer(world.delete("/w/d"));
+    bad_answer(world.delete_all("/w/d"));
+    bad_answer(world.rename("/w/d", "/w/e"));
+}
+
+#[test]
+fn a_key_that_is_no_path_is_left_out() {
     let long = "x/".repeat(3000) + "x";
     for key in ["", "/abs", "a//b", "a/", "../up", "a/../b", "a/./b", "nul\0", &long] {
-        let world = world(Lying { keys: Some((vec![item("fine"), item(key)], 1)), ..whole() });
-        bad_answer(world.browse(&browse("/w")));
-        bad_answer(world.search_for("/w", &search("needle")));
-        bad_answer(world.try_write("/w/new", "x", Expect::Any));
+        let keeper = Arc::new(Lying { keys: keys(&[key, "fine"], 1), ..whole() });
+        let world = super::world_on(Arc::clone(&keeper));
+        assert_eq!(world.list("/w"), ["/w/fine"], "{key:?}");
+        assert_eq!(lines(&world.search_for("/w", &search("needle")).unwrap()), ["/w/fine:1:needle"]);
+        world.write("/w/a", "implied by nothing");
     }
 }
 
@@ -78,8 +94,7 @@ fn what_is_told_twice_is_one_and_what_holds_something_is_a_directory() {
     let keeper = whole();
     keeper.map.plant("a", "1");
     keeper.map.plant("a/b", "2");
-    let keys = Some((vec![item("a/b"), item("a"), item("a/b")], 2));
-    let world_whole = world(Lying { keys, ..keeper });
+    let world_whole = world(Lying { keys: keys(&["a/b", "a", "a/b"], 2), ..keeper });
     assert_eq!(world_whole.list("/w"), ["/w/a", "/w/a/b"]);
     assert_eq!((world_whole.text("/w/a"), world_whole.text("/w/a/b")), ("1".to_owned(), "2".to_owned()));
 }
@@ -113,9 +128,10 @@ fn more_than_anybody_has_is_too_large() {
     let wide = world(Lying { list: Some(Box::new(list)), ..by_directory() });
     assert!(matches!(error(wide.browse(&browse("/w"))), ErrorKind::TooLarge { .. }));
 
-    let endless = world(Lying { keys: Some((vec![item("a")], usize::MAX)), ..whole() });
+    let endless = world(Lying { keys: keys(&["a"], usize::MAX), ..whole() });
     assert!(matches!(error(endless.browse(&browse("/w"))), ErrorKind::TooLarge { .. }));
     assert!(matches!(error(endless.search_for("/w", &search("needle"))), ErrorKind::TooLarge { .. }));
+    assert!(matches!(error(endless.try_write("/w/b", "x", Expect::Any)), ErrorKind::TooLarge { .. }));
 
     let found = |_: &str| Ok(Some(vec!["a".to_owned(); 300_000]));
     let searched = world(Lying { search: Some(Box::new(found)), ..by_directory() });
@@ -170,11 +186,14 @@ fn a_search_finds_what_it_would_have_found_without_the_store() {
 }
 
 #[test]
-fn a_search_that_finds_what_is_no_path_is_refused_and_told() {
+fn what_is_no_path_is_left_out_of_what_a_search_found_and_told() {
     for path in ["", "../up", "/etc/passwd", "a//b", "nul\0"] {
-        let found = move |_: &str| Ok(Some(vec![path.to_owned()]));
-        let world = world(Lying { search: Some(Box::new(found)), ..by_directory() });
-        bad_answer(world.search_for("/w", &search("x")));
+        let found = move |_: &str| Ok(Some(vec![path.to_owned(), "f".to_owned()]));
+        let keeper = Arc::new(Lying { search: Some(Box::new(found)), ..by_directory() });
+        keeper.map.plant("f", "x");
+        let world = super::world_on(Arc::clone(&keeper));
+        assert_eq!(lines(&world.search_for("/w", &search("x")).unwrap()), ["/w/f:1:x"]);
+        assert_eq!(keeper.told().len(), 1, "{path:?}");
     }
 }
 

@@ -1,12 +1,13 @@
 //! Keepers for tests: a map in memory that can be less than it is, and one that does what it is told at a chosen call.
 
 use std::collections::BTreeMap;
+use std::error::Error as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use paddock_core::{Call, ErrorKind, RelPath, Result, StoreError};
-use paddock_stores::foreign::{Abilities, Content, Item, Keeper, KeyKind, Listing, Named, Sight};
+use paddock_stores::foreign::{Abilities, Content, Item, Keeper, KeyKind, Listing, Named, Sight, Take, Wanted};
 
 /// Everything that a Keeper can.
 pub(crate) fn all(listing: Listing) -> Abilities {
@@ -25,6 +26,10 @@ pub(crate) struct MapKeeper {
     pub(crate) keys: Mutex<BTreeMap<String, Vec<u8>>>,
     pub(crate) asked: AtomicUsize,
     pub(crate) own_edits: AtomicUsize,
+    /// How often everything was asked for, and how many keys were handed over then.
+    pub(crate) scans: AtomicUsize,
+    pub(crate) handed: AtomicUsize,
+    pub(crate) contents: AtomicUsize,
 }
 
 impl MapKeeper {
@@ -37,6 +42,9 @@ impl MapKeeper {
             keys: Mutex::default(),
             asked: AtomicUsize::new(0),
             own_edits: AtomicUsize::new(0),
+            scans: AtomicUsize::new(0),
+            handed: AtomicUsize::new(0),
+            contents: AtomicUsize::new(0),
         }
     }
 
@@ -64,6 +72,16 @@ impl MapKeeper {
     /// How many edits of its own it made.
     pub(crate) fn own_edits(&self) -> usize {
         self.own_edits.load(Ordering::SeqCst)
+    }
+
+    /// How often everything was asked for since the last time this was, and how many keys were handed over.
+    pub(crate) fn scanned(&self) -> (usize, usize) {
+        (self.scans.swap(0, Ordering::SeqCst), self.handed.swap(0, Ordering::SeqCst))
+    }
+
+    /// How many contents came along since the last time this was asked.
+    pub(crate) fn contents_handed(&self) -> usize {
+        self.contents.swap(0, Ordering::SeqCst)
     }
 
     fn is_dir(&self, path: &str) -> bool {
@@ -152,14 +170,21 @@ impl Keeper for MapKeeper {
         Ok(listed)
     }
 
-    fn everything(&self, call: &Call<'_>, take: &mut dyn FnMut(Item) -> Result<()>) -> Result<()> {
+    fn everything(&self, call: &Call<'_>, wanted: Wanted, take: Take<'_>) -> Result<()> {
         self.ask(call)?;
+        self.scans.fetch_add(1, Ordering::SeqCst);
         let keys: Vec<(String, Vec<u8>)> = self.keys().clone().into_iter().collect();
         for (key, content) in keys {
-            take(match key.strip_suffix('/') {
-                Some(dir) => Item { path: dir.to_owned(), kind: KeyKind::Dir, content: None },
-                None => Item { path: key, kind: KeyKind::File, content: Some(content) },
-            })?;
+            self.handed.fetch_add(1, Ordering::SeqCst);
+            let content = (wanted == Wanted::Contents).then_some(content);
+            self.contents.fetch_add(usize::from(content.is_some()), Ordering::SeqCst);
+            let item = match key.strip_suffix('/') {
+                Some(dir) => Item { path: dir, kind: KeyKind::Dir, content: None },
+                None => Item { path: &key, kind: KeyKind::File, content },
+            };
+            if take(item)?.is_break() {
+                break;
+            }
         }
         Ok(())
     }
@@ -189,7 +214,9 @@ pub(crate) struct Lying {
     pub(crate) list: Say<Vec<Named>>,
     pub(crate) search: Say<Option<Vec<String>>>,
     /// Keys that it tells of, again and again.
-    pub(crate) keys: Option<(Vec<Item>, usize)>,
+    pub(crate) keys: Option<(Vec<String>, usize)>,
+    /// What it was told that was left out of its answers.
+    pub(crate) told: Mutex<Vec<String>>,
     /// The call that fails, counted from 1; none for 0.
     pub(crate) fails_at: AtomicUsize,
     pub(crate) calls: AtomicUsize,
@@ -205,9 +232,15 @@ impl Lying {
             list: None,
             search: None,
             keys: None,
+            told: Mutex::default(),
             fails_at: AtomicUsize::new(0),
             calls: AtomicUsize::new(0),
         }
+    }
+
+    /// What it was told since the last time this was asked.
+    pub(crate) fn told(&self) -> Vec<String> {
+        std::mem::take(&mut self.told.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The n-th call from now on fails; none for 0.
@@ -257,12 +290,25 @@ impl Keeper for Lying {
         self.say(&self.list, dir, || self.map.list(call, dir))
     }
 
-    fn everything(&self, call: &Call<'_>, take: &mut dyn FnMut(Item) -> Result<()>) -> Result<()> {
+    fn everything(&self, call: &Call<'_>, wanted: Wanted, take: Take<'_>) -> Result<()> {
         let honest = || match &self.keys {
-            Some((items, times)) => (0..*times).flat_map(|_| items.iter().cloned()).try_for_each(take),
-            None => self.map.everything(call, take),
+            Some((keys, times)) => {
+                for path in (0..*times).flat_map(|_| keys) {
+                    let content = (wanted == Wanted::Contents).then(|| b"needle".to_vec());
+                    if take(Item { path, kind: KeyKind::File, content })?.is_break() {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+            None => self.map.everything(call, wanted, take),
         };
         self.say(&None, RelPath::HERE, honest)
+    }
+
+    fn left_out(&self, why: &StoreError) {
+        let why = why.source().map(ToString::to_string).unwrap_or_default();
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).push(why);
     }
 
     fn search(&self, call: &Call<'_>, dir: RelPath<'_>, pattern: &str) -> Result<Option<Vec<String>>> {

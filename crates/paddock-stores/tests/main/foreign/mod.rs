@@ -3,6 +3,7 @@
 mod hostile;
 mod keepers;
 mod lesser;
+mod scans;
 
 use std::sync::{Arc, Mutex};
 
