@@ -20,6 +20,11 @@ pub(crate) const HOW_TO_BEGIN: &str = "No Workspace is configured, so there is n
 /// What a write-only Workspace answers, whatever was there.
 pub(crate) const ACCEPTED: &str = "Accepted: this Workspace is write-only, so nothing about what is there comes back.";
 
+/// A number of bytes, in words.
+pub(crate) fn bytes(count: u64) -> String {
+    if count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") }
+}
+
 /// That a person put other arguments in the place of the agent's.
 pub fn edited_to(arguments: &str) -> String {
     format!("A person changed the arguments of this call to {arguments}")

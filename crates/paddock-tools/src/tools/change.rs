@@ -29,7 +29,7 @@ pub(crate) fn write_file(cx: &Context<'_>, given: Map<String, Value>) -> Result<
     let operation = Operation::Write { path: path.clone(), content: args.content.into_bytes(), expect };
     change(cx, operation, |changed| {
         let how = if changed.created { "new file" } else { "replaced" };
-        Answer::done(format!("File written successfully: {path} ({bytes} bytes, {how})"))
+        Answer::done(format!("File written successfully: {path} ({}, {how})", crate::messages::bytes(bytes as u64)))
             .with("created", changed.created)
             .with("bytes", bytes)
     })
@@ -43,7 +43,7 @@ pub(crate) fn append_file(cx: &Context<'_>, given: Map<String, Value>) -> Result
     let operation = Operation::Append { path: path.clone(), content: args.content.into_bytes() };
     change(cx, operation, |changed| {
         let how = if changed.created { ", new file" } else { "" };
-        Answer::done(format!("Added to {path} ({bytes} bytes{how})"))
+        Answer::done(format!("Added to {path} ({}{how})", crate::messages::bytes(bytes as u64)))
             .with("created", changed.created)
             .with("bytes", bytes)
     })

@@ -167,7 +167,7 @@ fn show_binary(mut chunks: Chunks<'_>, head: Vec<u8>, mime: &'static str) -> Res
     let (path, size) = (chunks.path, chunks.len);
     let facts = |answer: Answer| answer.with("mime", mime);
     let Some(image) = media::image_type(mime) else {
-        let text = format!("\"{path}\" is not text: {mime}, {size} bytes.");
+        let text = format!("\"{path}\" is not text: {mime}, {}.", crate::messages::bytes(size));
         return Ok(facts(chunks.facts(Answer::done(text))));
     };
     if size > media::MAX_IMAGE {

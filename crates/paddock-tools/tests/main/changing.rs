@@ -56,7 +56,7 @@ fn append_adds() {
     let new = agent.call("append_file", json!({"path": "/w/new", "content": "x"}));
     assert_eq!(
         (new.text().as_str(), &new.structured["created"]),
-        ("Added to /w/new (1 bytes, new file)", &json!(true))
+        ("Added to /w/new (1 byte, new file)", &json!(true))
     );
 }
 
