@@ -19,6 +19,8 @@ impl LangGraph {
     pub(crate) fn start(python: &Path, script: &Path, database: &Path) -> Result<Self> {
         let mut command = Command::new(python);
         command.arg(script).arg(database).stdin(Stdio::piped()).stdout(Stdio::piped());
+        // Its scripts are in the repository, and nothing else is to be.
+        command.env("PYTHONDONTWRITEBYTECODE", "1");
         let mut child = command.spawn().context("cannot start LangGraph")?;
         let to = child.stdin.take();
         let from = BufReader::new(child.stdout.take().context("it has an output")?);

@@ -90,9 +90,17 @@ impl Scale {
 
     /// Where lines stand: fewer of them where the scale is long.
     fn marks(&self) -> Vec<f64> {
-        let digits: &[f64] = if self.high - self.low > 2.2 { &[1.0] } else { &[1.0, 2.0, 5.0] };
-        let powers = (-4..=4).flat_map(|power| digits.iter().map(move |digit| digit * 10_f64.powi(power)));
-        powers.filter(|mark| (self.low..=self.high).contains(&mark.log10())).collect()
+        let digits: &[f64] = match self.high - self.low {
+            short if short < 1.5 => &[1.0, 2.0, 5.0],
+            middling if middling < 3.0 => &[1.0, 3.0],
+            _ => &[1.0],
+        };
+        let up = (0..=4).flat_map(|power| digits.iter().map(move |digit| digit * 10_f64.powi(power)));
+        let up: Vec<f64> = up.collect();
+        // The same numbers on the other side of one.
+        let down = up.iter().skip(1).map(|mark| 1.0 / mark);
+        let all = down.chain(up.iter().copied());
+        all.filter(|mark| (self.low..=self.high).contains(&mark.log10())).collect()
     }
 }
 
@@ -127,7 +135,7 @@ pub(crate) fn svg(chart: &Chart) -> String {
             y += ROW;
         }
     }
-    legend(&mut out, bottom + 36.0);
+    legend(&mut out, chart, bottom + 36.0);
     out.push_str("</svg>\n");
     out
 }
@@ -192,12 +200,20 @@ fn shape(out: &mut String, goal: Goal, x: f64, y: f64) {
     };
 }
 
-fn legend(out: &mut String, y: f64) {
+/// What the shapes mean that are there.
+fn legend(out: &mut String, chart: &Chart, y: f64) {
+    let has = |what: &dyn Fn(&Dot) -> bool| chart.groups.iter().any(|(_, dots)| dots.iter().any(what));
     for (x, goal, meaning) in
         [(22.0, Goal::Met, "goal met"), (112.0, Goal::Missed, "goal missed"), (222.0, Goal::Unset, "no goal was set")]
     {
+        if !has(&|dot| dot.goal == goal) {
+            continue;
+        }
         shape(out, goal, x, y);
         text(out, (x + 12.0, y + 4.0), "soft", "start", meaning);
+    }
+    if !has(&|dot| dot.goal_at.is_some()) {
+        return;
     }
     let (above, below) = (y - 8.0, y + 8.0);
     let _ = writeln!(
@@ -330,7 +346,11 @@ pub(crate) mod tests {
         assert!(scale.x(0.5) < scale.x(1.0) && scale.x(1.0) < scale.x(8.0));
         assert!(scale.x(0.5) > SCALE.0 && scale.x(8.0) < SCALE.1);
         assert_eq!(svg(&it), svg(&it));
-        assert_eq!([0.1, 0.5, 1.0, 20.0].map(mark_name), ["÷10", "÷2", "1×", "20×"]);
+        let marks: Vec<String> = scale.marks().into_iter().map(mark_name).collect();
+        assert_eq!(marks, ["÷2", "1×", "2×", "5×"]);
+        let wide = Scale::of(&chart(vec![dot("a", 0.05, Goal::Missed), dot("b", 8.0, Goal::Met)]));
+        let marks: Vec<String> = wide.marks().into_iter().map(mark_name).collect();
+        assert_eq!(marks, ["÷3", "÷10", "1×", "3×"]);
     }
 
     #[test]
