@@ -1,13 +1,12 @@
 /** Stores that somebody else wrote: what they can do, and what they can break, which is nothing. */
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
 import { test } from "node:test";
-import { fileURLToPath } from "node:url";
 
 import { createWorkspacesMiddleware, openWorkspaces } from "../esm/index.js";
 import { portFunctions } from "../esm/port.js";
 import type { MountConfig, StorePort } from "../esm/index.js";
 import { at, MapStore, play, playMounts } from "./support/agents.js";
+import { runProgram } from "./support/programs.js";
 
 test("an object with the seed's four methods is a Store", async () => {
   const store = new MapStore({ "a.txt": "one\ntwo\n", "d/b.txt": "b" });
@@ -193,16 +192,8 @@ test("a store that calls back into its own Workspaces does not lock itself up", 
 });
 
 test("a name that no path can hold is left out of a listing and told, and the others stay", () => {
-  const { stdout, stderr, status } = spawnSync(process.execPath, [...runs(), fileURLToPath(new URL("./support/strange-name.js", import.meta.url))], {
-    encoding: "utf8",
-    env: { ...process.env, NODE_DEBUG: "paddock" },
-  });
+  const { stdout, stderr, status } = runProgram("strange-name.js", { NODE_DEBUG: "paddock" });
   assert.equal(status, 0, stderr);
   assert.deepEqual(JSON.parse(stdout), { listed: "fine.txt", found: true, written: "done" });
   assert.match(stderr, /left out of a store's answer: .*a name that is none.*a\/b/u);
 });
-
-/** How this runtime runs a program. */
-function runs(): string[] {
-  return "deno" in process.versions ? ["run", "--allow-all", "--no-check"] : [];
-}
