@@ -173,7 +173,9 @@ fn read_head(stream: &mut impl BufRead) -> Result<Answer> {
     let mut headers = Vec::new();
     loop {
         let mut line = String::new();
-        stream.read_line(&mut line)?;
+        if stream.read_line(&mut line)? == 0 {
+            return Err(ErrorKind::UnexpectedEof.into());
+        }
         let Some((name, value)) = line.trim_end().split_once(':') else { break };
         headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
     }

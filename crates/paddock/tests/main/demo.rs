@@ -1,14 +1,13 @@
 //! `paddock demo`: every verdict as expected, nothing left behind; and the console on it, where a person decides what waits.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Stdio};
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::harness::World;
+use crate::server::Request;
 
 #[test]
 fn every_call_ends_as_it_must_and_nothing_is_left() {
@@ -71,17 +70,6 @@ fn told_up_to(stdout: &mut BufReader<ChildStdout>, words: &str) -> String {
     told
 }
 
-/// The first line of what is answered, and the headers.
-fn looked_at(url: &str) -> String {
-    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
-    let mut stream = TcpStream::connect(host).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    write!(stream, "GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
-}
-
 fn sample_of(world: &World) -> PathBuf {
     let mut samples = std::fs::read_dir(world.path()).unwrap().map(|entry| entry.unwrap().path());
     samples.find(|path| path.file_name().unwrap().to_str().unwrap().starts_with("paddock-demo-")).unwrap()
@@ -100,7 +88,9 @@ fn the_console_opens_on_it_and_the_agent_goes_on_when_a_person_has_decided() {
         assert!(told.contains(words), "{words}: {told}");
     }
     let link = told.lines().find_map(|line| line.strip_prefix("Console")).unwrap().trim();
-    assert!(looked_at(link).starts_with("HTTP/1.1 303"), "{link}");
+    let (host, target) = link.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let signed_in = Request::new(host.parse().unwrap(), "GET", &format!("/{target}"));
+    assert_eq!(signed_in.status, 303, "{link}");
 
     let sample = sample_of(&world);
     let (home, config) = (sample.join("system"), sample.join("mi-proyecto/paddock.toml"));

@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::harness::World;
-use crate::served::{Page, Server};
+use crate::website::{Page, Website};
 
 /// A project whose commands may reach these, and run without a person being asked.
 fn reaching(hosts: &[String], further: &str) -> World {
@@ -35,7 +35,7 @@ fn execute(world: &World, command: &str) -> Value {
     world.paddock(&["tool", "execute_command", &json!({ "command": command }).to_string(), "--json"]).json()
 }
 
-fn local(server: &Server) -> String {
+fn local(server: &Website) -> String {
     format!("localhost:{}", server.port)
 }
 
@@ -72,7 +72,7 @@ fn made(directory: &Path, program: &str, arguments: &[&str]) -> Vec<u8> {
 
 #[test]
 fn a_listed_host_is_reached_another_is_refused_and_both_are_audited() {
-    let (good, evil) = (Server::start(), Server::start());
+    let (good, evil) = (Website::start(), Website::start());
     good.page("/file", Page::ok("text/plain", "from the good host\n"));
     evil.page("/file", Page::ok("text/plain", "from the evil host\n"));
     let world = reaching(&[local(&good)], "");
@@ -107,7 +107,7 @@ fn a_listed_host_is_reached_another_is_refused_and_both_are_audited() {
 
 #[test]
 fn a_person_is_asked_first_and_without_a_list_there_is_no_network() {
-    let server = Server::start();
+    let server = Website::start();
     server.page("/", Page::ok("text/plain", "reached"));
     let config = |network: &str| {
         let world = World::configured(&format!(
@@ -161,7 +161,7 @@ fn python_and_pip_work_through_the_proxy() {
     if !has("/usr/bin/python3") || !has("/usr/bin/pip3") {
         return;
     }
-    let server = Server::start();
+    let server = Website::start();
     let world = reaching(&[local(&server)], "");
     let name = "demo_pkg-1.0-py3-none-any.whl";
     let script = "import zipfile, sys
@@ -195,7 +195,7 @@ fn npm_works_through_the_proxy() {
     if !has("/usr/bin/npm") || !has("/usr/bin/node") {
         return;
     }
-    let server = Server::start();
+    let server = Website::start();
     let world = reaching(&[local(&server)], "");
     let package = world.path().join("package");
     std::fs::create_dir(&package).unwrap();
@@ -229,7 +229,7 @@ fn cargo_works_through_the_proxy() {
     if !has(&cargo) {
         return;
     }
-    let server = Server::start();
+    let server = Website::start();
     let world =
         reaching(&[local(&server)], &format!("tools = [\"{sysroot}\"]\nenv = {{ CARGO_HOME = \"/tmp/cargo\" }}"));
     let package = world.path().join("demo-pkg-1.0.0");

@@ -1,15 +1,11 @@
 //! Two `paddock serve` on one PostgreSQL, each on a machine of its own as far as they know: another directory, another System Root. What
 //! waits at one is decided at the other, and holds.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Stdio};
-use std::time::Duration;
-
 use paddock_db::postgres_testing::Database;
 use serde_json::{Value, json};
 
 use crate::harness::{World, eventually};
+use crate::server::{Server, token};
 
 /// Two machines of one installation: they share its key, and nothing else but the server.
 fn machines(database: &Database) -> (World, World) {
@@ -33,94 +29,36 @@ fn machine(database: &Database) -> World {
     ))
 }
 
-/// A server that runs.
-struct Server {
-    child: Child,
-    address: SocketAddr,
+/// As alice starts it.
+fn serve(world: &World) -> Server {
+    let mut command = Server::command(world);
+    command.env("USER", "alice");
+    Server::spawn(command)
 }
 
-impl Server {
-    fn start(world: &World) -> Self {
-        let mut command = world.command(&["serve", "--port", "0", "--json"]);
-        command.env("USER", "alice").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let told: Value = serde_json::from_str(&line).unwrap();
-        Self { child, address: told["address"].as_str().unwrap().parse().unwrap() }
-    }
-
-    /// One request with a token: the status, and the JSON of the body.
-    fn ask(&self, secret: &str, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
-        let (status, text) = self.send(secret, method, path, "accept: application/json\r\n", body);
-        (status, serde_json::from_str(&text).unwrap_or(Value::String(text)))
-    }
-
-    fn send(&self, secret: &str, method: &str, path: &str, more: &str, body: Option<&Value>) -> (u16, String) {
-        let mut stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        let body = body.map(ToString::to_string).unwrap_or_default();
-        let request = format!(
-            "{method} {path} HTTP/1.0\r\nhost: {}\r\nauthorization: Bearer {secret}\r\ncontent-type: application/json\r\n\
-             content-length: {}\r\n{more}\r\n{body}",
-            self.address,
-            body.len()
-        );
-        stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
-    }
-
-    /// What a tool answers an agent over MCP.
-    fn call(&self, secret: &str, tool: &str, arguments: &Value) -> String {
-        let meta = json!({
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": { "name": "two servers", "version": "1" },
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
-        let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
-        let headers = format!(
-            "accept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\n\
-             mcp-name: {tool}\r\n"
-        );
-        let (status, text) = self.send(secret, "POST", "/mcp", &headers, Some(&body));
-        assert_eq!(status, 200, "{text}");
-        text
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn token(world: &World, arguments: &[&str]) -> String {
-    let made = world.paddock(&[&["token", "new"], arguments, &["--json"]].concat());
-    assert_eq!(made.code, 0, "{made}");
-    made.json()["secret"].as_str().unwrap().to_owned()
+/// One request with a token: the status, and the JSON of the body.
+fn ask(server: &Server, secret: &str, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
+    let request = server.request(method, path).bearer(secret).header("accept", "application/json");
+    let request = if let Some(body) = body { request.json_body(body) } else { request };
+    (request.status, serde_json::from_slice(&request.body).unwrap_or(Value::String(request.text())))
 }
 
 fn decide(server: &Server, secret: &str, id: &str) -> (u16, Value) {
-    let (_, shown) = server.ask(secret, "GET", &format!("/api/v1/approvals/{id}"), None);
+    let (_, shown) = ask(server, secret, "GET", &format!("/api/v1/approvals/{id}"), None);
     let decision = json!({ "decision": "approve", "shown": shown["shown"] });
-    server.ask(secret, "POST", &format!("/api/v1/approvals/{id}/decision"), Some(&decision))
+    ask(server, secret, "POST", &format!("/api/v1/approvals/{id}/decision"), Some(&decision))
 }
 
 #[test]
 fn what_waits_at_one_is_decided_at_the_other() {
     let database = Database::fresh();
     let (here, there) = machines(&database);
-    let (first, second) = (Server::start(&here), Server::start(&there));
+    let (first, second) = (serve(&here), serve(&there));
     let agent = token(&here, &["worker", "--agent", "main"]);
     let person = token(&there, &["person", "--api"]);
     let delete = json!({ "path": "/notes/old.txt" });
     let told = first.call(&agent, "delete_file", &delete);
-    let (status, waiting) = second.ask(&person, "GET", "/api/v1/approvals", None);
+    let (status, waiting) = ask(&second, &person, "GET", "/api/v1/approvals", None);
     let id = waiting[0]["id"].as_str().unwrap_or_else(|| panic!("{status} {waiting}")).to_owned();
     assert!(told.contains(&id), "{told}");
     let (status, decided) = decide(&second, &person, &id);
@@ -133,7 +71,7 @@ fn what_waits_at_one_is_decided_at_the_other() {
     assert!(!done.contains("ap-"), "{done}");
     let gone = first.call(&agent, "read_file", &delete);
     assert!(gone.contains("ERROR") && !gone.contains("one"), "{gone}");
-    let (_, used) = second.ask(&person, "GET", &format!("/api/v1/approvals/{id}"), None);
+    let (_, used) = ask(&second, &person, "GET", &format!("/api/v1/approvals/{id}"), None);
     assert!(used["used_by"].is_string(), "{used}");
 }
 
@@ -157,19 +95,19 @@ fn a_run_that_waits_at_one_goes_on_at_the_other() {
     assert_eq!(frozen.code, 3, "{frozen}");
     let id = frozen.json()["approval"].as_str().unwrap().to_owned();
 
-    let (first, second) = (Server::start(&here), Server::start(&there));
+    let (first, second) = (serve(&here), serve(&there));
     let person = token(&here, &["person", "--api"]);
     let (status, decided) = decide(&first, &person, &id);
     assert_eq!(status, 200, "{decided}");
     // Signed by one machine, it holds on the other, and so does the right to resume.
-    let (status, resumed) = second.ask(&person, "POST", "/api/v1/threads/t/resume", Some(&json!({})));
+    let (status, resumed) = ask(&second, &person, "POST", "/api/v1/threads/t/resume", Some(&json!({})));
     assert_eq!(status, 200, "{resumed}");
-    let shown = || first.ask(&person, "GET", "/api/v1/threads/t", None).1["thread"].clone();
+    let shown = || ask(&first, &person, "GET", "/api/v1/threads/t", None).1["thread"].clone();
     assert!(
         eventually(|| shown()["status"] == "done"),
         "{} {}",
         shown(),
-        second.ask(&person, "GET", "/api/v1/threads/t", None).1["thread"]
+        ask(&second, &person, "GET", "/api/v1/threads/t", None).1["thread"]
     );
     assert_eq!(shown()["told"], "removed");
 }

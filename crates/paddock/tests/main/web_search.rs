@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use crate::client::Raw;
 use crate::harness::World;
-use crate::served::{Page, Server};
+use crate::website::{Page, Website};
 
 const WORKSPACE: &str = "[[workspace]]\nprefix = \"/w\"\nscope = \"RO\"\nmount = { virtual = \"w\" }\n";
 
-fn searching(server: &Server) -> World {
+fn searching(server: &Website) -> World {
     World::configured(&format!("{WORKSPACE}[web_search]\nurl = \"http://127.0.0.1:{}/\"\n", server.port))
 }
 
@@ -32,7 +32,7 @@ fn results() -> Page {
 
 #[test]
 fn results_are_title_address_and_snippet_in_plain_text() {
-    let server = Server::start();
+    let server = Website::start();
     server.page("/search", results());
     let world = searching(&server);
     let answer = search(&world, &json!({ "query": "rust ownership & more", "limit": 2 }));
@@ -54,7 +54,7 @@ fn results_are_title_address_and_snippet_in_plain_text() {
 
 #[test]
 fn only_that_host_is_asked() {
-    let (server, elsewhere) = (Server::start(), Server::start());
+    let (server, elsewhere) = (Website::start(), Website::start());
     elsewhere.page("/search", results());
     let there = format!("Location: http://127.0.0.1:{}/search?q=x&format=json\r\n", elsewhere.port);
     server.page("/search", Page::status("302 Found", &there));
@@ -73,7 +73,7 @@ fn only_that_host_is_asked() {
 
 #[test]
 fn what_goes_wrong_is_told_with_a_way_out() {
-    let server = Server::start();
+    let server = Website::start();
     let world = searching(&server);
     for (page, told) in [
         (Page::status("403 Forbidden", ""), "answered 403: it refuses. A person has to allow \"json\""),

@@ -11,7 +11,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::harness::{Ran, World};
-use crate::served::{Page, Server};
+use crate::website::{Page, Website};
 
 /// Nothing in it needs an escape anywhere.
 const PLAIN: &str = "tok_0123456789abcdef";
@@ -293,7 +293,7 @@ fn by_the_command_line(heard: &mut Heard) {
 
 #[test]
 fn a_search_service_is_sent_its_key_and_nobody_else_is_told() {
-    let server = Server::start();
+    let server = Website::start();
     server.page(
         "/search",
         Page::ok(

@@ -1,4 +1,4 @@
-//! A small HTTP server on the loopback for tests: pages by path, and what it was asked.
+//! Somebody else's site, on the loopback: pages by path, and what it was asked.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -23,26 +23,27 @@ impl Page {
     }
 }
 
-pub(crate) struct Server {
+/// Pages, and who asked for them.
+pub(crate) struct Website {
     pub(crate) port: u16,
     pages: Arc<Mutex<HashMap<String, Page>>>,
     heard: Arc<Mutex<Vec<String>>>,
     heads: Arc<Mutex<Vec<String>>>,
 }
 
-impl Server {
+impl Website {
     pub(crate) fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let server = Self { port, pages: Arc::default(), heard: Arc::default(), heads: Arc::default() };
-        let (pages, heard, heads) = (Arc::clone(&server.pages), Arc::clone(&server.heard), Arc::clone(&server.heads));
+        let site = Self { port, pages: Arc::default(), heard: Arc::default(), heads: Arc::default() };
+        let (pages, heard, heads) = (Arc::clone(&site.pages), Arc::clone(&site.heard), Arc::clone(&site.heads));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let (pages, heard, heads) = (Arc::clone(&pages), Arc::clone(&heard), Arc::clone(&heads));
                 std::thread::spawn(move || answer(stream, &pages, &heard, &heads));
             }
         });
-        server
+        site
     }
 
     /// Answers a path, whatever stands behind its `?`.
