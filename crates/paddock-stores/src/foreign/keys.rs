@@ -102,20 +102,35 @@ pub(super) struct Way {
     kinds: Vec<Option<KeyKind>>,
     /// Does something lie below the path?
     holds: bool,
+    /// How many bytes of the path lead to the first of them that is not known to be a directory.
+    open: usize,
     count: Counted,
 }
 
 impl Way {
     pub(super) fn to(path: RelPath<'_>) -> Self {
-        Self { path: path.to_buf(), kinds: vec![None; path.names().count()], holds: false, count: Counted::default() }
+        let kinds = vec![None; path.names().count()];
+        let mut way = Self { path: path.to_buf(), kinds, holds: false, open: 0, count: Counted::default() };
+        way.go_on();
+        way
+    }
+
+    fn go_on(&mut self) {
+        let known = self.kinds.iter().take_while(|kind| **kind == Some(KeyKind::Dir)).count();
+        let path = self.path.as_str();
+        self.open = path.match_indices('/').nth(known).map_or(path.len(), |(at, _)| at);
     }
 
     /// Looks at a key; is all known then?
     pub(super) fn meet(&mut self, item: &Item<'_>) -> Result<bool> {
         self.count.one_more()?;
+        // Asked of every key of a store for every new file: most tell nothing new, and that has to be seen at once.
+        if !item.path.starts_with(&self.path.as_str()[..self.open]) {
+            return Ok(self.holds);
+        }
         let (names, goes_on) = shared(self.path.as_str(), item.path);
         let is_whole = goes_on && names == self.kinds.len();
-        // Most keys tell nothing new, and only one that does has to be a path.
+        // Only one that does has to be a path.
         let tells = names > 0 && (self.kinds[names - 1] != Some(KeyKind::Dir) || is_whole);
         if tells && path_of(item.path).is_some() {
             self.kinds[..names].fill(Some(KeyKind::Dir));
@@ -123,6 +138,7 @@ impl Way {
                 self.kinds[names - 1] = Some(item.kind);
             }
             self.holds |= is_whole;
+            self.go_on();
         }
         Ok(self.holds)
     }
