@@ -26,12 +26,12 @@ const TARGET: &str = "CARGO_BUILD_TARGET";
 /// Cargo, for what is tested. Without a linter it compiles as always.
 pub(crate) fn cargo(repo: &Repo) -> Command {
     let mut command = process::cargo(repo.top());
-    command.envs(environment());
+    command.envs(variables());
     command
 }
 
 /// The same for a program that calls cargo.
-pub(crate) fn environment() -> Vec<(&'static str, OsString)> {
+pub(crate) fn variables() -> Vec<(&'static str, OsString)> {
     let wrapper = program().map(|program| (WRAPPER, program.as_os_str().to_owned()));
     wrapper.into_iter().chain(host().map(|host| (TARGET, host.into()))).collect()
 }

@@ -98,7 +98,7 @@ pub(crate) fn suite(repo: &Repo) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     outcome.ran_with.push(format!("node {}", npm.node_version()));
     let mut native = npm.command();
-    native.args(["run", "build:native"]).args(AS_TESTS_ARE).envs(linter::environment());
+    native.args(["run", "build:native"]).args(AS_TESTS_ARE).envs(linter::variables());
     let built = process::stream(&mut native, |_| {})?.success();
     if !case(&mut outcome, "the addon builds", built) {
         return Ok(outcome);
