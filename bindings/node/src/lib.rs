@@ -21,6 +21,7 @@ mod conformance;
 mod databases;
 mod javascript;
 mod lane;
+#[cfg_attr(test, allow(dead_code, reason = "only JavaScript calls it, and no test has any"))]
 mod options;
 mod place;
 mod port;

@@ -364,7 +364,10 @@ fn configured(env: Env, path: String, options: &NativeOptions, part: Part) -> Re
     stay_loaded();
     if !Path::new(&path).is_file() {
         let message = format!("there is no file \"{}\"", visible(&path));
-        return Err(told_with(message, "give fromConfig the path of a paddock.toml, as seen from where the program runs"));
+        return Err(told_with(
+            message,
+            "give fromConfig the path of a paddock.toml, as seen from where the program runs",
+        ));
     }
     let places = places(options.home.clone().map(PathBuf::from), Some(PathBuf::from(path)));
     let project = Project::with_config(&places).map_err(told)?;

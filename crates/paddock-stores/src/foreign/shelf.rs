@@ -99,13 +99,14 @@ impl<'a> Shelf<'a> {
             return Ok(Node::Dir);
         }
         // Asked for its content first, since most of what is asked for is a file that is there.
-        match self.content(path) {
+        let looked = match self.content(path) {
             Ok(Some(content)) => return Ok(Node::File(content)),
             Err(e) if is_over(&e) => return Err(e),
-            // A store may have no other way to say that nothing is there.
-            Ok(None) | Err(_) => {}
-        }
-        match self.look(path)? {
+            Ok(None) => self.look(path)?,
+            // A store may have no other way to say that nothing is there; it may also hold what is no file.
+            Err(_) => self.ask(path)?,
+        };
+        match looked {
             Some(KeyKind::Dir) => Ok(Node::Dir),
             None => Err(self.missing(path)?.into()),
             // It may have been made since.
@@ -126,6 +127,14 @@ impl<'a> Shelf<'a> {
 
     /// What kind of thing is at a path.
     pub(super) fn look(&self, path: RelPath<'_>) -> Result<Option<KeyKind>> {
+        match self.way.get().filter(|way| way.leads_by(path)) {
+            // Whoever has seen all names need not ask.
+            Some(way) => Ok(way.kind(path)),
+            None => self.ask(path),
+        }
+    }
+
+    fn ask(&self, path: RelPath<'_>) -> Result<Option<KeyKind>> {
         let Some((dir, name)) = path.split_last() else { return Ok(Some(KeyKind::Dir)) };
         self.call.tick(0)?;
         match (self.keeper.look(self.call, path)?, self.abilities.listing) {
