@@ -238,8 +238,11 @@ fn undone_call(session: &mut dyn Session, home: &str, by: CallId) -> Result<Opti
     Ok(rows.first().and_then(|row| call_id(&row[0])))
 }
 
-const PLAN_CALL: &str = "UPDATE history_call SET planned = ?1, changes = changes + ?2 \
-     WHERE home = ?3 AND call = ?4 AND state <> 1";
+/// A call that came to its end without a change was only asked about, as a command is before it runs: what it changes then is made, and it
+/// runs again until that is over.
+const PLAN_CALL: &str = "UPDATE history_call SET planned = ?1, changes = changes + ?2, \
+     state = CASE state WHEN 1 THEN 0 ELSE state END, ended = CASE state WHEN 1 THEN NULL ELSE ended END \
+     WHERE home = ?3 AND call = ?4 AND (state <> 1 OR changes = 0)";
 
 const END_CALL: &str = "UPDATE history_call SET ended = ?1, state = ?2, changes = changes + ?3, planned = NULL \
      WHERE home = ?4 AND call = ?5 AND state <> 1";

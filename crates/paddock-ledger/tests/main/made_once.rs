@@ -7,6 +7,7 @@ use paddock_db::postgres_testing::Database;
 use paddock_ledger::history::{CallQuery, CallState, History, Page, schema};
 
 use super::history_world::{World, path};
+use super::on_disk::OnDisk;
 
 fn append(text: &str) -> Operation {
     Operation::Append { path: path("/w/a"), content: text.into() }
@@ -71,4 +72,23 @@ fn what_was_cut_off_may_be_made_by_the_same_call_when_somebody_says_so() {
     assert_eq!(world.text("/w/a").as_deref(), Some("begun\nended\n"));
     assert_eq!(world.history.find_call(&id.to_string()).unwrap().state, CallState::Completed);
     assert!(was_made_already(&world.run_as(id, append("again\n"))));
+}
+
+/// A command that may reach the network is asked about before it runs, under the id that its changes are made under.
+#[test]
+fn what_was_only_asked_about_is_made_afterwards_and_then_never_again() {
+    let world = OnDisk::new();
+    let many = || (0..70).map(|n| format!("one/d/f{n}"));
+    many().for_each(|name| world.put(&name, "text"));
+    let run = |id, operation| world.run(&world.vfs, id, operation);
+    let delete = || Operation::Delete { path: path("/w/d"), recursive: true };
+    let id = CallId::next();
+    run(id, Operation::Commit { path: path("/w"), alterations: Vec::new() }).unwrap();
+    // More than one part of it.
+    run(id, delete()).unwrap();
+    assert!(!world.at("one/d").exists());
+    many().for_each(|name| world.put(&name, "again"));
+    assert!(was_made_already(&run(id, delete())));
+    assert!(many().all(|name| world.text(&name).is_some()));
+    assert_eq!(world.history.find_call(&id.to_string()).unwrap().state, CallState::Completed);
 }
