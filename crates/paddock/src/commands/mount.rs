@@ -70,7 +70,8 @@ fn place(project: &Project, policy: &AgentPolicy, dir: &Path) -> anyhow::Result<
 
 fn tell(policy: &AgentPolicy, options: &Mount, dir: &Path, printer: &Printer) -> anyhow::Result<()> {
     if options.json {
-        let prefixes: Vec<&str> = policy.vfs.workspaces().iter().map(|w| w.prefix().as_str()).collect();
+        let shown = policy.vfs.workspaces().iter().filter(|w| !w.is_aside());
+        let prefixes: Vec<&str> = shown.map(|w| w.prefix().as_str()).collect();
         return printer.json(&json!({
             "agent": policy.agent.as_str(),
             "directory": dir.display().to_string(),
