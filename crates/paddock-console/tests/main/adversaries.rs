@@ -85,7 +85,7 @@ fn a_wrong_secret_opens_nothing_and_each_opens_its_own_door_only() {
     let served = Served::start();
     let (api, reader, agent) = (served.token("api", false), served.token("r", true), served.agent_token("main"));
     let asked = |method: &str, target: &str, secret: &str| {
-        let request = served.stranger(method, target).bearer(&secret);
+        let request = served.stranger(method, target).bearer(secret);
         if method == "POST" { request.json_body(&json!({ "name": "x" })).status } else { request.status }
     };
     let near = format!("{}0", &api[..api.len() - 1]);

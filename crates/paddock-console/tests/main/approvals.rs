@@ -111,7 +111,7 @@ fn who_decides_is_recorded_and_who_may_only_look_may_not() {
     let body = json!({ "decision": "reject", "reason": "not now", "shown": approval["shown"] });
     let send = |secret: &str| {
         let target = format!("{}/decision", at(&approval));
-        served.stranger("POST", &target).bearer(&secret).json_body(&body)
+        served.stranger("POST", &target).bearer(secret).json_body(&body)
     };
     assert_eq!(send(&served.token("looker", true)).status, 403);
     assert_eq!(served.get(&at(&approval)).json()["status"], "pending");

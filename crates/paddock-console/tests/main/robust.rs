@@ -188,7 +188,7 @@ fn the_console_has_a_name_that_it_shares_with_no_other_server() {
 fn a_refusal_names_what_helps() {
     let served = Served::start();
     let hint = |secret: &str| {
-        let asked = served.stranger("POST", "/api/v1/tokens").bearer(&secret);
+        let asked = served.stranger("POST", "/api/v1/tokens").bearer(secret);
         asked.json_body(&json!({ "name": "x" })).json()["hint"].as_str().unwrap().to_owned()
     };
     assert_eq!(hint(&served.agent_token("main")), "make one with `paddock token new NAME --api`");
