@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -74,6 +74,9 @@ enum Part {
     /// The one that runs commands.
     Commands,
 }
+
+/// What the command line has an option for.
+const NAME_A_FILE: &str = "give fromConfig the path of a paddock.toml, as seen from where the program runs";
 
 /// The tools of one agent.
 #[napi]
@@ -359,18 +362,13 @@ fn mount(given: &NativeMount) -> Result<ProgramMount> {
     Ok(ProgramMount { prefix, scope, store, hide })
 }
 
-#[expect(clippy::disallowed_methods, reason = "a slip of the program is told in its own words")]
 fn configured(env: Env, path: String, options: &NativeOptions, part: Part) -> Result<NativeWorkspaces> {
     stay_loaded();
-    if !Path::new(&path).is_file() {
-        let message = format!("there is no file \"{}\"", visible(&path));
-        return Err(told_with(
-            message,
-            "give fromConfig the path of a paddock.toml, as seen from where the program runs",
-        ));
-    }
     let places = places(options.home.clone().map(PathBuf::from), Some(PathBuf::from(path)));
-    let project = Project::with_config(&places).map_err(told)?;
+    let project = Project::with_config(&places).map_err(|failure| {
+        let text = failure.to_string();
+        told(text.replace("name a paddock.toml that exists, or leave --config out", NAME_A_FILE))
+    })?;
     let project = if part == Part::Files { project.without_commands() } else { project };
     upkeep::stay();
     let (policy, _) = project.working_as(options.agent()?).map_err(told)?;
