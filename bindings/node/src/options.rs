@@ -17,7 +17,7 @@ pub struct GivenOption {
 
 /// Throws where a function takes no such options: one that it does not know, one that is something else, one that is missing.
 #[napi]
-pub fn check_options(function: String, given: Vec<GivenOption>) -> Result<()> {
+pub fn check_options(of: String, given: Vec<GivenOption>) -> Result<()> {
     let given: Vec<(&str, &str)> = given.iter().map(|option| (&*option.name, &*option.is)).collect();
-    program_options(&function, &given).map_err(|error| told_with(&error, error.hint()))
+    program_options(&of, &given).map_err(|error| told_with(&error, error.hint()))
 }
