@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::World;
+use crate::harness::{World, eventually};
 
 /// How often the server is killed; `cargo xtask soak` asks for more.
 fn kills() -> usize {
@@ -275,11 +275,15 @@ fn under_load_no_change_is_lost_all_is_recorded_and_memory_stays() {
     let half_way = serve_all(&serving, &token, 0..rounds / 2);
     let at_the_end = serve_all(&serving, &token, rounds / 2..rounds);
     let wanted: String = (0..BUSY).map(|agent| format!("agent {agent}: {rounds}.\n")).collect();
-    assert_eq!(std::fs::read_to_string(world.path().join("workspace/counters.txt")).unwrap(), wanted);
+    assert_eq!(world.read("workspace/counters.txt"), wanted);
     let limit = (BUSY * rounds + 1).to_string();
     for tool in ["edit_file", "write_file", "read_file"] {
-        let query = world.paddock(&["audit", "query", "--tool", tool, "--limit", &limit, "--json"]);
-        assert_eq!(query.stdout.matches(&format!("\"{tool}\"")).count(), BUSY * rounds, "{tool}");
+        let recorded = || {
+            let query = world.paddock(&["audit", "query", "--tool", tool, "--limit", &limit, "--json"]);
+            query.stdout.matches(&format!("\"{tool}\"")).count()
+        };
+        // What was only looked at is written down in batches, soon after.
+        assert!(eventually(|| recorded() == BUSY * rounds), "{tool}: {} of {}", recorded(), BUSY * rounds);
     }
     assert_eq!(world.paddock(&["audit", "verify"]).code, 0);
     assert!(at_the_end < half_way + MORE, "{half_way} KiB half-way, {at_the_end} KiB at the end");
