@@ -54,10 +54,7 @@ fn append_adds() {
     agent.done("append_file", json!({"path": "/w/a", "content": "two\n"}));
     assert_eq!(read(&agent, "/w/a"), "one\r\ntwo\r\n");
     let new = agent.call("append_file", json!({"path": "/w/new", "content": "x"}));
-    assert_eq!(
-        (new.text().as_str(), &new.structured["created"]),
-        ("Added to /w/new (1 byte, new file)", &json!(true))
-    );
+    assert_eq!((new.text().as_str(), &new.structured["created"]), ("Added to /w/new (1 byte, new file)", &json!(true)));
 }
 
 #[test]
