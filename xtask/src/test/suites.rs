@@ -34,7 +34,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite {
         name: "format",
         about: "the code is formatted",
-        budget_minutes: 0.5,
+        budget_minutes: 0.1,
         needs: "rustfmt",
         runs_tests: true,
         fetch: &[],
@@ -43,7 +43,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite {
         name: "tidy",
         about: "the architecture has not rotted",
-        budget_minutes: 0.5,
+        budget_minutes: 0.1,
         needs: "nothing",
         runs_tests: true,
         fetch: &[],
@@ -52,7 +52,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite {
         name: "clippy",
         about: "everything compiles and no lint speaks up; what is published compiles without the tests' features",
-        budget_minutes: 5.0,
+        budget_minutes: 12.75,
         needs: "clippy",
         runs_tests: true,
         fetch: &[],
@@ -61,7 +61,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite {
         name: "unit+integration",
         about: "tests beside the code and the integration binaries of every crate",
-        budget_minutes: 14.0,
+        budget_minutes: 9.9,
         needs: "PostgreSQL, PgBouncer, strace, fuse3, git, gcc, python3, sqlite3",
         runs_tests: true,
         fetch: postgres::FETCH,
@@ -70,7 +70,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite {
         name: "doc",
         about: "the examples in the documentation compile and run",
-        budget_minutes: 0.5,
+        budget_minutes: 0.2,
         needs: "nothing",
         runs_tests: true,
         fetch: &[],
@@ -79,7 +79,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite {
         name: "clients",
         about: "MCP clients that others wrote and the protocol's conformance suite, over stdio and HTTP, in both eras",
-        budget_minutes: 3.0,
+        budget_minutes: 1.2,
         needs: "npm, python3 with venv, the network",
         runs_tests: true,
         fetch: clients::FETCH,
@@ -88,7 +88,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite {
         name: "browser",
         about: "the console in a real browser: every page, both themes, a phone, the keyboard, eight tabs, attacks",
-        budget_minutes: 3.0,
+        budget_minutes: 2.9,
         needs: "chromium, npm, git, the network",
         runs_tests: true,
         fetch: browser::FETCH,
@@ -97,7 +97,7 @@ pub(crate) const SUITES: &[Suite] = &[
     Suite {
         name: "node",
         about: "the npm package: its suite in Node, Bun and Deno, and what is packed in an empty project",
-        budget_minutes: 3.5,
+        budget_minutes: 2.8,
         needs: "node, npm, PostgreSQL, the network",
         runs_tests: true,
         fetch: node::FETCH,
