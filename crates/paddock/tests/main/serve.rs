@@ -236,7 +236,7 @@ fn what_was_answered_is_there_after_kill_9() {
         all.told.extend(answered.told);
         all.last = answered.last.or(all.last);
     }
-    let recorded = world.paddock(&["audit", "query", "--limit", "10000", "--json"]).stdout;
+    let recorded = world.paddock(&["audit", "export"]).stdout;
     let waiting = world.paddock(&["approvals", "list", "--json"]).stdout;
     for path in &all.written {
         assert!(world.has(path.trim_start_matches("/project/")), "{path} was answered and is gone");
