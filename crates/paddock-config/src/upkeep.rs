@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use paddock_core::{ErrorKind, StoreError};
+use paddock_core::StoreError;
 use paddock_stores::{PhysicalStore, Reconciler};
 
 use crate::installation::Installation;
@@ -45,21 +45,14 @@ pub fn count_first(within: Duration) -> Result<(), (PathBuf, Option<StoreError>)
     let until = Instant::now() + within;
     while let Some((_, stores)) = uncounted.first_key_value() {
         if let Some(store) = stores.iter().find_map(Weak::upgrade) {
-            count_one(&store, until).map_err(|error| (store.host().to_owned(), error))?;
+            let failed = |error| (store.host().to_owned(), error);
+            if !paddock_stores::quota::count_first(&store, until).map_err(|error| failed(Some(error)))? {
+                return Err(failed(None));
+            }
         }
         uncounted.pop_first();
     }
     Ok(())
-}
-
-fn count_one(store: &PhysicalStore, until: Instant) -> Result<(), Option<StoreError>> {
-    match paddock_stores::quota::count_first(store, until) {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(None),
-        // A directory that went away holds nothing.
-        Err(error) if *error.kind() == ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(Some(error)),
-    }
 }
 
 /// Has a Mount counted: in the background if this process stays, else when [`count_first`] asks for it.
@@ -127,4 +120,49 @@ pub fn tidy_in_background(installation: &Installation, told: impl Fn(String) + S
     };
     // Without a thread the past is kept longer, which is no reason not to serve.
     let _ = std::thread::Builder::new().name("paddock-tidy".to_owned()).spawn(work);
+}
+
+#[cfg(test)]
+mod tests {
+    use paddock_db::{Durability, Sqlite};
+    use paddock_stores::{SqliteUsage, UsageCounter as _};
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// A Mount of one file, and its counter, which is as far from being there as the Mount is.
+    fn mount(place: &Path) -> (Arc<PhysicalStore>, Arc<SqliteUsage>) {
+        let host = place.join("mount");
+        std::fs::create_dir_all(&host).unwrap();
+        std::fs::write(host.join("file"), "content").unwrap();
+        let database = Sqlite::new(place.join("state.db"), vec![SqliteUsage::SCHEMA], Durability::Process);
+        let counter = Arc::new(SqliteUsage::new(database, "here"));
+        let store = PhysicalStore::new(&host).unwrap().with_usage(Arc::<SqliteUsage>::clone(&counter));
+        (Arc::new(store), counter)
+    }
+
+    #[test]
+    fn a_directory_that_went_away_keeps_no_other_from_being_counted() {
+        let place = tempfile::tempdir().unwrap();
+        let (gone, _) = mount(&place.path().join("gone"));
+        let (stays, counter) = mount(&place.path().join("stays"));
+        std::fs::remove_dir_all(place.path().join("gone")).unwrap();
+        count(&gone, "upkeep: a");
+        count(&stays, "upkeep: b");
+        count_first(LONG).unwrap();
+        assert!(counter.counted_at().unwrap().is_some());
+    }
+
+    #[test]
+    fn without_time_nothing_counts_as_counted() {
+        let place = tempfile::tempdir().unwrap();
+        let (store, counter) = mount(&place.path().join("slow"));
+        count(&store, "upkeep: c");
+        // Another test may have been counting it meanwhile.
+        if count_first(Duration::ZERO).is_err() {
+            count_first(LONG).unwrap();
+        }
+        assert!(counter.counted_at().unwrap().is_some());
+    }
 }

@@ -38,6 +38,8 @@ impl PhysicalStore {
             let counted = count_dir(call, &mount, &path, &mut usage, &mut left, meanwhile);
             match counted {
                 Err(e) if !path.as_bytes().eq(b".") && passed_over(&e) => {}
+                // The Mount itself went away meanwhile, and holds as little as one that was never there.
+                Err(e) if *e.kind() == ErrorKind::NotFound => return Ok(Usage::default()),
                 counted => counted?,
             }
         }
@@ -100,4 +102,29 @@ fn outlast_changes(call: &Call<'_>, dir: &OwnedFd) -> Result<()> {
 fn below(path: &CStr, name: &CStr) -> Result<CString> {
     let joined = [path.to_bytes(), b"/", name.to_bytes()].concat();
     CString::new(joined).map_err(|_| StoreError::from(ErrorKind::Io))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use paddock_core::{AgentName, CallId, Cancel};
+
+    use super::*;
+
+    #[test]
+    fn a_mount_that_goes_away_meanwhile_holds_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let mount = place.path().join("mount");
+        std::fs::create_dir(&mount).unwrap();
+        // More than the kernel tells at once, so that it is asked again.
+        (0..4 * TICK).for_each(|n| std::fs::write(mount.join(format!("a file with a name {n}")), "").unwrap());
+        let store = PhysicalStore::new(&mount).unwrap();
+        let (agent, cancel) = (AgentName::main(), Cancel::default());
+        let deadline = Instant::now() + Duration::from_secs(600);
+        let call = Call { id: CallId::next(), agent: &agent, cancel: &cancel, deadline };
+        let counted = store.count_while(&call, &mut || drop(std::fs::remove_dir_all(&mount)));
+        assert_eq!(counted.unwrap(), Usage::default());
+        assert!(!mount.exists());
+    }
 }
