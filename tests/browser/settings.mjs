@@ -30,13 +30,26 @@ test("a button pressed again while the server works makes one token, whose secre
   quiet(page);
 });
 
+test("without scripts nothing is done unasked either", async () => {
+  const context = await paddock.person({ javaScriptEnabled: false });
+  const page = await context.newPage();
+  await page.goto(`${paddock.url}/settings`);
+  await page.getByRole("row", { name: /laptop/ }).getByRole("button", { name: /^Revoke/ }).click();
+  const question = page.getByRole("alertdialog");
+  await question.getByText("Revoke this token?").waitFor();
+  assert.equal((await named("laptop"))[0].revoked, null);
+  await question.getByRole("button", { name: "Cancel" }).click();
+  await question.waitFor({ state: "hidden" });
+  assert.equal((await named("laptop"))[0].revoked, null);
+});
+
 test("a token is revoked after a question, and not when it is answered with no", async () => {
   const page = await paddock.visit("/settings");
   const revoke = page.getByRole("row", { name: /laptop/ }).getByRole("button", { name: /^Revoke/ });
   await revoke.click();
   const question = page.getByRole("alertdialog");
   await question.getByRole("button", { name: "Cancel" }).click();
-  await question.waitFor({ state: "detached" });
+  await question.waitFor({ state: "hidden" });
   assert.equal((await named("laptop"))[0].revoked, null);
   await revoke.click();
   await question.getByRole("button", { name: "Revoke" }).click();

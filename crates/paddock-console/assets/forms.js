@@ -1,5 +1,4 @@
-// Forms: no second submit, a question before what cannot be taken back, menus that close, texts that copy.
-import { make } from "./page.js";
+// Forms: no second submit, menus that close, texts that copy.
 import { toast } from "./toast.js";
 
 export function start() {
@@ -14,16 +13,6 @@ export function start() {
 function submitted(event) {
   const { target: form, submitter } = event;
   if (event.defaultPrevented || form.method === "dialog") return;
-  const question = submitter?.dataset.confirm ?? form.dataset.confirm;
-  if (question && !form.hasAttribute("data-confirmed")) {
-    event.preventDefault();
-    ask(question, submitter?.dataset.confirmLabel ?? form.dataset.confirmLabel ?? "Yes").then((yes) => {
-      if (!yes) return;
-      form.setAttribute("data-confirmed", "");
-      form.requestSubmit(submitter);
-    });
-    return;
-  }
   if (form.hasAttribute("data-sent")) return void event.preventDefault();
   // A download answers without leaving the page, so such a form stays usable.
   if (form.method === "get" || form.hasAttribute("data-download")) return;
@@ -35,24 +24,7 @@ function release(busy) {
   busy.removeAttribute("aria-busy");
   const form = busy.form ?? busy.closest("form");
   form?.removeAttribute("data-sent");
-  form?.removeAttribute("data-confirmed");
-}
-
-/** Asks in a dialog; resolves to whether the person agreed. */
-export function ask(question, label) {
-  const heading = make("h2", { id: "question" }, question);
-  const yes = make("button", { class: "button danger primary", value: "yes" }, label);
-  const no = make("button", { class: "button", value: "no", autofocus: "" }, "Cancel");
-  const form = make("form", { method: "dialog", class: "actions" }, no, yes);
-  const dialog = make("dialog", { class: "dialog", role: "alertdialog", "aria-labelledby": "question" }, heading, form);
-  document.body.append(dialog);
-  dialog.showModal();
-  return new Promise((resolve) => {
-    dialog.addEventListener("close", () => {
-      dialog.remove();
-      resolve(dialog.returnValue === "yes");
-    });
-  });
+  form?.closest("dialog")?.close();
 }
 
 function clicked({ target }) {

@@ -20,8 +20,8 @@ use crate::diff::Diff;
 use crate::failure::{Failure, Result};
 use crate::{moment, past};
 
-/// The most rows of one answer.
-const MOST: usize = 10_000;
+/// The most rows of one answer to a program.
+pub const MOST: usize = 10_000;
 /// How many changes of one call are shown with their lines.
 const WITH_LINES: usize = 50;
 
@@ -30,7 +30,7 @@ const WITH_LINES: usize = 50;
 pub struct Part {
     /// Only rows behind the one with this `seq`: what is older.
     pub after: Option<i64>,
-    /// The most rows; never more than 10,000.
+    /// The most rows.
     pub limit: usize,
 }
 
@@ -42,7 +42,7 @@ impl Part {
     }
 
     fn page(self) -> Page {
-        Page { limit: self.limit.min(MOST), before: self.after }
+        Page { limit: self.limit, before: self.after }
     }
 }
 

@@ -13,6 +13,7 @@ pub mod access;
 pub mod activity;
 mod acts;
 pub mod approvals;
+mod at_once;
 mod desk;
 pub mod diff;
 pub mod doctor;
@@ -36,6 +37,7 @@ pub mod threads;
 pub mod unified;
 pub mod workspaces;
 
+pub use at_once::at_once;
 pub use desk::{Desk, person};
 pub use failure::{Failure, FailureKind, Result};
 pub use project::{Places, Project};

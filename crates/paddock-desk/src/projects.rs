@@ -23,6 +23,7 @@ use paddock_tools::Person;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::at_once::at_once;
 use crate::desk::Desk;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::project::count_first;
@@ -195,7 +196,7 @@ pub fn list(
     if let Some(after) = after {
         projects.retain(|project| paddock_core::tree_order(&project.path, after).is_gt());
     }
-    let limit = limit.unwrap_or(USUAL).clamp(1, MOST);
+    let limit = at_once(limit, USUAL, MOST)?;
     let more = projects.len() > limit;
     projects.truncate(limit);
     if sizes {

@@ -19,6 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::acts::{Act, Acts};
+use crate::at_once::at_once;
 use crate::desk::Desk;
 use crate::failure::{Failure, Result};
 use crate::{access, moment, past};
@@ -306,7 +307,7 @@ impl Shares {
     /// # Errors
     /// When the database cannot be asked, or there is no share `after`.
     pub fn list(&self, base: &Base, after: Option<&str>, limit: Option<usize>) -> Result<Vec<Share>> {
-        let limit = i64::try_from(limit.unwrap_or(USUAL).clamp(1, MOST)).unwrap_or(1);
+        let limit = i64::try_from(at_once(limit, USUAL, MOST)?).unwrap_or(1);
         let behind = after.map(|id| self.row(id)?.ok_or_else(|| no_such(id))).transpose()?;
         let rows = self.read(|session| match &behind {
             None => {

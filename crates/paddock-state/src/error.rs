@@ -104,6 +104,14 @@ pub enum StateError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A newer Paddock laid the state out in another way.
+    #[error("\"{}\" was written by a newer Paddock: its layout is {layout}, and this one knows an older one", path.display())]
+    NewerLayout {
+        /// The place in the System Root.
+        path: PathBuf,
+        /// The way it is laid out.
+        layout: u32,
+    },
     /// A file of Paddock's own is not what Paddock wrote.
     #[error("\"{}\" is damaged: {reason}", path.display())]
     Damaged {
@@ -133,6 +141,7 @@ impl StateError {
                 "restore its origin.json from a backup, or move \"{}\" away to begin anew",
                 if path.ends_with("origin.json") { path.parent().unwrap_or(path) } else { path }.display()
             ),
+            Self::NewerLayout { .. } => "use the Paddock that wrote it, or a later one; nothing was changed".into(),
             Self::Damaged { path, .. } => {
                 format!("put back a copy of \"{}\" from a backup, or move it away", path.display())
             }

@@ -11,6 +11,18 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+/// How the files of a place are laid out and written: a program that knows only an older way leaves them alone. Databases have
+/// versions of their own. The first way is not written down.
+const LAYOUT: u32 = 1;
+
+/// Why an origin cannot be read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unreadable {
+    Damaged(String),
+    /// A newer program laid the files out in this way.
+    Newer(u32),
+}
+
 /// A Project Root and the name of the package in it.
 ///
 /// The Project Root is expected canonical: two spellings of one directory are two origins.
@@ -67,12 +79,18 @@ impl Origin {
         format!("{:#}\n", serde_json::json!(written))
     }
 
-    pub(crate) fn from_json(text: &str) -> Result<Self, String> {
-        let written: Written = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    pub(crate) fn from_json(text: &str) -> Result<Self, Unreadable> {
+        let damaged = |error: serde_json::Error| Unreadable::Damaged(error.to_string());
+        let Laid { layout } = serde_json::from_str(text).map_err(damaged)?;
+        if layout > LAYOUT {
+            return Err(Unreadable::Newer(layout));
+        }
+        let written: Written = serde_json::from_str(text).map_err(damaged)?;
         let project_root = match written.project_root_hex {
             None => PathBuf::from(written.project_root),
             Some(digits) => {
-                PathBuf::from(OsString::from_vec(from_hex(&digits).ok_or("project_root_hex is not hexadecimal")?))
+                let odd = || Unreadable::Damaged("project_root_hex is not hexadecimal".to_owned());
+                PathBuf::from(OsString::from_vec(from_hex(&digits).ok_or_else(odd)?))
             }
         };
         Ok(Self::new(project_root, written.package))
@@ -88,12 +106,18 @@ impl fmt::Display for Origin {
 /// `origin.json`. The hex form is there only when the path is not UTF-8: a lossy one would make two
 /// different projects look like one.
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Written {
     project_root: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     project_root_hex: Option<String>,
     package: String,
+}
+
+/// What is read first of `origin.json`: a newer program may write the rest in another way.
+#[derive(Deserialize)]
+struct Laid {
+    #[serde(default)]
+    layout: u32,
 }
 
 fn directory_name(path: &Path) -> String {
@@ -140,5 +164,13 @@ mod tests {
         }
         let odd = r#"{"project_root":"/a","project_root_hex":"2f6","package":"x"}"#;
         assert!(Origin::from_json(odd).is_err());
+    }
+
+    #[test]
+    fn what_a_newer_program_laid_out_is_told_from_damage() {
+        let known = r#"{"layout":1,"project_root":"/a","package":"x"}"#;
+        assert_eq!(Origin::from_json(known), Ok(Origin::new("/a", "x")));
+        let newer = r#"{"layout":2,"project":{"root":"/a"}}"#;
+        assert_eq!(Origin::from_json(newer), Err(Unreadable::Newer(2)));
     }
 }

@@ -11,6 +11,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::origin::Unreadable;
 use crate::{Origin, StateError, SystemRoot, WorkspaceId};
 
 const ORIGIN_FILE: &str = "origin.json";
@@ -128,9 +129,10 @@ impl WorkspaceHome {
     fn owner(&self) -> Result<Option<Origin>, StateError> {
         let file = self.origin_file();
         match fs::read_to_string(&file) {
-            Ok(text) => {
-                Origin::from_json(&text).map(Some).map_err(|reason| StateError::DamagedOrigin { path: file, reason })
-            }
+            Ok(text) => Origin::from_json(&text).map(Some).map_err(|unreadable| match unreadable {
+                Unreadable::Damaged(reason) => StateError::DamagedOrigin { path: file, reason },
+                Unreadable::Newer(layout) => StateError::NewerLayout { path: self.path.clone(), layout },
+            }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.refuse_orphan(),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 let reason = "it is not text".to_owned();

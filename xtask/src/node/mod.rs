@@ -152,6 +152,10 @@ fn in_one(runtime: &Runtime, npm: &Npm, files: &[String], server: Option<&postgr
     if let Some(server) = server.filter(|_| runtime.asks_server) {
         command.env(postgres::VARIABLE, server.url());
     }
+    let home = tempfile::tempdir()?;
+    if !runtime.names_home {
+        command.env("PADDOCK_HOME", home.path());
+    }
     Ok(reports::run_beside(runtime.report, runtime.name, &mut command)?.checked(true))
 }
 

@@ -14,13 +14,15 @@ pub(super) struct Runtime {
     pub(super) command: fn(&Npm) -> Option<Command>,
     /// Are its tests given PostgreSQL? What is behind the addon is the same in each, so one of them is enough.
     pub(super) asks_server: bool,
+    /// Does a variable that a test sets reach the addon? Where it does not, the System Root is named from outside.
+    pub(super) names_home: bool,
     pub(super) report: &'static Report,
 }
 
 pub(super) const RUNTIMES: &[Runtime] = &[
-    Runtime { name: "Node", command: node, asks_server: true, report: &reports::NODE },
-    Runtime { name: "Bun", command: bun, asks_server: false, report: &reports::BUN },
-    Runtime { name: "Deno", command: deno, asks_server: false, report: &reports::DENO },
+    Runtime { name: "Node", command: node, asks_server: true, names_home: true, report: &reports::NODE },
+    Runtime { name: "Bun", command: bun, asks_server: false, names_home: false, report: &reports::BUN },
+    Runtime { name: "Deno", command: deno, asks_server: false, names_home: true, report: &reports::DENO },
 ];
 
 /// Where the programs are: the script of the package `bun` moves its own.

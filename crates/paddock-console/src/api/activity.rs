@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_core::Stream;
 use paddock_desk::activity::{self, Act, CallStory, Hour, Verified, Wanted};
-use paddock_desk::{Failure, Result};
+use paddock_desk::{Failure, Result, at_once};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::mpsc;
@@ -56,7 +56,8 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
 }
 
 fn query(asked: &Asked<Nothing, Wanted>) -> Result<Vec<Act>> {
-    activity::query(&asked.shared.desk, &asked.query)
+    let limit = Some(at_once(asked.query.limit, activity::USUAL, activity::MOST)?);
+    activity::query(&asked.shared.desk, &Wanted { limit, ..asked.query.clone() })
 }
 
 fn hours(asked: &Asked<Nothing, Back>) -> Result<Vec<Hour>> {

@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 use paddock_desk::approvals::{self, ApprovalShown, Decided, DecisionAsked, GrantShown, ListAsked};
-use paddock_desk::{Failure, Result};
+use paddock_desk::{Result, at_once};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -39,17 +39,8 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
     ]
 }
 
-/// How many at most, as asked for or as a page has.
-pub(super) fn page(limit: Option<usize>, usual: usize, most: usize) -> Result<usize> {
-    match limit {
-        None => Ok(usual),
-        Some(limit) if (1..=most).contains(&limit) => Ok(limit),
-        Some(limit) => Err(Failure::misused(format!("{limit} at once cannot be had"), format!("ask for 1 to {most}"))),
-    }
-}
-
 fn list(asked: &Asked<Nothing, ListAsked>) -> Result<Vec<ApprovalShown>> {
-    let limit = Some(page(asked.query.limit, A_PAGE, approvals::MOST)?);
+    let limit = Some(at_once(asked.query.limit, A_PAGE, approvals::MOST)?);
     approvals::list(&asked.shared.desk, &ListAsked { limit, ..asked.query.clone() })
 }
 

@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 use paddock_desk::history::{self, CallChanges, CallShown, Change, ChangeDiff, Part, Restored, Undone};
-use paddock_desk::{Result, workspaces};
+use paddock_desk::{Result, at_once, workspaces};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -93,7 +93,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
 fn changes(asked: &Asked<Nothing, OfPath>) -> Result<Vec<Change>> {
     let (desk, query) = (&asked.shared.desk, &asked.query);
     let agent = workspaces::agent_named(desk, query.agent.as_deref())?;
-    let part = Part { after: query.after, limit: query.limit.unwrap_or(USUAL) };
+    let part = Part { after: query.after, limit: at_once(query.limit, USUAL, history::MOST)? };
     history::changes(desk, &agent, &query.path, part)
 }
 
@@ -105,7 +105,11 @@ fn diff(asked: &Asked<Id, OfAgent>) -> Result<ChangeDiff> {
 fn calls(asked: &Asked<Nothing, OfCalls>) -> Result<Vec<CallShown>> {
     let (desk, query) = (&asked.shared.desk, &asked.query);
     let agent = query.agent.as_deref().map(|agent| workspaces::agent_named(desk, Some(agent))).transpose()?;
-    history::calls(desk, agent.as_ref(), Part { after: query.after, limit: query.limit.unwrap_or(USUAL) })
+    history::calls(
+        desk,
+        agent.as_ref(),
+        Part { after: query.after, limit: at_once(query.limit, USUAL, history::MOST)? },
+    )
 }
 
 fn call(asked: &Asked<Id>) -> Result<CallChanges> {

@@ -12,12 +12,11 @@ use futures_core::Stream;
 use paddock_desk::instances::{
     self, ClearedOrDeleted, InstanceDetail, InstanceListing, InstancesAsked, MessageShown, RepairShown, Restarted,
 };
-use paddock_desk::{Failure, FailureKind, Result};
+use paddock_desk::{Failure, FailureKind, Result, at_once};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::{mpsc, oneshot};
 
-use super::approvals::page;
 use crate::endpoint::{self, Answers, Asked, Endpoint, Nothing, json, raw};
 use crate::outflow::Outlet;
 use crate::problem::Problem;
@@ -89,7 +88,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
 }
 
 fn list(asked: &Asked<Nothing, InstancesAsked>) -> Result<InstanceListing> {
-    let limit = Some(page(asked.query.limit, A_PAGE, instances::MOST)?);
+    let limit = Some(at_once(asked.query.limit, A_PAGE, instances::MOST)?);
     instances::list(&asked.shared.desk, &InstancesAsked { limit, ..asked.query.clone() })
 }
 
@@ -98,7 +97,7 @@ fn show(asked: &Asked<Key>) -> Result<InstanceDetail> {
 }
 
 fn messages(asked: &Asked<Key, Behind>) -> Result<Vec<MessageShown>> {
-    let limit = page(asked.query.limit, A_PAGE, instances::MOST)?;
+    let limit = at_once(asked.query.limit, A_PAGE, instances::MOST)?;
     instances::messages(&asked.shared.desk, &asked.path.key, asked.query.after.unwrap_or(0), limit)
 }
 

@@ -1,14 +1,13 @@
 //! Runs: looked at, resumed in the background, cancelled, forked.
 
 use axum::http::Method;
-use paddock_desk::Result;
 use paddock_desk::threads::{
     self, CheckpointShown, ForkAsked, ReplayShown, ResumeAsked, Resumed, ThreadDetail, ThreadShown,
 };
+use paddock_desk::{Result, at_once};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::approvals::page;
 use crate::endpoint::{Asked, Endpoint, Nothing, json};
 
 /// As many as a page has where nothing is said.
@@ -70,7 +69,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
 }
 
 fn list(asked: &Asked<Nothing, Behind>) -> Result<Vec<ThreadShown>> {
-    let limit = page(asked.query.limit, A_PAGE, threads::MOST)?;
+    let limit = at_once(asked.query.limit, A_PAGE, threads::MOST)?;
     threads::list(&asked.shared.desk, asked.query.after.as_deref(), Some(limit))
 }
 
@@ -79,7 +78,7 @@ fn show(asked: &Asked<Id>) -> Result<ThreadDetail> {
 }
 
 fn steps(asked: &Asked<Id, BehindStep>) -> Result<Vec<CheckpointShown>> {
-    let limit = page(asked.query.limit, A_PAGE, threads::MOST)?;
+    let limit = at_once(asked.query.limit, A_PAGE, threads::MOST)?;
     threads::steps(&asked.shared.desk, &asked.path.id, asked.query.after.unwrap_or(0), limit)
 }
 

@@ -11,7 +11,7 @@ use paddock_desk::past;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::parts::{counted, icon, in_url, outcome, shown, time};
+use super::parts::{Question, counted, icon, in_url, outcome, shown, time};
 use super::{Done, Page, Visit, act, show};
 use crate::api::instances_export;
 use crate::endpoint::Nothing;
@@ -130,6 +130,10 @@ fn one(visit: &Visit<Key, Part>) -> Result<Page> {
 
 fn facts(detail: &InstanceDetail, at: &str) -> Markup {
     let instance = &detail.instance;
+    let asked = |act: &str, yes: &str, question: Markup| {
+        let action = format!("/instances/{at}/{act}");
+        Question { id: act.into(), action: &action, question, yes }.behind("danger", &html! { (yes) }, &html! {})
+    };
     html! {
         section.card #about data-live="instances threads" aria-labelledby="h-about" {
             header { h2 #h-about { "About" } (status(&instance.status)) }
@@ -144,8 +148,8 @@ fn facts(detail: &InstanceDetail, at: &str) -> Markup {
             }
             footer { div.actions {
                 @if detail.open_turn.is_some() { form method="post" action={ "/instances/" (at) "/restart" } { button.button { "End the open turn" } } }
-                form method="post" action={ "/instances/" (at) "/clear" } data-confirm={ "Let “" (instance.key) "” begin anew? Its messages and the state of its extensions are lost." } data-confirm-label="Begin anew" { button.button.danger { "Begin anew" } }
-                form method="post" action={ "/instances/" (at) "/delete" } data-confirm={ "Delete “" (instance.key) "” with all messages?" } data-confirm-label="Delete" { button.button.danger { "Delete" } }
+                (asked("clear", "Begin anew", html! { "Let “" (shown(&instance.key)) "” begin anew? Its messages and the state of its extensions are lost." }))
+                (asked("delete", "Delete", html! { "Delete “" (shown(&instance.key)) "” with all messages?" }))
             } }
         }
     }

@@ -115,6 +115,40 @@ pub(crate) fn quota(prefix: &str, used: u64, most: Option<u64>) -> Markup {
     }
 }
 
+/// What is not done unasked: a button that opens a question, and the form that is sent when it is answered with yes.
+///
+/// The form stands in the dialog and nowhere else, so the question cannot be missed: the browser itself opens the dialog, and one
+/// that cannot sends nothing, whether or not the page's modules run.
+pub(crate) struct Question<'a> {
+    /// Tells this question from the page's others, and is the same when the page is made again.
+    pub(crate) id: String,
+    pub(crate) action: &'a str,
+    pub(crate) question: Markup,
+    /// What yes is called here.
+    pub(crate) yes: &'a str,
+}
+
+impl Question<'_> {
+    /// The button, of these classes and with this content, and its dialog; `fields` are sent along.
+    pub(crate) fn behind(&self, classes: &str, button: &Markup, fields: &Markup) -> Markup {
+        let id = format!("ask-{}", in_url(&self.id));
+        html! {
+            button class={ "button " (classes) } type="button" command="show-modal" commandfor=(id) { (button) }
+            dialog.dialog id=(id) role="alertdialog" aria-labelledby={ (id) "-question" } {
+                h2 id={ (id) "-question" } { (self.question) }
+                form method="post" action=(self.action) {
+                    (fields)
+                    div.actions {
+                        // The first button has the focus: whoever only presses a key agrees to nothing.
+                        button.button type="button" command="close" commandfor=(id) { "Cancel" }
+                        button.button.danger.primary { (self.yes) }
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// So many of something.
 pub(crate) fn counted<N: std::fmt::Display>(count: N, what: &str) -> String {
     let count = count.to_string();

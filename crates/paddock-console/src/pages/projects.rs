@@ -13,7 +13,7 @@ use paddock_projects::{Project, Template, unwatched};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::parts::{counted, icon, in_url, path_in_url, quota, shown, time};
+use super::parts::{Question, counted, icon, in_url, path_in_url, quota, shown, time};
 use super::{Done, OfAgent, Page, Visit, act, show};
 use crate::endpoint::Nothing;
 use crate::shared::Shared;
@@ -273,6 +273,12 @@ fn all_shares(agent: &str, shares: &[Share], is_later: bool) -> Markup {
 
 fn share_row(share: &Share) -> Markup {
     let is_open = share.state == "open";
+    let revoke = Question {
+        id: format!("revoke-{}", share.id),
+        action: &format!("/projects/shares/{}/revoke", share.id),
+        question: html! { "Revoke this share? Its link shows nothing from now on." },
+        yes: "Revoke",
+    };
     html! {
         tr data-key-item tabindex="-1" {
             th scope="row" data-label="Share" { (shown(&share.name)) " " span.path { (shown(&share.path)) } @if share.password { " " span.label { "password" } } }
@@ -286,9 +292,7 @@ fn share_row(share: &Share) -> Markup {
                     button.button.small type="button" data-copy=(share.link) { "Copy link" span.sr { " of " (share.name) } }
                 }
                 @if share.revoked.is_none() {
-                    form method="post" action={ "/projects/shares/" (share.id) "/revoke" } data-confirm="Revoke this share? Its link shows nothing from now on." data-confirm-label="Revoke" {
-                        button.button.danger.small { "Revoke" span.sr { " " (share.name) } }
-                    }
+                    (revoke.behind("danger small", &html! { "Revoke" span.sr { " " (share.name) } }, &html! {}))
                 }
             }
         }

@@ -11,7 +11,7 @@ use paddock_desk::access::{MadeToken, NewToken, Token};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::parts::{icon, shown, time};
+use super::parts::{Question, icon, shown, time};
 use super::{Done, Page, Visit, act, show};
 use crate::endpoint::Nothing;
 use crate::shared::Shared;
@@ -81,11 +81,35 @@ fn page(visit: &Visit) -> Result<Page> {
                 header { h2 #h-out { "This session" } }
                 div.card-body { div.actions {
                     form method="post" action="/logout" { button.button { "Sign out" } }
-                    form method="post" action="/logout" data-confirm="Sign out everybody, in every browser?" { input type="hidden" name="everybody" value="true"; button.button.danger { "Sign out everybody" } }
+                    (sign_out_everybody())
                 } }
             }
         },
     ))
+}
+
+fn sign_out_everybody() -> Markup {
+    let question = Question {
+        id: "everybody".into(),
+        action: "/logout",
+        question: html! { "Sign out everybody, in every browser?" },
+        yes: "Sign out everybody",
+    };
+    question.behind(
+        "danger",
+        &html! { "Sign out everybody" },
+        &html! { input type="hidden" name="everybody" value="true"; },
+    )
+}
+
+fn revoke_button(token: &Token) -> Markup {
+    let question = Question {
+        id: format!("revoke-{}", token.id),
+        action: &format!("/settings/tokens/{}/revoke", token.id),
+        question: html! { "Revoke this token? Whoever uses it is refused at once." },
+        yes: "Revoke",
+    };
+    question.behind("danger small", &html! { "Revoke" span.sr { " " (shown(&token.name)) " " (token.id) } }, &html! {})
 }
 
 fn list(tokens: &[Token]) -> Markup {
@@ -101,7 +125,7 @@ fn list(tokens: &[Token]) -> Markup {
                     td data-label="Ends" { @match &token.expires { Some(expires) => (time(expires)), None => "never" } }
                     td data-label="Last used" { @match &token.last_used { Some(used) => (time(used)), None => "never" } }
                     td.actions { @if token.revoked.is_some() { span.label { "revoked" } } @else {
-                        form method="post" action={ "/settings/tokens/" (token.id) "/revoke" } data-confirm="Revoke this token? Whoever uses it is refused at once." data-confirm-label="Revoke" { button.button.danger.small { "Revoke" span.sr { " " (shown(&token.name)) " " (token.id) } } }
+                        (revoke_button(token))
                     } }
                 }
             } }

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::instances::talk;
-use super::parts::{counted, icon, in_url, outcome, shown, time};
+use super::parts::{Question, counted, icon, in_url, outcome, shown, time};
 use super::{Done, Page, Visit, act, show};
 use crate::endpoint::Nothing;
 use crate::shared::Shared;
@@ -171,6 +171,12 @@ fn asked_about(desk: &Desk, thread: &ThreadShown) -> Option<ApprovalShown> {
 fn waits(thread: &ThreadShown, decision: Option<&ApprovalShown>, at: &str) -> Markup {
     let decided = decision.filter(|approval| approval.status != "pending");
     let over = matches!(thread.status.as_str(), "done" | "asking" | "cancelled");
+    let cancel = Question {
+        id: "cancel".into(),
+        action: &format!("/threads/{at}/cancel"),
+        question: html! { "Cancel this run? What it did stays." },
+        yes: "Cancel the run",
+    };
     html! {
         section.card #waits data-live="threads approvals" aria-labelledby="h-waits" {
             header { h2 #h-waits { "Now" } (status(thread)) }
@@ -195,7 +201,7 @@ fn waits(thread: &ThreadShown, decision: Option<&ApprovalShown>, at: &str) -> Ma
                         }
                         button.button.primary { (icon("play")) "Resume" }
                     } }
-                    form method="post" action={ "/threads/" (at) "/cancel" } data-confirm="Cancel this run? What it did stays." data-confirm-label="Cancel the run" { button.button.danger { (icon("stop")) "Cancel" } }
+                    (cancel.behind("danger", &html! { (icon("stop")) "Cancel" }, &html! {}))
                 } }
             }
         }

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Spot, refused};
+use crate::at_once::at_once;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::moment;
 
@@ -232,7 +233,7 @@ pub fn list(spot: &Spot, after: Option<&str>, limit: Option<usize>) -> Result<Li
         let text = "`after` is no entry of this directory";
         return Err(Failure::misused(text, "take the `next` of the page before, or leave it out"));
     }
-    let limit = limit.unwrap_or(USUAL).clamp(1, MOST);
+    let limit = at_once(limit, USUAL, MOST)?;
     let browse = Browse { path: spot.path.clone(), depth: Some(1), skip_ignored: false, after, limit };
     let found = match person.look(Operation::List(browse)) {
         Ok(Outcome::Entries(found)) => found,

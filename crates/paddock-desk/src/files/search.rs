@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Spot, refused};
+use crate::at_once::at_once;
 use crate::failure::{Failure, Result};
 
 const USUAL: usize = 100;
@@ -85,7 +86,7 @@ pub fn search(spot: &Spot, sought: &Sought) -> Result<Found> {
         let hint = format!("say what to look for, in at most {LONGEST} bytes");
         return Err(Failure::misused("that would match every line, or is too long to look for", hint));
     }
-    let limit = sought.limit.unwrap_or(USUAL).clamp(1, MOST);
+    let limit = at_once(sought.limit, USUAL, MOST)?;
     let search = Search {
         pattern: if sought.regex { sought.q.clone() } else { literally(&sought.q) },
         ignore_case: sought.ignore_case,

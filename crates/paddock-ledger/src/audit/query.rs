@@ -15,7 +15,7 @@ use super::storage::{BEFORE_ALL, Result, Storage, Tables};
 /// Rows read at once.
 const PAGE: usize = 512;
 
-/// The most that one answer holds.
+/// Rows of one chain that a follower gets at once.
 const MOST: usize = 10_000;
 
 /// A place between two rows, in the order of time.
@@ -66,13 +66,13 @@ pub struct Filter {
     pub before: Option<Cursor>,
     /// Only what became of calls, not that they began.
     pub ended: bool,
-    /// At most so many, and never more than 10,000; nothing: 1,000.
+    /// At most so many; nothing: 1,000.
     pub limit: Option<usize>,
 }
 
 impl Filter {
     fn limit(&self) -> usize {
-        self.limit.unwrap_or(1000).min(MOST)
+        self.limit.unwrap_or(1000)
     }
 
     /// Nothing later is asked for.
@@ -124,7 +124,7 @@ pub(super) fn query(storage: &dyn Storage, filter: &Filter) -> Result<Page> {
 pub(super) fn tail(storage: &dyn Storage, filter: &Filter, n: usize) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     storage.read(&mut |tables| {
-        rows = tables.newest(filter, n.min(MOST))?;
+        rows = tables.newest(filter, n)?;
         Ok(())
     })?;
     rows.reverse();

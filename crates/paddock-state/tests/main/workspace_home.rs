@@ -87,6 +87,23 @@ fn state_without_an_origin_is_nobodys() {
 }
 
 #[test]
+fn state_of_a_newer_paddock_is_left_alone() {
+    let keep = tempfile::tempdir().unwrap();
+    let system = system(keep.path());
+    let origin = Origin::new("/a", "p");
+    let home = WorkspaceHome::claim(&system, &origin).unwrap();
+    let newer = r#"{"layout": 2, "project": "/a"}"#;
+    fs::write(home.origin_file(), newer).unwrap();
+    for error in
+        [WorkspaceHome::claim(&system, &origin).unwrap_err(), WorkspaceHome::find(&system, &origin).unwrap_err()]
+    {
+        assert!(matches!(error, StateError::NewerLayout { layout: 2, .. }), "{error}");
+    }
+    assert_eq!(fs::read_to_string(home.origin_file()).unwrap(), newer);
+    assert_eq!(fs::read_dir(system.workspaces_dir()).unwrap().count(), 1, "nothing is begun beside it");
+}
+
+#[test]
 fn even_the_hashed_id_is_checked() {
     let keep = tempfile::tempdir().unwrap();
     let system = system(keep.path());

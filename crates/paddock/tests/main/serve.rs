@@ -5,158 +5,90 @@
 //! listened goes on with the new server exactly where the old one was killed.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Stdio};
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::harness::{World, eventually};
+use crate::server::{Server, token};
 
 /// How often the server is killed; `cargo xtask soak` asks for more.
 fn kills() -> usize {
     std::env::var("PADDOCK_SERVE_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4)
 }
 
-/// A server that runs.
-struct Serving {
-    child: Child,
-    address: SocketAddr,
-    told: Value,
-}
-
-impl Serving {
-    fn start(world: &World) -> Self {
-        Self::start_with(world, &[], Stdio::null())
-    }
-
-    fn start_with(world: &World, more: &[&str], stderr: Stdio) -> Self {
-        let mut command = world.command(&[&["serve", "--port", "0", "--json"], more].concat());
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let told: Value = serde_json::from_str(&line).unwrap();
-        let address = told["address"].as_str().unwrap().parse().unwrap();
-        Self { child, address, told }
-    }
-
-    /// One request on a connection of its own; nothing where the server went away meanwhile.
-    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> Option<(u16, String)> {
-        ask(self.address, method, path, headers, body)
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn ask(address: SocketAddr, method: &str, path: &str, headers: &str, body: &str) -> Option<(u16, String)> {
-    let mut stream = TcpStream::connect(address).ok()?;
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    let length = body.len();
-    let head =
-        format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-length: {length}\r\n");
-    stream.write_all(format!("{head}{headers}\r\n{body}").as_bytes()).ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).ok()?;
-    let status = answer.split(' ').nth(1)?.parse().ok()?;
-    // An answer in chunks that broke off has no end.
-    let whole = !answer.to_ascii_lowercase().contains("transfer-encoding: chunked") || answer.ends_with("0\r\n\r\n");
-    whole.then_some((status, answer))
-}
-
-/// What a tool answers an agent over HTTP.
-fn call(address: SocketAddr, token: &str, tool: &str, arguments: &Value) -> Option<String> {
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { "name": "a test", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    let params = json!({ "name": tool, "arguments": arguments, "_meta": meta });
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params }).to_string();
-    let headers = format!(
-        "authorization: Bearer {token}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n\
-         mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: {tool}\r\n"
-    );
-    let (status, answer) = ask(address, "POST", "/mcp", &headers, &body)?;
-    assert_eq!(status, 200, "{answer}");
-    Some(answer)
-}
-
 #[test]
 fn it_says_where_it_listens_and_ends_when_it_is_asked_to() {
     let world = World::seed();
-    let mut serving = Serving::start(&world);
-    let url = serving.told["url"].as_str().unwrap();
-    assert_eq!(serving.told["mcp"], format!("{url}/mcp"));
-    let link = serving.told["sign_in"].as_str().unwrap().strip_prefix(url).unwrap();
-    assert_eq!(serving.ask("GET", link, "", "").unwrap().0, 303);
-    assert_eq!(serving.ask("GET", link, "", "").unwrap().0, 403);
+    let server = Server::start(&world);
+    let url = server.told["url"].as_str().unwrap();
+    assert_eq!(server.told["mcp"], format!("{url}/mcp"));
+    let link = server.told["sign_in"].as_str().unwrap().strip_prefix(url).unwrap();
+    assert_eq!(server.request("GET", link).status, 303);
+    assert_eq!(server.request("GET", link).status, 403);
     let another = world.paddock(&["login", "--url", url, "--json"]).json();
     let another = another["sign_in"].as_str().unwrap().strip_prefix(url).unwrap().to_owned();
-    assert_eq!(serving.ask("GET", &another, "", "").unwrap().0, 303);
-    let pid = rustix::process::Pid::from_child(&serving.child);
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-    assert!(serving.child.wait().unwrap().success());
+    assert_eq!(server.request("GET", &another).status, 303);
+    server.signal(Signal::TERM);
+    assert!(server.ended().success());
+}
+
+/// A server whose words go to a file, and that file.
+fn overheard(world: &World, options: &[&str]) -> (Server, std::path::PathBuf) {
+    let said = world.path().join("said");
+    let mut command = Server::command(world);
+    command.args(options).stderr(std::fs::File::create(&said).unwrap());
+    (Server::spawn(command), said)
 }
 
 #[test]
 fn an_open_tab_does_not_keep_it_from_ending() {
     let world = World::seed();
-    let log = world.path().join("said");
-    let file = std::fs::File::create(&log).unwrap();
-    let mut serving = Serving::start_with(&world, &[], file.into());
-    let token = world.paddock(&["token", "new", "ci", "--api", "--json"]).json()["secret"].as_str().unwrap().to_owned();
-    let mut tab = TcpStream::connect(serving.address).unwrap();
-    tab.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    let host = serving.address;
-    write!(tab, "GET /api/v1/events HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\n\r\n").unwrap();
-    let mut tab = BufReader::new(tab);
+    let (server, said) = overheard(&world, &[]);
+    let mut tab = stream(&server, &token(&world, &["ci", "--api"]), None);
     let mut line = String::new();
     while !line.starts_with(": here") {
         line.clear();
         assert!(tab.read_line(&mut line).unwrap() > 0);
     }
-    let pid = rustix::process::Pid::from_child(&serving.child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    server.signal(Signal::INT);
     // Ended, not broken off when the time for a farewell was over.
     let mut rest = String::new();
     tab.read_to_string(&mut rest).unwrap();
     assert!(rest.ends_with("0\r\n\r\n"), "{rest}");
-    assert!(serving.child.wait().unwrap().success());
-    let said = std::fs::read_to_string(&log).unwrap();
+    assert!(server.ended().success());
+    let said = std::fs::read_to_string(&said).unwrap();
     assert!(said.contains("ending when what is under way has ended"), "{said}");
 }
 
 #[test]
 fn every_request_is_a_line_of_the_log_and_no_secret_is_in_any() {
     let world = World::seed();
-    let log = world.path().join("log");
-    let file = std::fs::File::create(&log).unwrap();
-    let mut serving = Serving::start_with(&world, &["--log", "trace", "--log-format", "json"], file.into());
-    let sign_in = serving.told["sign_in"].as_str().unwrap().to_owned();
-    let link = sign_in.rsplit('/').next().unwrap().to_owned();
-    let (_, signed_in) = serving.ask("GET", &format!("/login/{link}"), "", "").unwrap();
-    let name = format!("paddock_session_{}=", serving.address.port());
-    let session = signed_in.split(&name).nth(1).unwrap().split(';').next().unwrap().to_owned();
-    let token = world.paddock(&["token", "new", "ci", "--api", "--json"]).json()["secret"].as_str().unwrap().to_owned();
-    let cookie = format!("cookie: {name}{session}\r\nsec-fetch-site: same-origin\r\n");
-    let form = format!("{cookie}content-type: application/x-www-form-urlencoded\r\n");
-    let (status, made) = serving.ask("POST", "/settings/tokens", &form, "name=x&agent=main&days=").unwrap();
-    let shown = made.split("Bearer ").nth(1).unwrap_or_default();
+    let (server, log) = overheard(&world, &["--log", "trace", "--log-format", "json"]);
+    let link = server.told["sign_in"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
+    let signed_in = server.request("GET", &format!("/login/{link}"));
+    let name = format!("paddock_session_{}=", server.port());
+    let cookies = signed_in.headers.iter().filter(|(header, _)| header == "set-cookie");
+    let session = cookies.filter_map(|(_, value)| value.strip_prefix(&name)).next().unwrap();
+    let session = session.split(';').next().unwrap().to_owned();
+    let secret = token(&world, &["ci", "--api"]);
+    let made = server
+        .request("POST", "/settings/tokens")
+        .header("cookie", &format!("{name}{session}"))
+        .header("sec-fetch-site", "same-origin")
+        .form(&[("name", "x"), ("agent", "main"), ("days", "")]);
+    let shown = made.text().split("Bearer ").nth(1).unwrap_or_default().to_owned();
     let shown: String = shown.chars().take_while(|letter| letter.is_ascii_alphanumeric() || *letter == '_').collect();
-    assert!(status == 200 && shown.len() > 20, "{made}");
-    let bearer = format!("authorization: Bearer {token}\r\n");
-    assert_eq!(serving.ask("GET", "/api/v1/workspaces", &bearer, "").unwrap().0, 200);
-    assert_eq!(serving.ask("GET", "/api/v1/nowhere?secret=in-the-address", &bearer, "").unwrap().0, 404);
-    let pid = rustix::process::Pid::from_child(&serving.child);
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-    serving.child.wait().unwrap();
+    assert!(made.status == 200 && shown.len() > 20, "{}", made.text());
+    for (target, status) in [("/api/v1/workspaces", 200), ("/api/v1/nowhere?secret=in-the-address", 404)] {
+        assert_eq!(server.request("GET", target).bearer(&secret).status, status);
+    }
+    server.signal(Signal::TERM);
+    server.ended();
     let text = std::fs::read_to_string(&log).unwrap();
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of = |route: &str| {
@@ -165,7 +97,7 @@ fn every_request_is_a_line_of_the_log_and_no_secret_is_in_any() {
     assert_eq!((&of("/login/{link}")["status"], &of("/login/{link}")["who"]), (&json!(303), &json!("nobody")));
     assert_eq!(of("/settings/tokens")["who"], json!("person"));
     assert!(of("/api/v1/workspaces")["who"].as_str().unwrap().starts_with("token "), "{text}");
-    for secret in [link, session, token, shown, "in-the-address".to_owned()] {
+    for secret in [link, session, secret, shown, "in-the-address".to_owned()] {
         assert!(!text.contains(&secret), "{secret}: {text}");
     }
 }
@@ -176,14 +108,10 @@ fn it_sets_a_directory_up_where_it_is_asked_to() {
     let refused = world.paddock(&["serve", "--port", "0"]);
     assert_eq!(refused.code, 2, "{refused}");
     assert!(refused.stderr.contains("hint:"), "{refused}");
-    let mut command = world.command(&["serve", "--init", "--port", "0", "--json"]);
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    assert!(serde_json::from_str::<Value>(&line).is_ok_and(|told| told["url"].is_string()), "{line}");
+    let mut command = Server::command(&world);
+    command.arg("--init");
+    assert!(Server::spawn(command).told["url"].is_string());
     assert!(world.has("paddock.toml"));
-    child.kill().unwrap();
-    child.wait().unwrap();
     let open = world.paddock(&["serve", "--bind", "0.0.0.0", "--port", "0"]);
     assert_eq!(open.code, 2, "{open}");
     assert!(open.stderr.contains("--host"), "{open}");
@@ -201,27 +129,25 @@ struct Answered {
 #[test]
 fn what_was_answered_is_there_after_kill_9() {
     let world = World::seed();
-    let token = world.paddock(&["token", "new", "agent"]).stdout.trim().to_owned();
-    let api = world.paddock(&["token", "new", "program", "--api"]).stdout.trim().to_owned();
+    let (secret, api) = (token(&world, &["agent"]), token(&world, &["program", "--api"]));
     let mut all = Answered::default();
     for round in 0..kills() {
         for n in 0..20 {
             world.write(&format!("workspace/old-{round}-{n}"), "old");
         }
-        let mut serving = Serving::start(&world);
+        let server = Server::start(&world);
         let listening = AtomicBool::new(false);
         let answered = std::thread::scope(|scope| {
-            let (address, token, api, listening) = (serving.address, &token, &api, &listening);
+            let (server, secret, api, listening) = (&server, &secret, &api, &listening);
             let last = all.last.clone();
-            let ears = scope.spawn(move || listen(address, api, last.as_deref(), listening));
+            let ears = scope.spawn(move || listen(server, api, last.as_deref(), listening));
             while !listening.load(Ordering::Acquire) && !ears.is_finished() {
                 std::thread::yield_now();
             }
-            let agents: Vec<_> = (0..4).map(|agent| scope.spawn(move || work(address, token, round, agent))).collect();
+            let agents: Vec<_> = (0..4).map(|agent| scope.spawn(move || work(server, secret, round, agent))).collect();
             // Long enough that some calls are answered, and never the same.
             std::thread::sleep(Duration::from_millis(120 + 70 * u64::try_from(round % 5).unwrap()));
-            serving.child.kill().unwrap();
-            serving.child.wait().unwrap();
+            server.signal(Signal::KILL);
             let mut answered = ears.join().unwrap();
             for agent in agents {
                 let (written, parked) = agent.join().unwrap();
@@ -230,6 +156,7 @@ fn what_was_answered_is_there_after_kill_9() {
             }
             answered
         });
+        server.ended();
         assert!(!answered.written.is_empty(), "nothing was answered before the kill");
         all.written.extend(answered.written);
         all.parked.extend(answered.parked);
@@ -247,8 +174,8 @@ fn what_was_answered_is_there_after_kill_9() {
     }
     assert_eq!(world.paddock(&["audit", "verify"]).code, 0);
     // Whoever listened hears of all the rest from the next server, and of nothing twice.
-    let serving = Serving::start(&world);
-    let rest = caught_up(serving.address, &api, all.last.as_deref(), &all);
+    let server = Server::start(&world);
+    let rest = caught_up(&server, &api, all.last.as_deref(), &all);
     for path in all.written.iter().chain(&all.parked) {
         assert!(all.told.contains(path) || rest.contains(path), "{path} was never told");
     }
@@ -267,13 +194,13 @@ const MORE: u64 = 48 * 1024;
 #[test]
 fn under_load_no_change_is_lost_all_is_recorded_and_memory_stays() {
     let world = World::seed();
-    let token = world.paddock(&["token", "new", "agent"]).stdout.trim().to_owned();
+    let secret = token(&world, &["agent"]);
     let counters: String = (0..BUSY).map(|agent| format!("agent {agent}: 0.\n")).collect();
     world.write("workspace/counters.txt", &counters);
-    let serving = Serving::start(&world);
+    let server = Server::start(&world);
     let rounds = rounds_of_calls();
-    let half_way = serve_all(&serving, &token, 0..rounds / 2);
-    let at_the_end = serve_all(&serving, &token, rounds / 2..rounds);
+    let half_way = serve_all(&server, &secret, 0..rounds / 2);
+    let at_the_end = serve_all(&server, &secret, rounds / 2..rounds);
     let wanted: String = (0..BUSY).map(|agent| format!("agent {agent}: {rounds}.\n")).collect();
     assert_eq!(world.read("workspace/counters.txt"), wanted);
     let limit = (BUSY * rounds + 1).to_string();
@@ -290,22 +217,22 @@ fn under_load_no_change_is_lost_all_is_recorded_and_memory_stays() {
 }
 
 /// All agents at once; answers how much memory the server holds then, in KiB.
-fn serve_all(serving: &Serving, token: &str, rounds: std::ops::Range<usize>) -> u64 {
+fn serve_all(server: &Server, secret: &str, rounds: std::ops::Range<usize>) -> u64 {
     std::thread::scope(|scope| {
         for agent in 0..BUSY {
             let rounds = rounds.clone();
-            scope.spawn(move || rounds.for_each(|round| make_calls(serving.address, token, agent, round)));
+            scope.spawn(move || rounds.for_each(|round| make_calls(server, secret, agent, round)));
         }
     });
-    let status = std::fs::read_to_string(format!("/proc/{}/status", serving.child.id())).unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
     let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     resident.split_whitespace().next().unwrap().parse().unwrap()
 }
 
 /// One edit of the file that all edit, one file of one's own, and what is in it.
-fn make_calls(address: SocketAddr, token: &str, agent: usize, round: usize) {
+fn make_calls(server: &Server, secret: &str, agent: usize, round: usize) {
     let done = |tool: &str, arguments: &Value| {
-        let answer = call(address, token, tool, arguments).unwrap_or_else(|| panic!("{tool} was not answered"));
+        let answer = server.call(secret, tool, arguments);
         assert!(!answer.contains("\"isError\":true"), "{tool}: {answer}");
         answer
     };
@@ -318,17 +245,17 @@ fn make_calls(address: SocketAddr, token: &str, agent: usize, round: usize) {
 }
 
 /// Writes and asks for deletes until the server is gone; answers what was answered.
-fn work(address: SocketAddr, token: &str, round: usize, agent: usize) -> (Vec<String>, Vec<String>) {
+fn work(server: &Server, secret: &str, round: usize, agent: usize) -> (Vec<String>, Vec<String>) {
     let (mut written, mut parked) = (Vec::new(), Vec::new());
     for n in 0.. {
         let path = format!("/project/workspace/new-{round}-{agent}-{n}");
-        match call(address, token, "write_file", &json!({ "path": path, "content": "new" })) {
+        match server.try_call(secret, "write_file", &json!({ "path": path, "content": "new" })) {
             Some(_) => written.push(path),
             None => break,
         }
         if n < 5 {
             let path = format!("/project/workspace/old-{round}-{}", agent * 5 + n);
-            match call(address, token, "delete_file", &json!({ "path": path })) {
+            match server.try_call(secret, "delete_file", &json!({ "path": path })) {
                 Some(answer) => {
                     assert!(answer.contains("has to approve"), "{answer}");
                     parked.push(path);
@@ -341,9 +268,9 @@ fn work(address: SocketAddr, token: &str, round: usize, agent: usize) -> (Vec<St
 }
 
 /// Listens until the server is gone.
-fn listen(address: SocketAddr, token: &str, last: Option<&str>, listening: &AtomicBool) -> Answered {
+fn listen(server: &Server, secret: &str, last: Option<&str>, listening: &AtomicBool) -> Answered {
     let mut answered = Answered { last: last.map(str::to_owned), ..Answered::default() };
-    let mut from = stream(address, token, last);
+    let mut from = stream(server, secret, last);
     let mut id = None;
     let mut line = String::new();
     loop {
@@ -365,8 +292,8 @@ fn listen(address: SocketAddr, token: &str, last: Option<&str>, listening: &Atom
     }
 }
 
-fn caught_up(address: SocketAddr, token: &str, last: Option<&str>, all: &Answered) -> BTreeSet<String> {
-    let mut from = stream(address, token, last);
+fn caught_up(server: &Server, secret: &str, last: Option<&str>, all: &Answered) -> BTreeSet<String> {
+    let mut from = stream(server, secret, last);
     let mut rest = BTreeSet::new();
     // Something that comes last, so that it is known when everything was told.
     let wanted = all.written.iter().chain(&all.parked).filter(|path| !all.told.contains(*path)).count();
@@ -389,11 +316,11 @@ fn path_of(line: &str) -> Option<String> {
     event["path"].as_str().filter(|path| !path.is_empty()).map(str::to_owned)
 }
 
-fn stream(address: SocketAddr, token: &str, last: Option<&str>) -> BufReader<TcpStream> {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-    let last = last.map(|id| format!("last-event-id: {id}\r\n")).unwrap_or_default();
-    let head = format!("GET /api/v1/events HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n{last}\r\n");
-    stream.write_all(head.as_bytes()).unwrap();
-    BufReader::new(stream)
+fn stream(server: &Server, secret: &str, last: Option<&str>) -> BufReader<TcpStream> {
+    let request = server.request("GET", "/api/v1/events").bearer(secret);
+    let request = match last {
+        Some(id) => request.header("last-event-id", id),
+        None => request,
+    };
+    BufReader::new(request.open())
 }

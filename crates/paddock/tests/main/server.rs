@@ -6,8 +6,9 @@ mod http;
 
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 pub(crate) use self::http::Request;
@@ -17,9 +18,15 @@ use crate::harness::World;
 pub(crate) struct Server {
     child: Child,
     address: SocketAddr,
+    /// What it told the program that started it.
+    pub(crate) told: Value,
 }
 
 impl Server {
+    pub(crate) fn start(world: &World) -> Self {
+        Self::spawn(Self::command(world))
+    }
+
     /// What starts one; nobody hears what it tells people.
     pub(crate) fn command(world: &World) -> Command {
         let mut command = world.command(&["serve", "--port", "0", "--json"]);
@@ -33,7 +40,25 @@ impl Server {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let told: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
-        Self { child, address: told["address"].as_str().unwrap().parse().unwrap() }
+        Self { child, address: told["address"].as_str().unwrap().parse().unwrap(), told }
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Has the process get this signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// How it ended; waits for it.
+    pub(crate) fn ended(mut self) -> ExitStatus {
+        self.child.wait().unwrap()
     }
 
     pub(crate) fn request(&self, method: &str, target: &str) -> Request {

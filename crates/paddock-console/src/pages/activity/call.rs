@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::endpoint::Nothing;
-use crate::pages::parts::{actor, icon, in_url, outcome, path_in_url, shown, time};
+use crate::pages::parts::{Question, actor, icon, in_url, outcome, path_in_url, shown, time};
 use crate::pages::{Done, OfAgent, Page, Visit, difference, why};
 
 /// Which call.
@@ -79,12 +79,20 @@ fn way_back(changes: &CallChanges) -> Markup {
     html! {
         @if let Some(undone) = &call.undone_by { a.button href={ "/activity/" (in_url(undone)) } { (icon("undo")) "Was undone" } }
         @else if !changes.changed.is_empty() {
-            form method="post" action={ "/activity/" (in_url(&call.call)) "/undo" } data-confirm="Take back everything that this call changed? That is a call, too, and can be undone." data-confirm-label="Undo" {
-                button.button { (icon("undo")) "Undo" }
-            }
+            (undo_button(&call.call))
         }
         @if let Some(undoes) = &call.undoes { a.button href={ "/activity/" (in_url(undoes)) } { "What it undid" } }
     }
+}
+
+fn undo_button(call: &str) -> Markup {
+    let question = Question {
+        id: format!("undo-{call}"),
+        action: &format!("/activity/{}/undo", in_url(call)),
+        question: html! { "Take back everything that this call changed? That is a call, too, and can be undone." },
+        yes: "Undo",
+    };
+    question.behind("", &html! { (icon("undo")) "Undo" }, &html! {})
 }
 
 fn changed(changes: &CallChanges) -> Markup {

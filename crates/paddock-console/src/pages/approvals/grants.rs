@@ -1,12 +1,12 @@
 //! What is allowed without asking again: listed with where it comes from, and taken back at any time.
 
-use maud::html;
+use maud::{Markup, html};
 use paddock_desk::Result;
 use paddock_desk::approvals;
 
 use super::Id;
 use crate::endpoint::Nothing;
-use crate::pages::parts::{counted, icon, in_url, shown, time};
+use crate::pages::parts::{Question, counted, icon, in_url, shown, time};
 use crate::pages::{Done, Page, Visit};
 
 pub(super) fn page(visit: &Visit) -> Result<Page> {
@@ -33,7 +33,7 @@ pub(super) fn page(visit: &Visit) -> Result<Page> {
                                 td data-label="Reach" { span.label { (grant.reach) } }
                                 td data-label="From" { a href={ "/approvals/" (in_url(&grant.approval)) } { (grant.approval) } " by " (shown(&grant.granted_by)) ", " (time(&grant.granted_at)) }
                                 td data-label="Last used" { @match &grant.last_used { Some(last) => { (time(last)) ", " (counted(grant.uses, "time")) }, None => span.muted { "never" } } }
-                                td.actions { form method="post" action={ "/grants/" (in_url(&grant.id)) "/revoke" } data-confirm={ "Revoke this grant? From the next call on you are asked again." } data-confirm-label="Revoke" { button.button.danger.small { "Revoke" span.sr { " " (grant.id) } } } }
+                                td.actions { (revoke_button(&grant.id)) }
                             }
                         } }
                     }
@@ -41,6 +41,16 @@ pub(super) fn page(visit: &Visit) -> Result<Page> {
             }
         },
     ))
+}
+
+fn revoke_button(grant: &str) -> Markup {
+    let question = Question {
+        id: format!("revoke-{grant}"),
+        action: &format!("/grants/{}/revoke", in_url(grant)),
+        question: html! { "Revoke this grant? From the next call on you are asked again." },
+        yes: "Revoke",
+    };
+    question.behind("danger small", &html! { "Revoke" span.sr { " " (grant) } }, &html! {})
 }
 
 pub(super) fn revoke(visit: &Visit<Id>, _: Nothing) -> Result<Done> {

@@ -5,7 +5,7 @@ use paddock_desk::files::{self, FileShown, Spot, TextShown};
 use paddock_desk::{Result, past};
 
 use super::{Here, address, head, highlight, is_writable, markdown, raw};
-use crate::pages::parts::{counted, icon, shown, time};
+use crate::pages::parts::{Question, counted, icon, shown, time};
 
 /// How much of a text is shown.
 const MOST: u64 = 256 * 1024;
@@ -215,7 +215,16 @@ fn decoded(text: &str) -> Option<String> {
 /// What can be done with what is here.
 pub(super) fn change(here: &Here<'_>, stat: &FileShown) -> Markup {
     let own = here.address(here.spot.path.as_str());
-    let name = paddock_core::visible(&stat.name);
+    let delete = Question {
+        id: "delete".into(),
+        action: &own,
+        question: html! { "Delete “" (shown(&stat.name)) "”? " code { "paddock undo" } " brings it back." },
+        yes: "Delete",
+    };
+    let fields = html! {
+        input type="hidden" name="act" value="delete";
+        @if let Some(version) = &stat.version { input type="hidden" name="version" value=(version); }
+    };
     html! {
         details.more {
             summary { "Move or delete" }
@@ -225,11 +234,7 @@ pub(super) fn change(here: &Here<'_>, stat: &FileShown) -> Markup {
                     div.field { label for="m-to" { "New path" } input #m-to name="to" required value=(here.spot.path.as_str()); }
                     button.button { "Move" }
                 }
-                form method="post" action=(own) data-confirm={ "Delete “" (name) "”? `paddock undo` brings it back." } data-confirm-label="Delete" {
-                    input type="hidden" name="act" value="delete";
-                    @if let Some(version) = &stat.version { input type="hidden" name="version" value=(version); }
-                    button.button.danger { (icon("trash")) "Delete " (shown(&stat.name)) }
-                }
+                div { (delete.behind("danger", &html! { (icon("trash")) "Delete " (shown(&stat.name)) }, &fields)) }
             }
         }
     }

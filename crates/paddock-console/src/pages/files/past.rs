@@ -8,7 +8,7 @@ use paddock_desk::{Result, past};
 use super::file::tabs;
 use super::{Here, head, is_writable};
 use crate::pages::difference;
-use crate::pages::parts::{actor, icon, in_url, shown, time};
+use crate::pages::parts::{Question, actor, icon, in_url, shown, time};
 
 /// The changes of one page.
 const PAGE: usize = 50;
@@ -74,11 +74,15 @@ fn row(here: &Here<'_>, stat: &FileShown, own: &str, change: &Change) -> Markup 
 }
 
 fn restore(here: &Here<'_>, version: &str) -> Markup {
-    html! {
-        form method="post" action=(here.address(here.spot.path.as_str())) data-confirm="Restore this version? What is there now stays in the history." data-confirm-label="Restore" {
-            input type="hidden" name="act" value="restore";
-            input type="hidden" name="version" value=(version);
-            button.button.small { (icon("restore")) "Restore" }
-        }
-    }
+    let question = Question {
+        id: format!("restore-{version}"),
+        action: &here.address(here.spot.path.as_str()),
+        question: html! { "Restore this version? What is there now stays in the history." },
+        yes: "Restore",
+    };
+    let fields = html! {
+        input type="hidden" name="act" value="restore";
+        input type="hidden" name="version" value=(version);
+    };
+    question.behind("small", &html! { (icon("restore")) "Restore" }, &fields)
 }

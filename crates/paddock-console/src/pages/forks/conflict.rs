@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use paddock_desk::diff::{Diff, Line, LineKind};
 use paddock_desk::forks::ConflictShown;
 
-use crate::pages::parts::{counted, shown};
+use crate::pages::parts::{Question, counted, shown};
 
 /// A path that both sides changed, with the choice between them.
 pub(super) fn card(conflict: &ConflictShown, resolve: &str) -> Markup {
@@ -30,13 +30,13 @@ pub(super) fn card(conflict: &ConflictShown, resolve: &str) -> Markup {
 }
 
 fn choice(conflict: &ConflictShown, resolve: &str, side: &str, label: &str, question: &str) -> Markup {
-    html! {
-        form method="post" action=(resolve) data-confirm=(question) data-confirm-label="Keep" {
-            input type="hidden" name="path" value=(conflict.path);
-            input type="hidden" name="keep" value=(side);
-            button.button.small { (label) span.sr { " " (shown(&conflict.path)) } }
-        }
-    }
+    let fields = html! {
+        input type="hidden" name="path" value=(conflict.path);
+        input type="hidden" name="keep" value=(side);
+    };
+    let id = format!("keep-{side}-{}", conflict.path);
+    let question = Question { id, action: resolve, question: html! { (question) }, yes: "Keep" };
+    question.behind("small", &html! { (label) span.sr { " " (shown(&conflict.path)) } }, &fields)
 }
 
 fn side_by_side(path: &str, diff: &Diff) -> Markup {
