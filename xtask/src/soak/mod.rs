@@ -23,7 +23,7 @@ Usage: cargo xtask soak [--minutes N] [--record] [SUITE…]
 
   --minutes N  how long each suite goes on (default 5): a fuzz target exactly, the others with as many whole rounds as begin
                within it, at least one
-  --record     write what came of it to docs/soak.md
+  --record     write what came of it to docs/soak.md, after each suite
 
 Suites: race, kills, commands, run-kills, serve-kills, load, properties-core, properties-config, properties-tools, forks,
 conversations, conversation-kills, and fuzz (every target) or fuzz:TARGET.
@@ -128,13 +128,17 @@ pub(crate) fn run(repo: &Repo, args: &[String]) -> Result<bool> {
     let compiled = linter::compile_tests(repo)?;
     ensure!(compiled.outcome.failed == 0, "the tests have to compile without a word before they soak");
     let ground = Ground { repo, programs: &compiled.programs, server: url.as_deref() };
-    let soaked: Vec<Soaked> = request.suites.iter().map(|suite| ground.soak(suite, request.minutes)).collect();
+    let mut soaked: Vec<Soaked> = Vec::new();
+    for suite in &request.suites {
+        soaked.push(ground.soak(suite, request.minutes));
+        // A run that is broken off is on record as far as it came.
+        if request.record {
+            record::write(repo, &soaked)?;
+        }
+    }
     println!("\n{}", soaked.iter().map(line).collect::<Vec<_>>().join("\n"));
     if targets.is_empty() {
         println!("could not run: fuzzing, there is no target in \"{FUZZ_TARGETS}\"");
-    }
-    if request.record {
-        record::write(repo, &soaked)?;
     }
     Ok(soaked.iter().all(|one| one.outcome.failed == 0))
 }

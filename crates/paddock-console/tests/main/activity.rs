@@ -44,6 +44,10 @@ fn rows_come_by_filter_and_page_by_page_in_both_directions() {
     }
     assert_eq!(served.get("/api/v1/audit?after=nonsense").status, 400);
     assert_eq!(served.get("/api/v1/audit?since=soon").status, 400);
+    for list in ["audit?", "history?path=/notes&", "calls?"] {
+        let refused = served.get(&format!("/api/v1/{list}limit=10001"));
+        assert!(refused.status == 400 && refused.text().contains("ask for 1 to 10000"), "{list}: {}", refused.text());
+    }
     let page = served.get("/activity").text();
     assert!(page.contains("/notes/2.md") && page.contains("why?"), "{page}");
     assert!(!served.get("/activity?outcome=denied").text().contains("/notes/2.md"));
