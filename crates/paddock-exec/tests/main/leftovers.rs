@@ -27,7 +27,20 @@ struct Holdings {
     files: Vec<PathBuf>,
 }
 
+/// What this process holds when it has come to rest: the kernel lists a thread for a moment longer than it takes to join it.
 fn holdings(yard: &Yard) -> Holdings {
+    let mut last = held(yard);
+    loop {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let now = held(yard);
+        if now == last {
+            return now;
+        }
+        last = now;
+    }
+}
+
+fn held(yard: &Yard) -> Holdings {
     let entries = |path: &str| fs::read_dir(path).map_or(0, Iterator::count);
     let children = fs::read_dir("/proc/self/task").unwrap().flatten();
     Holdings {
