@@ -107,6 +107,13 @@ function warning(about: RegExp): Promise<void> {
   });
 }
 
+test("what is thrown and cannot be made a text is told as such, and the run goes on", async () => {
+  const thrown: unknown = Object.create(null);
+  const options: WorkspacesMiddlewareOptions = { mounts: unchecked(() => Promise.reject(thrown)) };
+  const { messages } = await play([createWorkspacesMiddleware(options)], [{ name: "read_file", args: { path: "/w/a" } }]);
+  assert.equal(at(messages, -1).text, "done");
+});
+
 test("a function that asks a person stops the run at the question, and goes on with the answer", async () => {
   const place = directory({ "a.txt": "granted" });
   const agent = createAgent({

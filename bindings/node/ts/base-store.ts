@@ -29,6 +29,9 @@ export interface LangGraphStore {
   search(namespacePrefix: string[], options?: { limit?: number; offset?: number }): Promise<LangGraphItem[]>;
 }
 
+/** More items than this in one answer are refused: an array can claim any length. */
+const MOST_ITEMS = 1_000_000;
+
 const METHODS: readonly string[] = ["get", "put", "delete", "search"];
 
 /** Whether the value has the four methods. */
@@ -56,6 +59,7 @@ export function baseFunctions(store: LangGraphStore, namespace: string[]): BaseF
   const page = async (offset: number, limit: number): Promise<unknown[]> => {
     const given: unknown = await store.search([...namespace], { limit, offset });
     if (!Array.isArray(given)) throw new Error(`the store's search has to answer an array, and answered ${kindOf(given)}`);
+    if (given.length > MOST_ITEMS) throw new Error(`the store's search answered more than ${MOST_ITEMS} items`);
     return given;
   };
   return {

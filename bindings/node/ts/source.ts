@@ -107,6 +107,15 @@ function report(tell: (error: unknown) => void, error: unknown): void {
 }
 
 function warn(error: unknown): void {
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = wordsOf(error);
   process.emitWarning(`the Workspaces of this turn could not be told, so the agent has no access: ${reason}`, "PaddockWarning");
+}
+
+/** What an error says. Anything can be thrown, also what cannot be made a text. */
+function wordsOf(error: unknown): string {
+  try {
+    return error instanceof Error ? error.message : String(error);
+  } catch {
+    return "something was thrown that has no words";
+  }
 }

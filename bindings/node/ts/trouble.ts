@@ -9,8 +9,12 @@ const log = debuglog("paddock");
 
 /** Writes down what went wrong in a method. */
 export function tell(method: string, error: unknown): void {
-  const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  log("a store's %s failed: %s", method, reason);
+  try {
+    const reason = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    log("a store's %s failed: %s", method, reason);
+  } catch {
+    log("a store's %s failed with something that has no words", method);
+  }
 }
 
 /** Writes down what was left out of a store's answer, since no agent could name it. */

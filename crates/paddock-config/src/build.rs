@@ -4,7 +4,7 @@
 //! inside another. Each cites the line that it came from. Nothing is made on disk here.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use paddock_core::AccessScope::ReadOnly;
@@ -197,31 +197,13 @@ impl Built<'_> {
     /// the Workspace shows.
     fn refuse_planted_link(&self, table: &WorkspaceTable) -> Result<(), Fault> {
         let MountSpec::Physical { physical: written } = &table.mount.value else { return Ok(()) };
-        let Ok(way) = std::path::absolute(self.host.path_of(written)) else { return Ok(()) };
-        let is_link = |step: &&Path| fs::symlink_metadata(step).is_ok_and(|found| found.is_symlink());
-        let links: Vec<&Path> = way.ancestors().filter(is_link).collect();
-        if links.is_empty() {
-            return Ok(());
-        }
         let all = self.file.agents().into_iter().flat_map(|agent| self.file.workspaces_of(&agent).to_vec());
         let writable =
             all.filter(|other| other.scope.value.0 != ReadOnly).filter_map(|other| match &other.mount.value {
-                MountSpec::Physical { physical } => fs::canonicalize(self.host.path_of(physical)).ok(),
+                MountSpec::Physical { physical } => Some(self.host.path_of(physical)),
                 _ => None,
             });
-        let writable: Vec<_> = writable.collect();
-        let planted = links.into_iter().find(|link| {
-            let home = link.parent().and_then(|home| fs::canonicalize(home).ok());
-            home.is_some_and(|home| writable.iter().any(|mount| home.starts_with(mount)))
-        });
-        match planted {
-            Some(link) => Err(Fault::LinkThatAgentsWrite {
-                path: written.value.clone(),
-                link: link.display().to_string(),
-                prefix: table.prefix.value.0.to_string(),
-            }),
-            None => Ok(()),
-        }
+        refuse_planted_link(&self.host.path_of(written), writable, written, table.prefix.value.0.as_str())
     }
 
     fn physical(&self, table: &WorkspaceTable) -> Result<Workspace, Fault> {
@@ -468,6 +450,34 @@ pub(crate) fn look(path: &Path, written: &str, prefix: &str, missing_is_fine: bo
             if missing_is_fine { Ok(()) } else { Err(Fault::NoDirectory { path, prefix }) }
         }
         Err(error) => Err(bad_directory(written, prefix, error.to_string())),
+    }
+}
+
+/// No link on the way to a Mount may lie in a directory that agents write: whoever put it there would choose what is mounted.
+pub(crate) fn refuse_planted_link(
+    mount: &Path,
+    writable: impl Iterator<Item = PathBuf>,
+    written: &str,
+    prefix: &str,
+) -> Result<(), Fault> {
+    let Ok(way) = std::path::absolute(mount) else { return Ok(()) };
+    let is_link = |step: &&Path| fs::symlink_metadata(step).is_ok_and(|found| found.is_symlink());
+    let links: Vec<&Path> = way.ancestors().filter(is_link).collect();
+    if links.is_empty() {
+        return Ok(());
+    }
+    let writable: Vec<PathBuf> = writable.filter_map(|mount| fs::canonicalize(mount).ok()).collect();
+    let planted = links.into_iter().find(|link| {
+        let home = link.parent().and_then(|home| fs::canonicalize(home).ok());
+        home.is_some_and(|home| writable.iter().any(|mount| home.starts_with(mount)))
+    });
+    match planted {
+        Some(link) => Err(Fault::LinkThatAgentsWrite {
+            path: written.to_owned(),
+            link: link.display().to_string(),
+            prefix: prefix.to_owned(),
+        }),
+        None => Ok(()),
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod options;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use options::program_options;
@@ -19,7 +20,7 @@ use paddock_stores::PhysicalStore;
 use paddock_stores::virtual_store::VirtualStore;
 use paddock_stores::virtual_store::base::{BaseStore, Namespace};
 
-use crate::build::{Ports, look, physical, refuse_system_root};
+use crate::build::{Ports, look, physical, refuse_planted_link, refuse_system_root};
 use crate::commands;
 use crate::config_file::ConfigFile;
 use crate::fault::Fault;
@@ -122,9 +123,20 @@ pub enum ProgramError {
     /// Two of them reach one place and disagree about it.
     #[error("{0}")]
     Contradiction(Box<BuildError>),
+    /// What may not be read in one Workspace could be read in another.
+    #[error("the overlay \"{overlay}\" shows the place of \"{other}\", and what \"{other}\" keeps from being read")]
+    SeenThrough {
+        /// The prefix of the overlay.
+        overlay: String,
+        /// The prefix of the other.
+        other: String,
+    },
     /// What is said about commands is wrong.
     #[error("{}", first_of(.0).map_or_else(String::new, ToString::to_string))]
     Commands(Box<ConfigError>),
+    /// Every command would wait for a person.
+    #[error("with \"{0}\" every command waits for a person, and a program's Mounts have nobody to ask")]
+    Asks(&'static str),
     /// No command can run beside such a Workspace.
     #[error("{}", without_file(.0))]
     Room(Fault),
@@ -194,8 +206,10 @@ impl ProgramError {
             Self::Room(fault) | Self::Hide(fault) => fault.hint(),
             Self::Names(_) => "write the pattern as in a .gitignore".into(),
             Self::Upper => "use a virtual one above; below may be any".into(),
+            Self::SeenThrough { .. } => "put the overlay over another place, or hide in it what the other hides".into(),
             Self::Contradiction(_) => "mount each place once, or with the same Access Scope".into(),
             Self::Commands(error) => first_of(error).map_or_else(String::new, Fault::hint),
+            Self::Asks(_) => "leave it out, or say it in a paddock.toml, whose approvals hold for `fromConfig`".into(),
             Self::SamePrefix(_) => "give each Mount a prefix of its own".into(),
             Self::Base(_) => "start at the prefix of a Mount, or leave the base out".into(),
             Self::UnknownOption { nearest: Some(nearest), .. } => format!("did you mean \"{nearest}\"?"),
@@ -294,7 +308,12 @@ pub fn program_commands(table: &str, host: &Host) -> Result<CommandSettings, Pro
     let file = ConfigFile::parse("commands", &text).map_err(wrong)?;
     let settings = commands::settings(file.config(), host, &Secrets::none())
         .map_err(|problem| wrong(ConfigError::new(Arc::clone(file.source()), vec![*problem])))?;
-    Ok(settings.unwrap_or_else(|| unreachable!("the table is there")))
+    let settings = settings.unwrap_or_else(|| unreachable!("the table is there"));
+    // Refused here, and not one command after the other.
+    if settings.direct {
+        return Err(ProgramError::Asks("changes"));
+    }
+    if settings.network.is_empty() { Ok(settings) } else { Err(ProgramError::Asks("network")) }
 }
 
 /// The policy of an agent that perceives exactly these.
@@ -311,6 +330,8 @@ pub fn program(
 ) -> Result<AgentPolicy, ProgramError> {
     let directories = mounts.iter().filter_map(|mount| mount.store.host_directory());
     let host = host.with_configs_over(directories.chain([host.project_root()]));
+    mounts.iter().try_for_each(|mount| refuse_planted(mount, mounts, &host))?;
+    mounts.iter().try_for_each(|mount| refuse_seen_through(mount, mounts))?;
     let workspaces: Vec<Workspace> = mounts.iter().map(|mount| workspace(mount, &host)).collect::<Result<_, _>>()?;
     let base = match (base, workspaces.as_slice()) {
         (Some(base), _) => base.among(&workspaces)?,
@@ -323,6 +344,41 @@ pub fn program(
     let vfs = Vfs::new(workspaces, Arc::clone(&ports.gate), Arc::clone(&ports.journal)).map_err(contradiction)?;
     let commands = commands.map(|commands| Commands { settings: Arc::new(commands.settings), runner: commands.runner });
     Ok(AgentPolicy::new(agent, base, vfs).with_commands(commands))
+}
+
+/// No agent may choose where a Mount of its program is, by a link in a directory that it writes.
+fn refuse_planted(mount: &ProgramMount, all: &[ProgramMount], host: &Host) -> Result<(), ProgramError> {
+    let Some(written) = mount.store.written_directory() else { return Ok(()) };
+    let writable =
+        all.iter().filter(|other| other.scope != AccessScope::ReadOnly).filter_map(|other| match &other.store {
+            ProgramStore::Physical { written, .. } => Some(host.path_of(written)),
+            _ => None,
+        });
+    refuse_planted_link(&host.path_of(written), writable, written, &mount.prefix).map_err(ProgramError::Directory)
+}
+
+/// What one Mount keeps from being read is not read through an overlay of the same place.
+fn refuse_seen_through(mount: &ProgramMount, all: &[ProgramMount]) -> Result<(), ProgramError> {
+    let below = mount.store.below();
+    let kept_from = |other: &&ProgramMount| {
+        let reached = other.store.own_territory();
+        let keeps = other.scope == AccessScope::WriteOnly || !other.hides().is_subset(&mount.hides());
+        keeps && below.iter().any(|place| place.overlaps(&reached))
+    };
+    match all.iter().find(kept_from) {
+        Some(other) => Err(ProgramError::SeenThrough { overlay: mount.prefix.clone(), other: other.prefix.clone() }),
+        None => Ok(()),
+    }
+}
+
+impl ProgramMount {
+    /// The patterns of the names that do not exist in it.
+    fn hides(&self) -> BTreeSet<&str> {
+        match &self.hide {
+            Some(patterns) => patterns.iter().map(String::as_str).collect(),
+            None => HIDE.iter().copied().collect(),
+        }
+    }
 }
 
 /// Where a program says that relative paths start.
@@ -412,6 +468,38 @@ impl ProgramStore {
             Self::Physical { store, .. } => Some(store.host()),
             Self::Overlay { lower, .. } => lower.host_directory(),
             Self::Virtual { .. } | Self::Other { .. } => None,
+        }
+    }
+
+    /// The directory that it shows, as it was given.
+    fn written_directory(&self) -> Option<&str> {
+        match self {
+            Self::Physical { written, .. } => Some(written),
+            Self::Overlay { lower, .. } => lower.written_directory(),
+            Self::Virtual { .. } | Self::Other { .. } => None,
+        }
+    }
+
+    /// The place whose files it changes.
+    fn own_territory(&self) -> Territory {
+        match self {
+            Self::Physical { store, .. } => store.territory(),
+            Self::Virtual { database, namespace, .. } | Self::Overlay { database, namespace, .. } => {
+                territory(database, namespace)
+            }
+            Self::Other { territory, .. } => territory.clone(),
+        }
+    }
+
+    /// The places that it only shows.
+    fn below(&self) -> Vec<Territory> {
+        match self {
+            Self::Overlay { lower, .. } => {
+                let mut places = lower.below();
+                places.push(lower.own_territory());
+                places
+            }
+            _ => Vec::new(),
         }
     }
 
@@ -656,10 +744,81 @@ mod tests {
     }
 
     #[test]
+    fn a_link_that_an_agent_put_where_a_mount_will_be_is_not_followed() {
+        let world = World::new();
+        let outside = tempfile::tempdir().unwrap();
+        let drafts = world.directory.path().join("code/drafts");
+        std::os::unix::fs::symlink(outside.path(), &drafts).unwrap();
+        let through = || ProgramStore::directory(&drafts.display().to_string(), &world.host).unwrap();
+        for scope in [AccessScope::ReadWrite, AccessScope::ReadOnly] {
+            let mounts = [mount("/code", AccessScope::ReadWrite, world.code()), mount("/drafts", scope, through())];
+            let error = world.policy(&mounts).unwrap_err();
+            assert!(matches!(error, ProgramError::Directory(Fault::LinkThatAgentsWrite { .. })), "{error}");
+        }
+        let over = through().under(&notes()).unwrap();
+        let mounts =
+            [mount("/code", AccessScope::WriteOnly, world.code()), mount("/drafts", AccessScope::ReadOnly, over)];
+        assert!(matches!(world.policy(&mounts), Err(ProgramError::Directory(Fault::LinkThatAgentsWrite { .. }))));
+        // A link of a person's own, in a directory that no agent writes.
+        let mounts =
+            [mount("/code", AccessScope::ReadOnly, world.code()), mount("/drafts", AccessScope::ReadOnly, through())];
+        assert!(world.policy(&mounts).is_ok());
+    }
+
+    #[test]
+    fn an_overlay_shows_nothing_that_another_mount_of_the_place_keeps_from_being_read() {
+        let world = World::new();
+        std::fs::create_dir(world.directory.path().join("code/inbox")).unwrap();
+        let inbox = || ProgramStore::directory(&world.path("code/inbox"), &world.host).unwrap();
+        let over = |lower: ProgramStore| mount("/p", AccessScope::ReadWrite, lower.under(&notes()).unwrap());
+        let twice = |lower: ProgramStore| {
+            let namespace = Namespace::new(["second"]);
+            let second =
+                ProgramStore::Virtual { base: Arc::new(MemoryBase::new()), database: "memory".into(), namespace };
+            mount("/p", AccessScope::ReadWrite, lower.under(&second).unwrap().under(&notes()).unwrap())
+        };
+        let kept = |store| mount("/w", AccessScope::WriteOnly, store);
+        let blind = ProgramMount {
+            hide: Some(vec!["*.secret".to_owned()]),
+            ..mount("/w", AccessScope::ReadOnly, world.code())
+        };
+        let refused = [
+            [over(world.code()), kept(world.code())],
+            [over(world.code()), kept(inbox())],
+            [over(inbox()), kept(world.code())],
+            [twice(world.code()), kept(inbox())],
+            [over(world.code()), blind],
+        ];
+        for mounts in refused {
+            assert!(matches!(world.policy(&mounts), Err(ProgramError::SeenThrough { .. })), "{mounts:?}");
+        }
+        let twin = mount("/w", AccessScope::ReadWrite, world.code());
+        assert!(world.policy(&[over(world.code()), twin]).is_ok());
+        assert!(
+            world
+                .policy(&[
+                    over(world.code()),
+                    kept(ProgramStore::directory(&world.path("other"), &world.host).unwrap())
+                ])
+                .is_ok()
+        );
+    }
+
+    #[test]
     fn commands_are_read_as_in_a_file() {
         let world = World::new();
         let settings = program_commands("deny = [\"dd\"]\ntime_limit = \"5 s\"\n", &world.host).unwrap();
         assert_eq!(settings.deny, ["dd"]);
         assert!(matches!(program_commands("dney = []", &world.host), Err(ProgramError::Commands(_))));
+    }
+
+    #[test]
+    fn commands_that_would_all_wait_for_a_person_are_refused_at_once() {
+        let world = World::new();
+        for (table, key) in [("changes = \"direct\"\n", "changes"), ("network = [\"example.org\"]\n", "network")] {
+            let error = program_commands(table, &world.host).unwrap_err();
+            assert!(matches!(error, ProgramError::Asks(asks) if asks == key), "{table}: {error}");
+        }
+        assert!(program_commands("changes = \"staged\"\nnetwork = false\n", &world.host).is_ok());
     }
 }

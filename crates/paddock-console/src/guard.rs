@@ -138,7 +138,7 @@ impl Refusal {
                 StatusCode::UNAUTHORIZED,
                 "signed-out",
                 "nobody is signed in",
-                "send Authorization: Bearer with a token of `paddock token new`",
+                "send Authorization: Bearer with a token of `paddock token new NAME --api`",
             ),
             Self::OtherPage => (
                 StatusCode::FORBIDDEN,

@@ -69,6 +69,13 @@ impl Territory {
         &self.realm
     }
 
+    /// Is one of them the other, or in it?
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let (ours, theirs) = (&self.names, &other.names);
+        self.realm == other.realm && (ours.starts_with(theirs) || theirs.starts_with(ours))
+    }
+
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }

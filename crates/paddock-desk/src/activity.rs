@@ -23,6 +23,8 @@ use crate::{moment, past};
 pub const USUAL: usize = 100;
 /// The most rows of one answer.
 pub const MOST: usize = 10_000;
+/// What becomes of calls, in the words of the rows.
+pub const OUTCOMES: [&str; 6] = ["done", "denied", "failed", "invalid", "parked", "lost"];
 /// The longest time that is counted.
 const MOST_HOURS: u64 = 31 * 24;
 const HOUR: i64 = 3_600_000;
@@ -254,13 +256,22 @@ fn filter(desk: &Desk, wanted: &Wanted) -> Result<Filter> {
         by: wanted.by.clone(),
         workspace: wanted.workspace.as_deref().map(path).transpose()?,
         path: wanted.path.as_deref().map(path).transpose()?,
-        outcome: wanted.outcome.clone(),
+        outcome: wanted.outcome.as_deref().map(outcome).transpose()?,
         tool: wanted.tool.clone(),
         call: wanted.call.as_deref().map(|id| call_id(desk, id)).transpose()?,
         since: wanted.since.as_deref().map(time).transpose()?,
         until: wanted.until.as_deref().map(time).transpose()?,
         ended: wanted.ended,
         ..Filter::default()
+    })
+}
+
+/// A word that no call ends with would find nothing, and that would read as if nothing had happened.
+fn outcome(word: &str) -> Result<String> {
+    let known = OUTCOMES.contains(&word);
+    known.then(|| word.to_owned()).ok_or_else(|| {
+        let hint = format!("the outcomes are {}", OUTCOMES.join(", "));
+        Failure::misused(format!("no call has the outcome \"{}\"", visible(word)), hint)
     })
 }
 

@@ -19,7 +19,7 @@ use paddock_state::Redactor;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::answer::{Answer, Piece};
+use crate::answer::{Answer, Piece, Verdict};
 use crate::arguments;
 use crate::asking::Asking;
 use crate::catalogue::{self, Tool};
@@ -420,16 +420,18 @@ fn unredacted(
 
 /// The answer to a call that is over, logged and recorded.
 fn ended(context: &Context<'_>, ran: Result<Answer, Failure>, began: Instant) -> Answer {
-    let (answer, reason) = match ran {
-        Ok(answer) => (answer, ""),
-        Err(failure) => (messages::answer_to(&failure), failure.reason()),
+    let (answer, denied, reason) = match ran {
+        Ok(answer) => (answer, false, ""),
+        Err(failure) => (messages::answer_to(&failure), failure.is_denial(), failure.reason()),
     };
+    // What is hidden was denied, whatever the agent is told.
+    let outcome = if denied { Verdict::Denied.name() } else { answer.verdict.name() };
     let answer = match context.edited_to.borrow().as_deref() {
         Some(arguments) => answer.told_first(&messages::edited_to(arguments)).with("edited", true),
         None => answer,
     };
-    log(context, &answer, reason);
-    record(context.audit, context, answer, reason, began)
+    log(context, outcome, reason);
+    record(context, answer, outcome, reason, began)
 }
 
 /// Whatever a tool or a Store does, a panic included, ends here.
@@ -438,7 +440,7 @@ fn attempt(context: &Context<'_>, given: Map<String, Value>) -> Result<Answer, F
 }
 
 /// Records a call. One that had an effect is not acknowledged without its record.
-fn record(audit: &dyn Audit, context: &Context<'_>, answer: Answer, reason: &str, began: Instant) -> Answer {
+fn record(context: &Context<'_>, answer: Answer, outcome: &str, reason: &str, began: Instant) -> Answer {
     let path = context.path.borrow();
     let asked = context.policy.path(&path).ok();
     let decision = asked.as_ref().map(|asked| context.policy.vfs.judge(OpKind::Read, asked));
@@ -454,14 +456,14 @@ fn record(audit: &dyn Audit, context: &Context<'_>, answer: Answer, reason: &str
         tool: context.tool.name,
         path: &path,
         workspace: decision.as_ref().and_then(|decision| decision.workspace()).map(Workspace::prefix),
-        outcome: answer.verdict.name(),
+        outcome,
         reason: &reason,
         risk: context.risk.get(),
         bytes: context.bytes.get(),
         took: began.elapsed(),
         effect: context.effect.get(),
     };
-    match audit.record(&record) {
+    match context.audit.record(&record) {
         Err(error) if context.effect.get() => {
             tracing::error!(call = %context.call.id, error = %error, "the call could not be recorded");
             messages::answer_to(&Failure::NotRecorded)
@@ -518,13 +520,13 @@ fn refuse_unknown(policy: &AgentPolicy, audit: &dyn Audit, name: &str, began: In
     messages::answer_to(&Failure::NoTool { given, nearest })
 }
 
-fn log(context: &Context<'_>, answer: &Answer, reason: &str) {
+fn log(context: &Context<'_>, outcome: &str, reason: &str) {
     tracing::info!(
         call = %context.call.id,
         tool = context.tool.name,
         agent = context.policy.agent.as_str(),
         path = context.path.borrow().as_str(),
-        verdict = answer.verdict.name(),
+        verdict = outcome,
         risk = context.risk.get().map_or("", Risk::name),
         reason,
         "call"
@@ -610,7 +612,7 @@ mod tests {
             "tool=\"delete_file\" agent=\"main\" path=\"/w/f\" verdict=\"done\" risk=\"high\" reason=\"\"",
             "tool=\"write_file\" agent=\"main\" path=\"/r/f\" verdict=\"denied\" risk=\"\" reason=\"scope\"",
             // What the agent was told is that it does not exist; the log knows better.
-            "tool=\"read_file\" agent=\"main\" path=\"/w/hidden\" verdict=\"failed\" risk=\"\" reason=\"hidden\"",
+            "tool=\"read_file\" agent=\"main\" path=\"/w/hidden\" verdict=\"denied\" risk=\"\" reason=\"hidden\"",
             "tool=\"read_file\" agent=\"main\" path=\"../up\" verdict=\"denied\" risk=\"\" reason=\"path\"",
             "tool=\"teleport\" agent=\"main\" verdict=\"invalid\"",
         ];

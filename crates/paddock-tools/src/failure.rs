@@ -62,6 +62,11 @@ pub(crate) enum NotSearched {
 }
 
 impl Failure {
+    /// Did the policy say no? The agent may be told something else.
+    pub(crate) fn is_denial(&self) -> bool {
+        matches!(self, Self::Refused(Refused::Denied(_) | Refused::DeniedInside(_)))
+    }
+
     /// The true reason, for logs. The agent may be told less.
     pub(crate) fn reason(&self) -> &'static str {
         match self {

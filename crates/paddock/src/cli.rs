@@ -402,7 +402,7 @@ pub(crate) struct AuditQuery {
     #[arg(long)]
     pub(crate) path: Option<String>,
 
-    /// With this outcome: done, denied, failed, invalid or parked
+    /// With this outcome: done, denied, failed, invalid, parked or lost
     #[arg(long)]
     pub(crate) outcome: Option<String>,
 

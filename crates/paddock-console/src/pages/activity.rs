@@ -17,8 +17,6 @@ use crate::shared::Shared;
 
 /// Rows of one page.
 const ROWS: usize = 50;
-/// The outcomes that can be asked for.
-const OUTCOMES: [&str; 6] = ["done", "denied", "failed", "invalid", "parked", "rejected"];
 
 pub(super) fn router() -> Router<Shared> {
     Router::new()
@@ -112,7 +110,7 @@ fn page(visit: &Visit<Nothing, Asked>) -> Result<Page> {
                 div.field { label for="a-by" { "Person" } input #a-by name="by" value=[asked.by.as_deref()] placeholder="alice"; }
                 div.field { label for="a-outcome" { "Outcome" } select #a-outcome name="outcome" {
                     option value="" { "any" }
-                    @for one in OUTCOMES { option value=(one) selected[asked.outcome.as_deref() == Some(one)] { (one) } }
+                    @for one in activity::OUTCOMES { option value=(one) selected[asked.outcome.as_deref() == Some(one)] { (one) } }
                 } }
                 div.field { label for="a-tool" { "Tool" } input #a-tool name="tool" value=[asked.tool.as_deref()] placeholder="write_file"; }
                 div.field { label for="a-path" { "Path" } input #a-path name="path" value=[asked.path.as_deref()] placeholder="/project"; }

@@ -44,6 +44,8 @@ fn rows_come_by_filter_and_page_by_page_in_both_directions() {
     }
     assert_eq!(served.get("/api/v1/audit?after=nonsense").status, 400);
     assert_eq!(served.get("/api/v1/audit?since=soon").status, 400);
+    let mistyped = served.get("/api/v1/audit?outcome=dennied");
+    assert!(mistyped.status == 400 && mistyped.text().contains("done, denied, failed"), "{}", mistyped.text());
     for list in ["audit?", "history?path=/notes&", "calls?"] {
         let refused = served.get(&format!("/api/v1/{list}limit=10001"));
         assert!(refused.status == 400 && refused.text().contains("ask for 1 to 10000"), "{list}: {}", refused.text());

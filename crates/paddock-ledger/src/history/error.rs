@@ -88,7 +88,9 @@ impl HistoryError {
             Self::AlreadyUndone { .. } => "undo the undo to have it again",
             Self::Lost(_) => "nothing was changed; keep more under `history` in paddock.toml",
             Self::NoWorkspace { .. } => "put the Workspace back into paddock.toml first",
-            Self::Newer(_) => "nothing was changed; undo the newer calls first, or restore single paths",
+            Self::Newer(_) => {
+                "nothing was changed; undo the newer calls first, or bring single paths back with `paddock restore PATH --at TIME`"
+            }
             Self::Moved { .. } => "undo the call that moved it, or restore it where it is now",
             Self::NoSuchVersion { .. } => "see `paddock log PATH` for its versions",
             Self::Refused(_) => "nothing was changed",

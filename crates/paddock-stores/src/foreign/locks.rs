@@ -6,7 +6,7 @@
 //! a circle. This holds within one process only: a store that others write to as well has to keep its own edits whole.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use paddock_core::{Call, RelPath, RelPathBuf, Result};
@@ -32,7 +32,8 @@ struct Claims {
 #[derive(Debug)]
 struct Claim {
     ticket: u64,
-    namespace: Arc<[String]>,
+    /// In one text: a store may keep `["a:b", "c"]` and `["a", "b:c"]` in one place, so they have to stand in one line.
+    namespace: String,
     paths: Vec<RelPathBuf>,
 }
 
@@ -63,12 +64,12 @@ impl Locks {
     }
 
     /// Waits until nobody who came before changes any of these paths, or anything below or above them.
-    pub(super) fn claim(&self, call: &Call<'_>, namespace: &Arc<[String]>, paths: &[RelPath<'_>]) -> Result<Held<'_>> {
+    pub(super) fn claim(&self, call: &Call<'_>, namespace: &[String], paths: &[RelPath<'_>]) -> Result<Held<'_>> {
         let mut claims = self.lock();
         let ticket = claims.next;
         claims.next += 1;
         let paths = paths.iter().map(|path| path.to_buf()).collect();
-        claims.all.push(Claim { ticket, namespace: Arc::clone(namespace), paths });
+        claims.all.push(Claim { ticket, namespace: namespace.join(":"), paths });
         // From here on it is taken back whatever happens.
         let held = Held { locks: self, ticket };
         while claims.must_wait(ticket) {
@@ -140,8 +141,9 @@ mod tests {
         act(&Call { id: CallId::next(), agent: &agent, cancel, deadline: Instant::now() + time })
     }
 
-    fn namespace(name: &str) -> Arc<[String]> {
-        [name.to_owned()].into()
+    /// Labels, as they stand between slashes.
+    fn namespace(labels: &str) -> Vec<String> {
+        labels.split('/').map(str::to_owned).collect()
     }
 
     /// Claims these paths for as long as the call is given, and tells how that ended.
@@ -169,6 +171,14 @@ mod tests {
         drop(held);
         assert!(claim(&locks, "n", &["a/b"], AT_ONCE).is_ok());
         assert!(locks.lock().all.is_empty(), "whoever gave up waits no more");
+    }
+
+    #[test]
+    fn namespaces_that_a_store_may_keep_in_one_place_meet() {
+        let locks = Locks::new();
+        let _held = claim(&locks, "files/a:b/c", &["n"], AT_ONCE).unwrap();
+        assert!(claim(&locks, "files/a/b:c", &["n"], AT_ONCE).is_err());
+        assert!(claim(&locks, "files/a/b", &["n"], AT_ONCE).is_ok());
     }
 
     #[test]

@@ -84,6 +84,9 @@ fn query(global: &Global, desk: &Desk, options: &AuditQuery, printer: &Printer) 
     };
     let rows = activity::query(desk, &wanted)?;
     show(&rows, options.json, printer)?;
+    if rows.is_empty() {
+        printer::tell("no row fits");
+    }
     if !rows.is_empty() && rows.len() == options.limit {
         printer::tell(format_args!(
             "these are the first {}; there may be more: raise --limit, or begin later with --since",

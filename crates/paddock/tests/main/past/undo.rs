@@ -69,7 +69,7 @@ fn something_newer_in_the_way_refuses_with_the_difference() {
      same
     -one
     +\u{1b}[2Jtwo
-    hint: nothing was changed; undo the newer calls first, or restore single paths
+    hint: nothing was changed; undo the newer calls first, or bring single paths back with `paddock restore PATH --at TIME`
     [exit 1]
     "#);
     assert!(read(&world, "/notes/plan.md").unwrap().ends_with("two\n"));
@@ -92,7 +92,7 @@ fn what_changed_past_paddock_is_in_the_way_too() {
     @@ -1 +1 @@
     -by hand again
     +by hand
-    hint: nothing was changed; undo the newer calls first, or restore single paths
+    hint: nothing was changed; undo the newer calls first, or bring single paths back with `paddock restore PATH --at TIME`
     [exit 1]
     ");
     assert_eq!(world.read("disk/README"), "by hand again\n");
@@ -121,7 +121,7 @@ fn what_is_newer_in_a_directory_that_was_moved_is_in_the_way() {
      same
     -one
     +two
-    hint: nothing was changed; undo the newer calls first, or restore single paths
+    hint: nothing was changed; undo the newer calls first, or bring single paths back with `paddock restore PATH --at TIME`
     [exit 1]
     ");
     assert!(world.has("disk/e/s/kept.txt") && !world.has("disk/d"));
@@ -141,7 +141,7 @@ fn what_is_newer_in_a_directory_that_was_moved_is_in_the_way() {
     error: call [call 1] of main (undo /disk/d, [time]) cannot be undone: something newer is in the way
     /disk/e was changed since, and not through Paddock
     /disk/e/s/kept.txt was changed since, and not through Paddock
-    hint: nothing was changed; undo the newer calls first, or restore single paths
+    hint: nothing was changed; undo the newer calls first, or bring single paths back with `paddock restore PATH --at TIME`
     [exit 1]
     ");
     assert!(world.has("disk/e/s/kept.txt") && !world.has("disk/d"));
