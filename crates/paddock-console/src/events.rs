@@ -103,7 +103,7 @@ impl Hub {
         Ok(hub)
     }
 
-    /// How far the newest event goes: what a page shows is at least as new.
+    /// How far the newest event goes. What is read after this is asked is at least as new.
     pub(crate) fn mark(&self) -> String {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).mark()
     }

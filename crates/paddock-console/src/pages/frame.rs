@@ -68,7 +68,7 @@ pub(super) fn framed<P, Q>(visit: &Visit<P, Q>, page: &Page) -> Markup {
                 @for sheet in SHEETS { link rel="stylesheet" href=(sheet); }
                 script type="module" src="/assets/console.js" {}
             }
-            body data-events="/api/v1/events" data-event-id=(visit.shared.hub.mark()) {
+            body data-events="/api/v1/events" data-event-id=(visit.mark) {
                 a.skip href="#main" { "Skip to content" }
                 header.top {
                     a.brand href="/" { (icon("paddock")) span { (project) } }

@@ -65,6 +65,16 @@ pub(crate) struct Visit<P = crate::endpoint::Nothing, Q = OfAgent> {
     pub(crate) address: String,
     /// The page of this console from which it was asked.
     pub(crate) came_from: Option<String>,
+    /// How far the events went before anything was read for the page: it hears of everything later.
+    mark: String,
+}
+
+impl<P, Q> Visit<P, Q> {
+    /// Before a page is made of it. Waits while somebody looks for events, so only on a thread that may.
+    fn marked(mut self) -> Self {
+        self.mark = self.shared.hub.mark();
+        self
+    }
 }
 
 /// What every page can be asked with.
@@ -134,6 +144,7 @@ pub(crate) async fn show<P: Part, Q: Part>(
         Err(response) => return *response,
     };
     let rendered = on_a_thread(move || {
+        let visit = visit.marked();
         let page = page(&visit).unwrap_or_else(|failure| failed_page(&visit, &failure));
         Ok((page.status, held_choice(&visit), frame::framed(&visit, &page)))
     });
@@ -161,6 +172,7 @@ fn held_choice<P, Q>(visit: &Visit<P, Q>) -> axum::http::HeaderMap {
 /// Says what failed, on a page with everything around it that pages have.
 pub(crate) async fn refused<P: Part, Q: Part>(visit: Visit<P, Q>, failure: Failure) -> Response {
     framed(move || {
+        let visit = visit.marked();
         let page = failed_page(&visit, &failure);
         (page.status, frame::framed(&visit, &page))
     })
@@ -208,6 +220,7 @@ pub(crate) async fn act<P: Part, F: serde::de::DeserializeOwned + Send + 'static
         }
     };
     let done = on_a_thread(move || {
+        let visit = visit.marked();
         let page = match deed(&visit, form) {
             Ok(Done::Back { to, told }) => return Ok(Err(back(&to, &told))),
             Ok(Done::Page(page)) => *page,
@@ -251,7 +264,8 @@ async fn visit<P: Part, Q: Part>(
     };
     let address = parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
     let came_from = came_from(&parts.headers).filter(|from| *from != address);
-    Ok((Visit { shared, who, path, query, agent: chosen, taste, address, came_from }, body))
+    let mark = String::new();
+    Ok((Visit { shared, who, path, query, agent: chosen, taste, address, came_from, mark }, body))
 }
 
 /// A choice of before holds while there is such an agent.
