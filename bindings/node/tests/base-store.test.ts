@@ -259,3 +259,13 @@ test("two runs at once over one store share its locks, each behind a batching st
 test("what is no store is refused with what to do", () => {
   assert.throws(() => baseStore(undefined, ["a"]), /createAgent\(\{ store \}\)/u);
 });
+
+test("an answer of more items than there can be is refused before it is looked at", async () => {
+  const store = new InMemoryStore();
+  const many: never[] = [];
+  many.length = 1_000_001;
+  store.search = () => Promise.resolve(many);
+  const { page, names } = baseFunctions(store, ["w"]);
+  await assert.rejects(page(0, 100), /more than 1000000 items/u);
+  await assert.rejects(names(0, 100), /more than 1000000 items/u);
+});
