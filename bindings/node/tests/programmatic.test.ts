@@ -1,5 +1,6 @@
 /** `openWorkspaces`: the same tools for a program, with errors in place of messages. */
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { AccessDeniedError, openWorkspaces, overlayStore, PathTraversalError, physicalStore, virtualStore } from "../esm/index.js";
@@ -18,6 +19,12 @@ test("tools, map, calls", async () => {
   assert.ok(tools.every(({ readOnly: reads, destructive }) => reads && !destructive));
   assert.equal(at(tools, 0).schema["type"], "object");
   assert.equal(await workspaces.run("read_file", { path: "a.txt" }), "a");
+  assert.match(await workspaces.run("list_dir"), /a\.txt/u);
+});
+
+test("a directory that cannot be used is named once", () => {
+  const file = join(directory({ "a.txt": "a" }), "a.txt");
+  assert.throws(() => physicalStore(file), { message: new RegExp(`^the directory "${file}" cannot be used: it is not a directory`, "u") });
 });
 
 test("a denial is an AccessDeniedError, an escape a PathTraversalError, the rest an Error", async () => {

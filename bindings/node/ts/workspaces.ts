@@ -51,12 +51,12 @@ export class Workspaces {
   }
 
   /** Calls a tool. What goes wrong is in the answer. */
-  call(name: string, args: Record<string, unknown>, { signal }: { signal?: AbortSignal } = {}): Promise<Answer> {
+  call(name: string, args: Record<string, unknown> = {}, { signal }: { signal?: AbortSignal } = {}): Promise<Answer> {
     return call(this.#core, name, args, { timeLimit: this.#timeLimit, signal });
   }
 
   /** Calls a tool and gives its text. What goes wrong is thrown: a denial as `AccessDeniedError` or `PathTraversalError`. */
-  async run(name: string, args: Record<string, unknown>, options: { signal?: AbortSignal } = {}): Promise<string> {
+  async run(name: string, args: Record<string, unknown> = {}, options: { signal?: AbortSignal } = {}): Promise<string> {
     const answer = await this.call(name, args, options);
     if (answer.verdict === "done") return answer.text;
     throw errorOf(answer);

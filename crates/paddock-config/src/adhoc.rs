@@ -15,6 +15,7 @@ use crate::build::{Ports, look, physical, refuse_system_root};
 use crate::fault::Fault;
 use crate::host::Host;
 use crate::init::HIDE;
+use crate::places::Places;
 
 /// A directory and the Access Scope that the agent has in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,8 +106,9 @@ pub fn adhoc(dirs: &[AdhocDir], host: &Host, ports: &Ports) -> Result<AgentPolic
     // All of them first: the configuration of one directory may be a link into another.
     let named: Vec<PathBuf> = dirs.iter().map(|dir| host.project_root().join(&dir.path)).collect();
     let host = host.with_configs_over(named.iter().map(PathBuf::as_path).chain([host.project_root()]));
+    let places = Places::new(named.into_iter().zip(dirs).map(|(path, dir)| (path, dir.scope)));
     for dir in dirs {
-        let workspace = workspace(dir, &host, ports)?;
+        let workspace = workspace(dir, &host, &places, ports)?;
         let same = workspaces.iter().find(|(other, _)| other.prefix() == workspace.prefix());
         if let Some((_, first)) = same {
             let (first, second) = (first.to_path_buf(), dir.path.clone());
@@ -125,7 +127,7 @@ pub fn adhoc(dirs: &[AdhocDir], host: &Host, ports: &Ports) -> Result<AgentPolic
     Ok(AgentPolicy::new(AgentName::main(), base, vfs))
 }
 
-fn workspace(dir: &AdhocDir, host: &Host, ports: &Ports) -> Result<Workspace, AdhocError> {
+fn workspace(dir: &AdhocDir, host: &Host, places: &Places, ports: &Ports) -> Result<Workspace, AdhocError> {
     if dir.path.as_os_str().is_empty() {
         // As from a variable that is not set: nobody meant the current directory.
         return Err(AdhocError::Nameless(PathBuf::new()));
@@ -139,8 +141,10 @@ fn workspace(dir: &AdhocDir, host: &Host, ports: &Ports) -> Result<Workspace, Ad
     // A missing directory is a slip of the person who typed it, in any scope.
     look(store.host(), &written, prefix.as_str(), false).map_err(AdhocError::Directory)?;
     refuse_system_root(store.host(), host).map_err(AdhocError::Directory)?;
+    places.refuse_planted(&store, &written, prefix.as_str()).map_err(AdhocError::Directory)?;
     let hide = HIDE.iter().map(|text| HidePattern { text: (*text).to_owned(), origin: Origin::command_line() });
-    let names = NameRules::new(hide.collect(), &[], &host.own_below(store.host()))?;
+    let names =
+        NameRules::new(hide.collect(), &[], &host.own_below(store.host()))?.with_mounts(&places.below(store.host()));
     let territory = store.territory();
     let store = match &ports.kept {
         Some(kept) => store.with_history(kept.clone()),

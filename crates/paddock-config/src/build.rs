@@ -4,7 +4,7 @@
 //! inside another. Each cites the line that it came from. Nothing is made on disk here.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use paddock_core::AccessScope::ReadOnly;
@@ -23,6 +23,7 @@ use crate::config_file::{AgentSpec, ConfigFile};
 use crate::fault::Fault;
 use crate::host::Host;
 use crate::installation::Installation;
+use crate::places::Places;
 use crate::problem::{ConfigError, Problem};
 use crate::schema::{Durability, HardLinks, MountSpec, WorkspaceTable};
 use crate::secret;
@@ -80,7 +81,7 @@ impl std::fmt::Debug for Ports {
 pub fn build(file: &ConfigFile, agent: &AgentName, host: &Host, ports: &Ports) -> Result<AgentPolicy, ConfigError> {
     let spec = file.agent(agent)?;
     let failed = |problems| ConfigError::new(Arc::clone(file.source()), problems);
-    let built = Built { file, host, ports };
+    let built = Built::new(file, host, ports);
     let mut workspaces = built.workspaces(agent, spec).map_err(failed)?;
     workspaces.extend(built.forks(agent));
     let commands = built.commands(spec, &workspaces).map_err(failed)?;
@@ -102,7 +103,7 @@ pub(crate) fn plain(
     host: &Host,
     ports: &Ports,
 ) -> Result<Vec<Workspace>, ConfigError> {
-    let built = Built { file, host, ports }.workspaces(agent, file.agent(agent)?);
+    let built = Built::new(file, host, ports).workspaces(agent, file.agent(agent)?);
     built.map_err(|problems| ConfigError::new(Arc::clone(file.source()), problems))
 }
 
@@ -129,9 +130,20 @@ struct Built<'b> {
     file: &'b ConfigFile,
     host: &'b Host,
     ports: &'b Ports,
+    places: Places,
 }
 
-impl Built<'_> {
+impl<'b> Built<'b> {
+    fn new(file: &'b ConfigFile, host: &'b Host, ports: &'b Ports) -> Self {
+        let agents = file.agents();
+        let tables = agents.iter().flat_map(|agent| file.workspaces_of(agent));
+        let mounts = tables.filter_map(|table| match &table.mount.value {
+            MountSpec::Physical { physical } => Some((host.path_of(physical), table.scope.value.0)),
+            _ => None,
+        });
+        Self { file, host, ports, places: Places::new(mounts) }
+    }
+
     /// Every Workspace of an agent; an overlay after the one that it stands on.
     fn workspaces(&self, agent: &AgentName, spec: AgentSpec<'_>) -> Result<Vec<Workspace>, Vec<Problem>> {
         let mut built: Vec<Workspace> = Vec::new();
@@ -193,22 +205,8 @@ impl Built<'_> {
         }
     }
 
-    /// A link on the way to a Mount, inside a directory that agents write, may be an agent's own: it would then choose what
-    /// the Workspace shows.
-    fn refuse_planted_link(&self, table: &WorkspaceTable) -> Result<(), Fault> {
-        let MountSpec::Physical { physical: written } = &table.mount.value else { return Ok(()) };
-        let all = self.file.agents().into_iter().flat_map(|agent| self.file.workspaces_of(&agent).to_vec());
-        let writable =
-            all.filter(|other| other.scope.value.0 != ReadOnly).filter_map(|other| match &other.mount.value {
-                MountSpec::Physical { physical } => Some(self.host.path_of(physical)),
-                _ => None,
-            });
-        refuse_planted_link(&self.host.path_of(written), writable, written, table.prefix.value.0.as_str())
-    }
-
     fn physical(&self, table: &WorkspaceTable) -> Result<Workspace, Fault> {
-        let mut store = open(table, self.host)?;
-        self.refuse_planted_link(table)?;
+        let mut store = open(table, self.host, &self.places)?;
         let own = self.host.own_below(store.host());
         let territory = store.territory();
         if let Some(kept) = &self.ports.kept {
@@ -222,7 +220,11 @@ impl Built<'_> {
             upkeep::count(&store, &territory.to_string());
         }
         let directory = store.host().to_owned();
-        self.finish(table, Mount::new(store, Some(territory)).on_host(directory), self.hidden(table), &own)
+        let mounts = self.places.below(&directory);
+        let mount = Mount::new(store, Some(territory)).on_host(directory);
+        let workspace = self.finish(table, mount, self.hidden(table), &own)?;
+        let names = workspace.names().clone().with_mounts(&mounts);
+        Ok(workspace.with_names(names))
     }
 
     fn virtual_(
@@ -415,10 +417,11 @@ pub fn namespace_of(workspace: &Workspace) -> Option<Namespace> {
 }
 
 /// Opens the Store behind a Workspace, after looking that it is a place that may be one.
-fn open(table: &WorkspaceTable, host: &Host) -> Result<PhysicalStore, Fault> {
+fn open(table: &WorkspaceTable, host: &Host, places: &Places) -> Result<PhysicalStore, Fault> {
     let prefix = || table.prefix.0.to_string();
     let MountSpec::Physical { physical: written } = &table.mount.value else { return Err(Fault::MountKind("none")) };
     let store = physical(&host.path_of(written), written, &prefix())?;
+    places.refuse_planted(&store, written, &prefix())?;
     let missing_is_fine = table.scope.0 != ReadOnly;
     look(store.host(), written, &prefix(), missing_is_fine)?;
     refuse_system_root(store.host(), host)?;
@@ -443,41 +446,12 @@ pub(crate) fn physical(path: &Path, written: &str, prefix: &str) -> Result<Physi
 pub(crate) fn look(path: &Path, written: &str, prefix: &str, missing_is_fine: bool) -> Result<(), Fault> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => Ok(()),
-        Ok(found) if found.is_symlink() => Err(bad_directory(written, prefix, "it is a link that leads nowhere")),
         Ok(_) => Err(bad_directory(written, prefix, "it is not a directory")),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let (path, prefix) = (written.to_owned(), prefix.to_owned());
             if missing_is_fine { Ok(()) } else { Err(Fault::NoDirectory { path, prefix }) }
         }
         Err(error) => Err(bad_directory(written, prefix, error.to_string())),
-    }
-}
-
-/// No link on the way to a Mount may lie in a directory that agents write: whoever put it there would choose what is mounted.
-pub(crate) fn refuse_planted_link(
-    mount: &Path,
-    writable: impl Iterator<Item = PathBuf>,
-    written: &str,
-    prefix: &str,
-) -> Result<(), Fault> {
-    let Ok(way) = std::path::absolute(mount) else { return Ok(()) };
-    let is_link = |step: &&Path| fs::symlink_metadata(step).is_ok_and(|found| found.is_symlink());
-    let links: Vec<&Path> = way.ancestors().filter(is_link).collect();
-    if links.is_empty() {
-        return Ok(());
-    }
-    let writable: Vec<PathBuf> = writable.filter_map(|mount| fs::canonicalize(mount).ok()).collect();
-    let planted = links.into_iter().find(|link| {
-        let home = link.parent().and_then(|home| fs::canonicalize(home).ok());
-        home.is_some_and(|home| writable.iter().any(|mount| home.starts_with(mount)))
-    });
-    match planted {
-        Some(link) => Err(Fault::LinkThatAgentsWrite {
-            path: written.to_owned(),
-            link: link.display().to_string(),
-            prefix: prefix.to_owned(),
-        }),
-        None => Ok(()),
     }
 }
 

@@ -133,10 +133,10 @@ pub enum Fault {
     #[error("an overlay cannot stand on \"{0}\": it is write-only, and what is in it must not come back")]
     OverlayUnreadable(String),
     /// The directory behind a Workspace is not there.
-    #[error("the directory \"{}\" behind \"{prefix}\" does not exist", visible(path))]
+    #[error("the directory \"{}\"{} does not exist", visible(path), behind(path, prefix))]
     NoDirectory { path: String, prefix: String },
     /// The directory behind a Workspace cannot be used.
-    #[error("the directory \"{}\" behind \"{prefix}\" cannot be used: {why}", visible(path))]
+    #[error("the directory \"{}\"{} cannot be used: {why}", visible(path), behind(path, prefix))]
     BadDirectory { path: String, prefix: String, why: String },
     /// The System Root would be inside a Workspace.
     #[error("the mount \"{}\" contains the System Root \"{}\"", visible(path), visible(home))]
@@ -179,6 +179,11 @@ pub enum Fault {
     /// Two Workspaces reach one place and disagree about it.
     #[error("{0}")]
     Alias(String),
+}
+
+/// The Workspace of a directory, where there is one yet.
+fn behind(path: &str, prefix: &str) -> String {
+    if prefix == path { String::new() } else { format!(" behind \"{prefix}\"") }
 }
 
 impl Fault {

@@ -5,19 +5,16 @@
 //! a second way to the same directory does not open one to them.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use paddock_core::RelPathBuf;
 use paddock_state::SystemRoot;
+use paddock_stores::Way;
 
 use crate::init::{CONFIG_FILE, SCHEMA_FILE};
-
-/// The longest chain of links from a configuration to its text.
-const MOST_LINKS: usize = 40;
 
 /// Where a project is and what in it is Paddock's own.
 #[derive(Debug, Clone)]
@@ -112,11 +109,11 @@ impl Host {
 /// What the directories on the way really are: device and inode. Each is looked at once, since paths to Paddock's
 /// own files share most of theirs. Lives for one question only, so it cannot grow old.
 #[derive(Default)]
-struct Looked<'p>(HashMap<&'p Path, Option<(u64, u64)>>);
+pub(crate) struct Looked<'p>(HashMap<&'p Path, Option<(u64, u64)>>);
 
 impl<'p> Looked<'p> {
     /// What is left of `inner` below `top`, by name or by what the directories on the way really are.
-    fn beneath(&mut self, top: &'p Path, inner: &'p Path) -> Option<PathBuf> {
+    pub(crate) fn beneath(&mut self, top: &'p Path, inner: &'p Path) -> Option<PathBuf> {
         let wanted = self.identity(top);
         inner
             .ancestors()
@@ -145,30 +142,8 @@ fn link_free_parent(path: &Path) -> io::Result<PathBuf> {
 /// The file, each link on the way to its text, be it of a file or of a directory, and the text itself; a
 /// schema beside each. `file` is absolute.
 fn link_chain(file: &Path) -> Vec<PathBuf> {
-    let mut links = Vec::new();
-    // What the walk has reached, free of links, and the names that are still before it, the next one last.
-    let mut here = PathBuf::from("/");
-    let mut ahead = names_backwards(file);
-    while let Some(name) = ahead.pop() {
-        if name == ".." {
-            here.pop();
-            continue;
-        }
-        here.push(name);
-        if let Some(to) = fs::read_link(&here).ok().filter(|_| links.len() < MOST_LINKS) {
-            links.push(here.clone());
-            ahead.extend(names_backwards(&to));
-            // A link counts from the directory that it is in, or from the top of the host.
-            here = if to.is_absolute() { PathBuf::from("/") } else { parent(&here) };
-        }
-    }
-    links.into_iter().chain([here]).flat_map(|own| [parent(&own).join(SCHEMA_FILE), own]).collect()
-}
-
-/// The names of a path from the last to the first, `..` among them.
-fn names_backwards(path: &Path) -> Vec<OsString> {
-    let walked = |part: &Component<'_>| matches!(part, Component::Normal(_) | Component::ParentDir);
-    path.components().rev().filter(walked).map(|part| part.as_os_str().to_owned()).collect()
+    let Way { end, links, .. } = Way::of(file);
+    links.into_iter().chain([end]).flat_map(|own| [parent(&own).join(SCHEMA_FILE), own]).collect()
 }
 
 fn parent(path: &Path) -> PathBuf {

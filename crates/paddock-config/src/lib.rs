@@ -25,6 +25,7 @@ mod init;
 mod installation;
 mod layer;
 mod nearest;
+mod places;
 mod problem;
 mod program;
 mod quiet;

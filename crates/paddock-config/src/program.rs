@@ -8,6 +8,7 @@ mod error;
 mod options;
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use error::ProgramError;
@@ -22,12 +23,13 @@ use paddock_stores::PhysicalStore;
 use paddock_stores::virtual_store::VirtualStore;
 use paddock_stores::virtual_store::base::{BaseStore, Namespace};
 
-use crate::build::{Ports, look, physical, refuse_planted_link, refuse_system_root};
+use crate::build::{Ports, look, physical, refuse_system_root};
 use crate::commands;
 use crate::config_file::ConfigFile;
 use crate::fault::Fault;
 use crate::host::Host;
 use crate::init::HIDE;
+use crate::places::Places;
 use crate::problem::ConfigError;
 
 /// Where a rule of a program comes from, as it is told.
@@ -191,9 +193,11 @@ pub fn program(
 ) -> Result<AgentPolicy, ProgramError> {
     let directories = mounts.iter().filter_map(|mount| mount.store.host_directory());
     let host = host.with_configs_over(directories.chain([host.project_root()]));
-    mounts.iter().try_for_each(|mount| refuse_planted(mount, mounts, &host))?;
+    let places = Places::new(mounts.iter().filter_map(ProgramMount::place));
+    mounts.iter().try_for_each(|mount| refuse_planted(mount, &places))?;
     mounts.iter().try_for_each(|mount| refuse_seen_through(mount, mounts))?;
-    let workspaces: Vec<Workspace> = mounts.iter().map(|mount| workspace(mount, &host)).collect::<Result<_, _>>()?;
+    let workspaces: Vec<Workspace> =
+        mounts.iter().map(|mount| workspace(mount, &host, &places)).collect::<Result<_, _>>()?;
     let base = match (base, workspaces.as_slice()) {
         (Some(base), _) => base.among(&workspaces)?,
         (None, [only]) => only.prefix().clone(),
@@ -208,14 +212,9 @@ pub fn program(
 }
 
 /// No agent may choose where a Mount of its program is, by a link in a directory that it writes.
-fn refuse_planted(mount: &ProgramMount, all: &[ProgramMount], host: &Host) -> Result<(), ProgramError> {
-    let Some(written) = mount.store.written_directory() else { return Ok(()) };
-    let writable =
-        all.iter().filter(|other| other.scope != AccessScope::ReadOnly).filter_map(|other| match &other.store {
-            ProgramStore::Physical { written, .. } => Some(host.path_of(written)),
-            _ => None,
-        });
-    refuse_planted_link(&host.path_of(written), writable, written, &mount.prefix).map_err(ProgramError::Directory)
+fn refuse_planted(mount: &ProgramMount, places: &Places) -> Result<(), ProgramError> {
+    let Some((store, written)) = mount.store.physical() else { return Ok(()) };
+    places.refuse_planted(store, written, &mount.prefix).map_err(ProgramError::Directory)
 }
 
 /// What one Mount keeps from being read is not read through an overlay of the same place.
@@ -233,6 +232,13 @@ fn refuse_seen_through(mount: &ProgramMount, all: &[ProgramMount]) -> Result<(),
 }
 
 impl ProgramMount {
+    /// The directory that it shows, with what the agent may do there: what an overlay stands on is only read.
+    fn place(&self) -> Option<(PathBuf, AccessScope)> {
+        let (store, _) = self.store.physical()?;
+        let is_own = matches!(self.store, ProgramStore::Physical { .. });
+        Some((store.host().to_owned(), if is_own { self.scope } else { AccessScope::ReadOnly }))
+    }
+
     /// The patterns of the names that do not exist in it.
     fn hides(&self) -> BTreeSet<&str> {
         match &self.hide {
@@ -278,14 +284,17 @@ fn prefix(written: &str) -> Result<LogicalPath, ProgramError> {
         .map_err(|error| ProgramError::Prefix { written: visible(written), error })
 }
 
-fn workspace(mount: &ProgramMount, host: &Host) -> Result<Workspace, ProgramError> {
+fn workspace(mount: &ProgramMount, host: &Host, places: &Places) -> Result<Workspace, ProgramError> {
     let prefix = prefix(&mount.prefix)?;
     mount.store.check(&prefix, mount.scope)?;
     let hidden: Vec<String> = match &mount.hide {
         Some(patterns) => hidden(patterns)?,
         None => HIDE.iter().map(|text| (*text).to_owned()).collect(),
     };
-    guarded(prefix, mount.scope, &mount.store, &hidden, host)
+    let workspace = guarded(prefix, mount.scope, &mount.store, &hidden, host)?;
+    let Some(directory) = mount.store.host_directory() else { return Ok(workspace) };
+    let names = workspace.names().clone().with_mounts(&places.below(directory));
+    Ok(workspace.with_names(names))
 }
 
 /// Patterns, read as strictly as in a file: nobody would notice one that hides nothing.
@@ -323,22 +332,18 @@ fn own_files(store: &ProgramStore, host: &Host) -> Vec<RelPathBuf> {
 }
 
 impl ProgramStore {
-    /// The directory that it shows, itself or from below.
-    fn host_directory(&self) -> Option<&std::path::Path> {
+    /// The Physical Store that it shows, itself or from below, with its directory as it was given.
+    fn physical(&self) -> Option<(&PhysicalStore, &str)> {
         match self {
-            Self::Physical { store, .. } => Some(store.host()),
-            Self::Overlay { lower, .. } => lower.host_directory(),
+            Self::Physical { store, written } => Some((store, written)),
+            Self::Overlay { lower, .. } => lower.physical(),
             Self::Virtual { .. } | Self::Other { .. } => None,
         }
     }
 
-    /// The directory that it shows, as it was given.
-    fn written_directory(&self) -> Option<&str> {
-        match self {
-            Self::Physical { written, .. } => Some(written),
-            Self::Overlay { lower, .. } => lower.written_directory(),
-            Self::Virtual { .. } | Self::Other { .. } => None,
-        }
+    /// The directory that it shows.
+    fn host_directory(&self) -> Option<&Path> {
+        self.physical().map(|(store, _)| store.host())
     }
 
     /// The place whose files it changes.

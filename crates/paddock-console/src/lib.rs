@@ -13,6 +13,7 @@
 
 mod api;
 mod assets;
+mod connection;
 mod endpoint;
 mod events;
 mod guard;

@@ -1,15 +1,11 @@
 //! What is sent while it is read, at the pace of whoever takes it: exports.
 //!
 //! A slow reader holds the thread that feeds it. So each has a thread of its own, never one of the pool that answers everybody else; there are few
-//! of them, one more is asked to come later, and a reader that takes nothing for a minute is let go.
+//! of them, one more is asked to come later, and a reader that takes nothing is let go with its connection.
 
-use std::future::Future;
 use std::io;
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
+use std::thread;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -19,8 +15,6 @@ use crate::problem::Problem;
 
 /// The most exports at once.
 const AT_ONCE: usize = 16;
-/// How long a reader may take nothing.
-const SILENCE: Duration = Duration::from_secs(60);
 /// The stack of a thread: a path can be two thousand directories deep.
 const DEEP: usize = 16 * 1024 * 1024;
 
@@ -46,7 +40,7 @@ impl Outflow {
         let (to, from) = mpsc::channel(ahead);
         let fed = thread::Builder::new().name("paddock-export".to_owned()).stack_size(DEEP).spawn(move || {
             let _place = place;
-            feed(Outlet { to, silence: SILENCE });
+            feed(Outlet { to });
         });
         fed.map(|_| from).map_err(|error| {
             tracing::warn!(%error, "an export could not be begun");
@@ -72,23 +66,18 @@ impl IntoResponse for TooMany {
 /// Where what is written goes.
 pub(crate) struct Outlet<T> {
     to: mpsc::Sender<T>,
-    silence: Duration,
 }
 
 impl<T> Clone for Outlet<T> {
     fn clone(&self) -> Self {
-        Self { to: self.to.clone(), silence: self.silence }
+        Self { to: self.to.clone() }
     }
 }
 
 impl<T> Outlet<T> {
-    /// Hands a piece on; an error where the reader is gone, or takes nothing.
+    /// Hands a piece on; an error where the reader is gone, or was let go.
     pub(crate) fn send(&self, piece: T) -> io::Result<()> {
-        match within(self.silence, self.to.send(piece)) {
-            Some(Ok(())) => Ok(()),
-            Some(Err(_)) => Err(io::ErrorKind::BrokenPipe.into()),
-            None => Err(io::ErrorKind::TimedOut.into()),
-        }
+        self.to.blocking_send(piece).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 
     /// Has the reader gone away?
@@ -97,42 +86,19 @@ impl<T> Outlet<T> {
     }
 }
 
-/// Waits on this thread, without a runtime: it must also end where the runtime ends first.
-fn within<F: Future>(limit: Duration, future: F) -> Option<F::Output> {
-    struct Unparks(Thread);
-    impl Wake for Unparks {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let mut future = pin!(future);
-    let waker = Waker::from(Arc::new(Unparks(thread::current())));
-    let until = Instant::now() + limit;
-    loop {
-        if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            return Some(done);
-        }
-        let left = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
-        thread::park_timeout(left);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_that_takes_nothing_is_let_go() {
+    fn a_feeder_waits_for_its_reader_and_hears_that_it_is_gone() {
         let (to, mut from) = mpsc::channel(1);
-        let outlet = Outlet { to, silence: Duration::from_millis(20) };
+        let outlet = Outlet { to };
         outlet.send(1).unwrap();
-        assert_eq!(outlet.send(2).unwrap_err().kind(), io::ErrorKind::TimedOut);
-        assert_eq!(from.try_recv().unwrap(), 1);
-        let taking = thread::spawn(move || from.blocking_recv());
-        let patient = Outlet { silence: SILENCE, ..outlet };
-        patient.send(3).unwrap();
-        assert_eq!(taking.join().unwrap(), Some(3));
-        assert_eq!(patient.send(4).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        let taking = thread::spawn(move || [from.blocking_recv(), from.blocking_recv()]);
+        outlet.send(2).unwrap();
+        assert_eq!(taking.join().unwrap(), [Some(1), Some(2)]);
+        assert_eq!(outlet.send(3).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     }
 
     #[test]

@@ -8,12 +8,12 @@ use std::task::{Context, Poll};
 use axum::body::Bytes;
 use futures_core::Stream;
 use paddock_desk::Result;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::shared::on_a_thread;
 
 /// How much is read at once.
-const PIECE: u64 = 256 * 1024;
+const PIECE: u64 = 64 * 1024;
 /// How many pieces are read ahead of the reader.
 const AHEAD: usize = 2;
 
@@ -38,16 +38,57 @@ pub(crate) fn pieces(
             }
         }
     });
-    Pieces(from)
+    Pieces { from, _place: None }
 }
 
 /// What comes, as the stream that axum sends.
-pub(crate) struct Pieces(mpsc::Receiver<std::io::Result<Bytes>>);
+pub(crate) struct Pieces {
+    from: mpsc::Receiver<std::io::Result<Bytes>>,
+    _place: Option<OwnedSemaphorePermit>,
+}
+
+impl Pieces {
+    /// The same, with a place that is free again when all is sent or the reader has gone.
+    pub(crate) fn taking(self, place: OwnedSemaphorePermit) -> Self {
+        Self { _place: Some(place), ..self }
+    }
+}
 
 impl Stream for Pieces {
     type Item = std::io::Result<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_recv(context)
+        self.from.poll_recv(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn for_whoever_takes_nothing_little_is_read() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let read = Arc::new(AtomicUsize::new(0));
+            let counting = Arc::clone(&read);
+            let mut sent = pieces(0..100 * PIECE, move |part| {
+                counting.fetch_add(1, Ordering::SeqCst);
+                Ok(vec![0; usize::try_from(part.end - part.start).unwrap()])
+            });
+            // One in hand when there is no more room: it comes to rest there.
+            while read.load(Ordering::SeqCst) <= AHEAD {
+                tokio::task::yield_now().await;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            assert_eq!(read.load(Ordering::SeqCst), AHEAD + 1);
+            let mut len = 0;
+            while let Some(piece) = std::future::poll_fn(|context| Pin::new(&mut sent).poll_next(context)).await {
+                len += piece.unwrap().len() as u64;
+            }
+            assert_eq!((len, read.load(Ordering::SeqCst)), (100 * PIECE, 100));
+        });
     }
 }

@@ -36,9 +36,20 @@ const OWN_POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 /// The largest form.
 const FORM: usize = 8 * 1024;
+/// How many files are on their way at once: whoever has a link decides how slowly one is taken.
+const DELIVERIES: usize = 256;
 /// How often a password of one share may be tried within a minute.
 const TRIES: u32 = 20;
 const WITHIN: Duration = Duration::from_secs(60);
+
+/// The places of files that are on their way to visitors.
+pub(crate) struct Deliveries(Arc<Semaphore>);
+
+impl Default for Deliveries {
+    fn default() -> Self {
+        Self(Arc::new(Semaphore::new(DELIVERIES)))
+    }
+}
 
 /// What keeps passwords from being guessed, and argon2 from taking all memory.
 pub(crate) struct Passwords {
@@ -185,7 +196,7 @@ async fn shown(shared: &Shared, opened: Opened, path: &str, method: &Method, hea
     let desk = Arc::clone(&shared.desk);
     let sought = on_a_thread(move || shares::find(&desk, &opened, &asked, slash)).await;
     match sought {
-        Ok(Sought::File(file)) => sent(*file, method, headers),
+        Ok(Sought::File(file)) => sent(&shared.deliveries, *file, method, headers),
         Ok(Sought::Directory) => {
             (StatusCode::MOVED_PERMANENTLY, [(header::LOCATION, format!("{path}/"))]).into_response()
         }
@@ -226,7 +237,7 @@ fn name(text: &str) -> Option<String> {
     is_plain.then_some(name)
 }
 
-fn sent(file: Published, method: &Method, asked: &HeaderMap) -> Response {
+fn sent(deliveries: &Deliveries, file: Published, method: &Method, asked: &HeaderMap) -> Response {
     let tag = format!("\"{}\"", file.version());
     let known = asked.get(header::IF_NONE_MATCH).and_then(|tags| tags.to_str().ok());
     let is_known = known.is_some_and(|tags| tags.split(',').any(|known| known.trim().trim_start_matches("W/") == tag));
@@ -246,11 +257,11 @@ fn sent(file: Published, method: &Method, asked: &HeaderMap) -> Response {
     put(header::CONTENT_TYPE, &content_type(file.name(), file.text_kind()));
     let len = file.len();
     put(header::CONTENT_LENGTH, &len.to_string());
-    let body = if *method == Method::HEAD {
-        Body::empty()
-    } else {
-        Body::from_stream(pieces(0..len, move |part| file.piece(part)))
-    };
+    if *method == Method::HEAD {
+        return (headers, Body::empty()).into_response();
+    }
+    let Ok(place) = Arc::clone(&deliveries.0).try_acquire_owned() else { return busy() };
+    let body = Body::from_stream(pieces(0..len, move |part| file.piece(part)).taking(place));
     (headers, body).into_response()
 }
 
@@ -319,6 +330,13 @@ fn page(status: StatusCode, title: &str, inside: &Markup) -> Response {
         }
     };
     (status, [(header::CONTENT_TYPE, "text/html; charset=utf-8")], markup.0).into_response()
+}
+
+fn busy() -> Response {
+    let text = html! { p { "Many are looking at it. Try again in a moment." } };
+    let mut response = page(StatusCode::SERVICE_UNAVAILABLE, "It cannot be shown now", &text);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+    response
 }
 
 fn missing() -> Response {

@@ -19,10 +19,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
 
+use crate::connection::{Patient, SILENCE};
 use crate::events::Hub;
 use crate::metrics::{self, Metrics};
 use crate::outflow::Outflow;
-use crate::published::Passwords;
+use crate::published::{Deliveries, Passwords};
 use crate::shared::{Inner, Shared};
 use crate::{api, assets, guard, pages, published, sign_in};
 
@@ -30,6 +31,8 @@ use crate::{api, assets, guard, pages, published, sign_in};
 const CONNECTIONS: usize = 8192;
 /// How long a client may take to say what it wants.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
+/// The most that waits to be sent on one connection, besides the piece at hand.
+const UNSENT: usize = 64 * 1024;
 /// How long what is under way may take when the server ends.
 const FAREWELL: Duration = Duration::from_secs(10);
 /// A name that no other server of this machine is asked under, so that none is sent our cookie.
@@ -143,11 +146,11 @@ fn shared(desk: Arc<Desk>, options: &ServeOptions, address: SocketAddr) -> Resul
         options.hosts.first().map_or_else(|| format!("http://{}", name(address)), |host| format!("https://{host}"));
     let metrics = Metrics::default();
     let base = Base::of_url(&url);
-    let passwords = Passwords::default();
+    let (passwords, deliveries) = (Passwords::default(), Deliveries::default());
     let mcp = HttpService::new(mcp);
     let cookie = guard::session_cookie(address.port());
     let (outflow, doors, ending) = (Outflow::default(), watch::Sender::new(0), watch::Sender::new(false));
-    let inner = Inner { hub, mcp, hosts, cookie, base, passwords, outflow, doors, ending, url, metrics };
+    let inner = Inner { hub, mcp, hosts, cookie, base, passwords, deliveries, outflow, doors, ending, url, metrics };
     Shared::new(desk, inner)
 }
 
@@ -237,7 +240,7 @@ enum End {
     AtOnce,
 }
 
-type Connection = hyper::server::conn::http1::Connection<TokioIo<TcpStream>, TowerToHyperService<Router>>;
+type Connection = hyper::server::conn::http1::Connection<TokioIo<Patient<TcpStream>>, TowerToHyperService<Router>>;
 
 fn serve_one(stream: TcpStream, router: Router) -> Connection {
     let _ = stream.set_nodelay(true);
@@ -245,7 +248,8 @@ fn serve_one(stream: TcpStream, router: Router) -> Connection {
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WITHIN)
         .max_headers(64)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+        .max_buf_size(UNSENT)
+        .serve_connection(TokioIo::new(Patient::new(stream, SILENCE)), TowerToHyperService::new(router))
 }
 
 /// The signals that ask the process to end.

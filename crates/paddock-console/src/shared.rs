@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use crate::events::Hub;
 use crate::metrics::Metrics;
 use crate::outflow::Outflow;
-use crate::published::Passwords;
+use crate::published::{Deliveries, Passwords};
 
 /// One for all requests; the desk, the doors and the shares with who asks at them.
 #[derive(Clone)]
@@ -36,6 +36,7 @@ pub(crate) struct Inner {
     /// Under which address they are reached.
     pub(crate) base: Base,
     pub(crate) passwords: Passwords,
+    pub(crate) deliveries: Deliveries,
     /// What is sent at the pace of whoever takes it.
     pub(crate) outflow: Outflow,
     /// Counts what closed a door: what is open looks then whether it still may be.

@@ -55,6 +55,7 @@ pub struct NameRules {
     guards: Guards,
     unguard: Vec<String>,
     own: Vec<String>,
+    mounts: Vec<String>,
 }
 
 impl Default for NameRules {
@@ -66,6 +67,7 @@ impl Default for NameRules {
             guards: Guards::Standard,
             unguard: Vec::new(),
             own: Vec::new(),
+            mounts: Vec::new(),
         }
     }
 }
@@ -84,7 +86,14 @@ impl NameRules {
         let guards = if unguard.is_empty() { Guards::Standard } else { Guards::Fewer(compile_guards(unguard)?) };
         let own = own.iter().map(|path| fold(path.as_str())).collect();
         let first_look = FirstLook::new(&hide);
-        Ok(Self { hide, hidden, first_look, guards, unguard: unguard.to_vec(), own })
+        Ok(Self { hide, hidden, first_look, guards, unguard: unguard.to_vec(), own, mounts: Vec::new() })
+    }
+
+    /// With the places, relative to this Mount, of other Mounts: this agent's, or anybody's.
+    #[must_use]
+    pub fn with_mounts(mut self, mounts: &[RelPathBuf]) -> Self {
+        self.mounts = mounts.iter().map(|path| fold(path.as_str())).collect();
+        self
     }
 
     /// The pattern that hides this path or a directory above it.
@@ -136,6 +145,14 @@ impl NameRules {
         rel.names().any(on_the_way).then(|| GUARDED.iter().find(|row| row.name == GIT_FILE))?
     }
 
+    /// Is another Mount here, or below? Whoever put a link here would choose what that one shows, when it is next opened.
+    pub fn leads_to_a_mount(&self, rel: RelPath<'_>) -> bool {
+        !self.mounts.is_empty() && {
+            let folded = fold(rel.as_str());
+            self.mounts.iter().any(|mount| RelPath(mount).is_within(RelPath(&folded)))
+        }
+    }
+
     /// Is this one of Paddock's own files, or below one? A file of the configuration's name counts
     /// anywhere: Paddock started in that directory would take its policy from it.
     pub fn own(&self, rel: RelPath<'_>) -> bool {
@@ -164,7 +181,7 @@ impl NameRules {
     /// Everything the rules say, as a text: rules of one text decide alike.
     pub fn text(&self) -> String {
         let hide: Vec<&str> = self.hide.iter().map(|pattern| pattern.text.as_str()).collect();
-        format!("{hide:?} {:?} {:?}", self.unguard, self.own)
+        format!("{hide:?} {:?} {:?} {:?}", self.unguard, self.own, self.mounts)
     }
 
     /// The patterns under `hide`, as written.
@@ -302,6 +319,19 @@ mod tests {
         let unguard: Vec<String> = unguard.iter().map(|n| (*n).to_owned()).collect();
         let own: Vec<RelPathBuf> = own.iter().map(|p| RelPathBuf::parse(p).unwrap()).collect();
         NameRules::new(hide, &unguard, &own)
+    }
+
+    #[test]
+    fn the_way_to_another_mount_is_every_directory_above_it_and_itself() {
+        let path = |text| RelPathBuf::parse(text).unwrap();
+        let rules = NameRules::default().with_mounts(&[path("a/Data"), path("b")]);
+        for on_the_way in ["", "a", "A", "a/data", "b", "B"] {
+            assert!(rules.leads_to_a_mount(RelPath(on_the_way)), "{on_the_way}");
+        }
+        for beside in ["a/data/x", "a/dat", "c", "b/x"] {
+            assert!(!rules.leads_to_a_mount(RelPath(beside)), "{beside}");
+        }
+        assert!(!NameRules::default().leads_to_a_mount(RelPath("a")));
     }
 
     #[test]

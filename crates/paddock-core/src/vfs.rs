@@ -557,9 +557,11 @@ impl Vfs {
         if !decision.allowed() || kind != Kind::Link || !matches!(op, OpKind::MoveTo | OpKind::Write) {
             return decision;
         }
-        let routed = self.router.route(path);
-        match routed.and_then(|(index, rel)| self.workspaces[index].names.guarded_way(rel)) {
+        let Some((index, rel)) = self.router.route(path) else { return decision };
+        let names = &self.workspaces[index].names;
+        match names.guarded_way(rel) {
             Some(name) => Decision { rule: Rule::Guarded(name), ..decision },
+            None if names.leads_to_a_mount(rel) => Decision { rule: Rule::HoldsWorkspace, ..decision },
             None => decision,
         }
     }

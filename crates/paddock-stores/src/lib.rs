@@ -21,5 +21,5 @@ mod staged;
 pub mod virtual_store;
 
 pub use memory::MemoryStore;
-pub use physical::{Durability, HardLinks, KeptEntry, KeptPlace, PhysicalStore, TEMP_PREFIX};
+pub use physical::{Durability, HardLinks, KeptEntry, KeptPlace, PhysicalStore, TEMP_PREFIX, Way};
 pub use quota::{MemoryUsage, Reconciler, SqliteUsage, UsageCounter};

@@ -10,6 +10,7 @@ mod projects;
 mod run;
 mod serve;
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
@@ -294,8 +295,8 @@ pub(crate) struct Log {
     pub(crate) path: Option<String>,
 
     /// The most that is shown
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(crate) limit: usize,
+    #[arg(long, value_name = "N", default_value = "20")]
+    pub(crate) limit: NonZeroUsize,
 
     /// Print as JSON
     #[arg(long)]
@@ -423,8 +424,8 @@ pub(crate) struct AuditQuery {
     pub(crate) call: Option<String>,
 
     /// The most that is shown
-    #[arg(long, value_name = "N", default_value_t = 100)]
-    pub(crate) limit: usize,
+    #[arg(long, value_name = "N", default_value = "100")]
+    pub(crate) limit: NonZeroUsize,
 
     /// Print as JSON
     #[arg(long)]

@@ -1,12 +1,18 @@
 //! Where `paddock serve` of this project listens, for the commands that name its address: what it wrote down when it began, else what the
 //! configuration says.
 
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
 use paddock_config::{ConfigFile, Installation};
 
 use crate::host;
 
 /// The port where nobody says otherwise.
 pub(crate) const PORT: u16 = 7433;
+
+/// How long somebody on this machine may take to be heard of.
+const SOON: Duration = Duration::from_secs(1);
 
 /// The file that holds the address while somebody serves, in the project's place in the System Root.
 const FILE: &str = "serving-at";
@@ -26,6 +32,12 @@ pub(crate) fn forget(installation: &Installation, url: &str) {
     if host::read_text(&place).is_ok_and(|known| known == url) {
         host::remove_made(&place);
     }
+}
+
+/// Does somebody listen at this address, which is one of this machine? An address that is no number cannot be told.
+pub(crate) fn answers(url: &str) -> bool {
+    let address = url.strip_prefix("http://").and_then(|address| address.parse::<SocketAddr>().ok());
+    address.is_none_or(|address| TcpStream::connect_timeout(&address, SOON).is_ok())
 }
 
 /// The console's address.

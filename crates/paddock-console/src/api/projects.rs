@@ -9,7 +9,6 @@ mod intake;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::pin::Pin;
-use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream, Bytes};
 use axum::extract::{Request, State};
@@ -28,6 +27,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
+use crate::connection::SILENCE;
 use crate::endpoint::{Answers, Asked, Endpoint, Nothing, Waits, acting, json, path_of, query_of, raw};
 use crate::outflow::Outlet;
 use crate::problem::Problem;
@@ -37,8 +37,6 @@ use crate::shared::{Shared, Who, on_a_thread};
 const PIECE: usize = 256 * 1024;
 /// How many pieces wait for a slow reader.
 const AHEAD: usize = 2;
-/// How long a client may send nothing.
-const SILENCE: Duration = Duration::from_secs(60);
 
 /// Which directory.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,9 +1,11 @@
 //! Published projects: what a share shows and to whom, and that nothing of the console is within its reach.
 
 use std::os::unix::fs::symlink;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpSocket, TcpStream};
 
 use crate::harness::Served;
 
@@ -351,4 +353,42 @@ fn what_is_no_directory_or_hidden_is_not_published() {
         assert!(matches!(made.status, 403 | 404), "{path}: {}", made.text());
     }
     assert_eq!(served.get("/api/v1/shares").json(), json!([]));
+}
+
+/// As many visitors as may, each of whom asks for a large file and takes nothing of it.
+async fn idle_visitors(served: &Served, share: &Value) -> Vec<TcpStream> {
+    let request = format!("GET /large.bin HTTP/1.1\r\nHost: {}\r\n\r\n", host_of(served, share));
+    let mut held = Vec::new();
+    for _ in 0..256 {
+        let socket = TcpSocket::new_v4().unwrap();
+        // The kernel takes little for them, too.
+        socket.set_recv_buffer_size(4096).unwrap();
+        let mut stream = socket.connect(served.address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut begin = [0; 12];
+        stream.read_exact(&mut begin).await.unwrap();
+        assert_eq!(&begin, b"HTTP/1.1 200");
+        held.push(stream);
+    }
+    held
+}
+
+#[test]
+fn visitors_who_take_nothing_keep_nobody_from_the_console() {
+    let served = site();
+    let large = std::fs::File::create(served.file("workspace/site/large.bin")).unwrap();
+    large.set_len(64 * 1024 * 1024).unwrap();
+    let share = publish(&served, json!({}));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let held = runtime.block_on(idle_visitors(&served, &share));
+    let late = visit(&served, &share, "/", "");
+    assert_eq!((late.status, late.header("retry-after")), (503, Some("5")), "{}", late.body);
+    assert_eq!(served.get("/api/v1/shares").status, 200);
+    assert_eq!(served.get("/").status, 200);
+    drop((held, runtime));
+    let until = Instant::now() + Duration::from_secs(60);
+    while visit(&served, &share, "/", "").status != 200 {
+        assert!(Instant::now() < until, "their places are not free again");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }

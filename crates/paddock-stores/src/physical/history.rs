@@ -20,7 +20,7 @@ use rustix::io::Errno;
 
 use super::host::{create_beneath, kind_of, meta_of, open_beneath, open_file, same_content, store_error};
 use super::replace::{Spot, copy_bytes, next_name, take_after};
-use super::{Durability, make_dirs, open_without_links, without_links};
+use super::{Durability, Way, make_dirs, open_without_links};
 
 /// The largest file that is copied, where it cannot be moved.
 const COPY_CAP: u64 = 64 * 1024 * 1024;
@@ -78,8 +78,8 @@ pub(super) enum Opened {
 impl KeptPlace {
     /// In this host directory, which need not exist yet. It has to lie in the System Root, where no Mount reaches.
     pub fn new(dir: &Path) -> Result<Self> {
-        let host = without_links(dir).map_err(|e| StoreError::caused_by(ErrorKind::Io, e))?;
-        Ok(Self { host, copy_cap: COPY_CAP })
+        let way = Way::to(dir).map_err(|e| StoreError::caused_by(ErrorKind::Io, e))?;
+        Ok(Self { host: way.end, copy_cap: COPY_CAP })
     }
 
     /// Copies files up to this size where they cannot be moved, instead of 64 MiB.

@@ -16,8 +16,8 @@ mod replace;
 mod resolve;
 mod search;
 mod walk;
+mod way;
 
-use std::fs;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Component, Path, PathBuf};
@@ -36,6 +36,7 @@ pub use history::{KeptEntry, KeptPlace};
 use host::{look, meta_of, open_file, read_into, store_error};
 use walk::Tree;
 pub(crate) use walk::passed_over;
+pub use way::Way;
 
 use crate::quota::UsageCounter;
 
@@ -76,6 +77,7 @@ pub enum Durability {
 pub struct PhysicalStore {
     /// Without any link in it, as far as it exists.
     host: PathBuf,
+    links: Vec<PathBuf>,
     hard_links: HardLinks,
     durability: Durability,
     history: Option<KeptPlace>,
@@ -101,9 +103,10 @@ impl PhysicalStore {
     /// A Store on this host directory, which need not exist yet: the first write makes it.
     /// Links in the path are resolved now, once, and never followed again.
     pub fn new(host: &Path) -> Result<Self> {
-        let host = without_links(host).map_err(|e| StoreError::caused_by(ErrorKind::Io, e))?;
+        let Way { end, links, .. } = Way::to(host).map_err(|e| StoreError::caused_by(ErrorKind::Io, e))?;
         Ok(Self {
-            host,
+            host: end,
+            links,
             hard_links: HardLinks::default(),
             durability: Durability::default(),
             history: None,
@@ -149,6 +152,11 @@ impl PhysicalStore {
     /// The host directory, for whoever looks after the host. Never for an agent.
     pub fn host(&self) -> &Path {
         &self.host
+    }
+
+    /// The links by which its path led to the host directory, each in the directory that holds it.
+    pub fn links(&self) -> &[PathBuf] {
+        &self.links
     }
 
     /// The place it reaches, for finding two Mounts of one place.
@@ -313,25 +321,4 @@ fn moment() -> Moment {
 
 fn is_deleted(dir: &OwnedFd) -> bool {
     rustix::fs::fstat(dir).is_ok_and(|stat| stat.st_nlink == 0)
-}
-
-/// The path with its links resolved as far as it exists, so that the rest can be made later.
-fn without_links(host: &Path) -> std::io::Result<PathBuf> {
-    let absolute = std::path::absolute(host)?;
-    let mut missing = Vec::new();
-    let mut existing = absolute.as_path();
-    loop {
-        match fs::canonicalize(existing) {
-            Ok(mut path) => {
-                path.extend(missing.iter().rev());
-                return Ok(path);
-            }
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-                let Some((parent, name)) = existing.parent().zip(existing.file_name()) else { return Err(e) };
-                missing.push(name.to_owned());
-                existing = parent;
-            }
-            Err(e) => return Err(e),
-        }
-    }
 }

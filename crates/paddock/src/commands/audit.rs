@@ -79,21 +79,32 @@ fn query(global: &Global, desk: &Desk, options: &AuditQuery, printer: &Printer) 
         call: options.call.clone(),
         since: options.since.clone(),
         until: options.until.clone(),
-        limit: Some(options.limit),
+        limit: Some(options.limit.get()),
         ..Wanted::default()
     };
     let rows = activity::query(desk, &wanted)?;
     show(&rows, options.json, printer)?;
     if rows.is_empty() {
-        printer::tell("no row fits");
+        printer::tell(format_args!("no row fits{}", stranger(global, desk)?));
     }
-    if !rows.is_empty() && rows.len() == options.limit {
+    if !rows.is_empty() && rows.len() == options.limit.get() {
         printer::tell(format_args!(
             "these are the first {}; there may be more: raise --limit, or begin later with --since",
             rows.len()
         ));
     }
     Ok(Ended::Done)
+}
+
+/// Says so where the agent that was asked for is none of the configuration: its name may be a slip.
+fn stranger(global: &Global, desk: &Desk) -> anyhow::Result<String> {
+    let Some(agent) = &global.agent else { return Ok(String::new()) };
+    let known = desk.agents()?;
+    if known.contains(agent) {
+        return Ok(String::new());
+    }
+    let known = known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    Ok(format!("; the configuration has no agent \"{agent}\", only {known}"))
 }
 
 fn show(rows: &[Act], as_json: bool, printer: &Printer) -> anyhow::Result<Ended> {

@@ -11,7 +11,7 @@ use paddock_desk::{Desk, Project, moment, past};
 
 pub(crate) fn run(global: &Global, options: &Log, printer: &Printer) -> anyhow::Result<Ended> {
     let desk = Desk::look(Project::with_config(&global.places())?)?;
-    let part = Part::first(options.limit);
+    let part = Part::first(options.limit.get());
     match &options.path {
         Some(path) => {
             let changes = history::changes(&desk, &global.agent(), path, part)?;

@@ -24,6 +24,9 @@ pub(crate) fn run(global: &Global, options: &Login, printer: &Printer) -> anyhow
     } else {
         printer.line(&link)?;
         printer::tell("it opens the console of `paddock serve` once, within 15 minutes");
+        if options.url.is_none() && !listening::answers(url) {
+            printer::tell("nobody listens there now: start `paddock serve` first");
+        }
     }
     Ok(Ended::Done)
 }

@@ -138,3 +138,37 @@ fn not_by_a_link_on_the_way_to_another_mount() {
     }
     assert!(!world.has("outside/deep/planted"));
 }
+
+/// No agent puts a link where a Mount is, or will be: its own, or one of an agent that it knows nothing of.
+#[test]
+fn not_by_planting_a_link_where_any_agent_has_a_mount() {
+    let world = World::configured(
+        "base = \"/rw\"\n[[workspace]]\nprefix = \"/rw\"\nscope = \"RW\"\nmount = { physical = \"rw\" }\n\
+         [[workspace]]\nprefix = \"/mine\"\nscope = \"RW\"\nmount = { physical = \"rw/Mine/deep\" }\n\
+         [[agents.other.workspace]]\nprefix = \"/theirs\"\nscope = \"RW\"\nmount = { physical = \"rw/theirs\" }\n\
+         [commands]\n[approvals]\nabove = \"high\"\n",
+    );
+    world.write("rw/file", "");
+    let run = |command: &str| {
+        let arguments = json!({ "command": command }).to_string();
+        world.paddock(&["tool", "--json", "execute_command", &arguments]).json()
+    };
+    let twin = run("ln -s file beside && mkdir -p Mine && ln -s ../file Mine/beside && echo x > theirs-too");
+    assert_eq!(twin["verdict"], "done", "{twin:#}");
+    for planted in [
+        "ln -s /etc theirs",
+        "ln -s /etc Theirs",
+        "ln -s /etc l && mv l theirs",
+        "ln -s /etc Mine/deep",
+        "rm -r Mine && ln -s /etc Mine",
+        "mkdir d && ln -s /etc d/deep && rm -r Mine && mv d Mine",
+    ] {
+        let answer = run(planted);
+        assert_eq!(answer["verdict"], "denied", "{planted}: {answer:#}");
+        assert!(answer["content"][0]["text"].as_str().unwrap().contains("holds one"), "{planted}: {answer:#}");
+    }
+    let moved =
+        world.paddock(&["tool", "--json", "move_file", r#"{"source": "/rw/beside", "destination": "/rw/theirs"}"#]);
+    assert_eq!(moved.json()["verdict"], "denied", "{moved}");
+    assert!(!world.has("rw/theirs") && !world.has("rw/Mine/deep"));
+}

@@ -33,8 +33,17 @@ fn it_says_where_it_listens_and_ends_when_it_is_asked_to() {
     let another = world.paddock(&["login", "--url", url, "--json"]).json();
     let another = another["sign_in"].as_str().unwrap().strip_prefix(url).unwrap().to_owned();
     assert_eq!(server.request("GET", &another).status, 303);
+    let known = world.paddock(&["login"]);
+    assert!(known.stdout.starts_with(url) && !known.stderr.contains("nobody listens"), "{known}");
     server.signal(Signal::TERM);
     assert!(server.ended().success());
+}
+
+#[test]
+fn a_link_to_where_nobody_listens_says_so() {
+    let ran = World::configured("[serve]\nport = 1\n").paddock(&["login"]);
+    assert!(ran.code == 0 && ran.stdout.starts_with("http://127.0.0.1:1/login/"), "{ran}");
+    assert!(ran.stderr.contains("nobody listens there now: start `paddock serve` first"), "{ran}");
 }
 
 /// A server whose words go to a file, and that file.

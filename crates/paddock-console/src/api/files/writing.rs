@@ -4,7 +4,6 @@
 //! whole: a connection that breaks off changes nothing.
 
 use std::pin::Pin;
-use std::time::Duration;
 
 use axum::body::{Body, BodyDataStream, Bytes};
 use axum::extract::{Request, State};
@@ -20,14 +19,13 @@ use serde::Deserialize;
 
 use super::OfFile;
 use super::conditions::{Condition, tag};
+use crate::connection::SILENCE;
 use crate::endpoint::{Nothing, acting, path_of, query_of};
 use crate::problem::Problem;
 use crate::shared::{Shared, on_a_thread};
 
 /// How much is gathered before it is written.
 const PIECE: usize = 256 * 1024;
-/// How long a client may send nothing.
-const SILENCE: Duration = Duration::from_secs(60);
 /// How much of what is refused is read all the same, so that a browser gets to see why.
 const HEARD_OUT: u64 = 256 * 1024 * 1024;
 

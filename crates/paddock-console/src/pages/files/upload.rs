@@ -2,8 +2,6 @@
 //!
 //! Each file is its own call, as there. One that is there already is left alone: a form cannot ask.
 
-use std::time::Duration;
-
 use axum::extract::{FromRequest as _, Multipart, Request, State};
 use axum::response::{IntoResponse, Response};
 use paddock_core::Expect;
@@ -13,11 +11,9 @@ use tokio::time::timeout;
 
 use super::{At, address, spot_of};
 use crate::api::Incoming;
+use crate::connection::SILENCE;
 use crate::pages::{OfAgent, Visit, back, refused, visit};
 use crate::shared::{Shared, on_a_thread};
-
-/// How long a browser may send nothing.
-const SILENCE: Duration = Duration::from_secs(60);
 
 pub(super) async fn form(State(shared): State<Shared>, request: Request) -> Response {
     let (parts, body) = request.into_parts();

@@ -1,7 +1,5 @@
 //! The form that brings a Zip: its fields first, then the archive, which is taken as it comes.
 
-use std::time::Duration;
-
 use axum::extract::{FromRequest as _, Multipart, Request, State};
 use axum::response::{IntoResponse, Response};
 use paddock_desk::projects::Taking;
@@ -10,13 +8,11 @@ use paddock_projects::import::Imported;
 use tokio::time::timeout;
 
 use crate::api::Archive;
+use crate::connection::SILENCE;
 use crate::endpoint::Nothing;
 use crate::pages::parts::{counted, in_url};
 use crate::pages::{OfAgent, back, refused, visit};
 use crate::shared::Shared;
-
-/// How long a browser may send nothing.
-const SILENCE: Duration = Duration::from_secs(60);
 
 pub(super) async fn upload(State(shared): State<Shared>, request: Request) -> Response {
     let (parts, body) = request.into_parts();

@@ -73,6 +73,9 @@ fn a_query_finds_what_fits() {
     }
     let cut = world.paddock(&["audit", "query", "--limit", "2"]);
     assert!(cut.stderr.contains("there may be more: raise --limit"), "{cut}");
+    assert_eq!(world.paddock(&["audit", "query", "--limit", "0"]).code, 2);
+    let stranger = world.paddock(&["audit", "query", "--agent", "mian"]);
+    assert!(stranger.stderr.contains("no row fits; the configuration has no agent \"mian\", only main"), "{stranger}");
     insta::assert_snapshot!(world.paddock(&["audit", "query", "--since", "soon"]), @r#"
     [stderr]
     error: "soon" is no moment
