@@ -9,7 +9,7 @@ export function rows(measured) {
       against: name,
       theirs: samples.get(name),
       ours: samples.get(OURS),
-      wanted: name === DEEPAGENTS ? work.wanted : undefined,
+      wanted: name === DEEPAGENTS || name === WITH_RIPGREP ? work.wanted : undefined,
     }));
   });
 }

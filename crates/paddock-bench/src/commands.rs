@@ -141,7 +141,7 @@ impl Work {
 
     fn make_files(&self, direct: bool, round: usize) -> Result<Duration> {
         let text = format!(
-            "mkdir n{round}; cd n{round}; head -c 1024 /dev/zero > 0; i=1; while [ $i -lt {MADE} ]; do echo {round} > $i; \
+            "mkdir n{round}; cd n{round}; i=0; while [ $i -lt {MADE} ]; do printf %01024d {round} > $i; \
              i=$((i + 1)); done"
         );
         let settings = CommandSettings { direct, ..CommandSettings::default() };

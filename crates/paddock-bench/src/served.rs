@@ -19,7 +19,7 @@ use crate::report::{Report, Wanted, grouped, mebibytes};
 use crate::rounds::in_turn;
 use crate::servers::{Kind, Server, Work, tell_absent};
 use crate::trees::{Project, SIZE, text};
-use crate::usage::memory;
+use crate::usage::{forget_peak, memory};
 
 /// Viewers and agents at once.
 const VIEWERS: usize = 1000;
@@ -299,6 +299,7 @@ fn export(report: &mut Report, options: &Options, project: &Project, served: &Se
     report.section("Exports", "A project as a Zip file, streamed.");
     let place = project.path().join("workspace/large-project");
     lay_large(&place, mebi)?;
+    forget_peak(served.child.id())?;
     let before = memory(served.child.id())?;
     let start = Instant::now();
     let bytes = served.as_program()?.count("/api/v1/export/main/project/workspace/large-project?format=zip")?;

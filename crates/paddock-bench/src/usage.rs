@@ -40,6 +40,11 @@ pub(crate) fn memory(pid: u32) -> Result<Memory> {
     Ok(sum)
 }
 
+/// From now on the most there ever was is counted anew.
+pub(crate) fn forget_peak(pid: u32) -> Result<()> {
+    fs::write(format!("/proc/{pid}/clear_refs"), "5").context("the kernel forgets the most that a process ever had")
+}
+
 /// What this process has resident: of its own, and pages of files.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Resident {

@@ -28,9 +28,9 @@ const LISTS: usize = 20;
 const KINDS: [(&str, Option<f64>, Option<f64>); 5] = [
     ("write", Some(1.5), Some(1.5)),
     ("random read", Some(2.0), Some(1.5)),
-    ("list of 10,000", Some(5.0), None),
+    ("list of 10,000", Some(5.0), Some(1.5)),
     ("overwrite", None, Some(1.5)),
-    ("delete", Some(3.0), None),
+    ("delete", Some(3.0), Some(1.5)),
 ];
 
 const AGENTFS_NOTE: &str = "10,000 files of 4 KiB on SQLite, through the guard, and through `agentfs-sdk`, which has none. Per second; more is \
