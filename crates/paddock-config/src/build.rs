@@ -421,10 +421,10 @@ fn open(table: &WorkspaceTable, host: &Host, places: &Places) -> Result<Physical
     let prefix = || table.prefix.0.to_string();
     let MountSpec::Physical { physical: written } = &table.mount.value else { return Err(Fault::MountKind("none")) };
     let store = physical(&host.path_of(written), written, &prefix())?;
-    places.refuse_planted(&store, written, &prefix())?;
     let missing_is_fine = table.scope.0 != ReadOnly;
     look(store.host(), written, &prefix(), missing_is_fine)?;
     refuse_system_root(store.host(), host)?;
+    places.refuse_planted(&store, written, &prefix())?;
     let store = match table.hard_links {
         Some(HardLinks::Deny) => store.with_hard_links(paddock_stores::HardLinks::Deny),
         Some(HardLinks::Read) | None => store,
