@@ -4,7 +4,7 @@
 //! inside another. Each cites the line that it came from. Nothing is made on disk here.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use paddock_core::AccessScope::ReadOnly;
@@ -326,7 +326,8 @@ impl<'b> Built<'b> {
         let territory = store.territory();
         let mount = Mount::new(Arc::new(store), Some(territory));
         let workspace = Workspace::new(fork_prefix(&fork.name)?, AccessScope::ReadWrite, mount);
-        let workspace = workspace.with_names(source.names().clone()).with_quota(source.quota());
+        let names = source.names().clone().also_hiding(nested_in(source, &built)).ok()?;
+        let workspace = workspace.with_names(names).with_quota(source.quota());
         Some(workspace.with_origin(Origin::new(format!("fork {}", fork.name), 0)))
     }
 
@@ -346,6 +347,7 @@ impl<'b> Built<'b> {
         hide: Vec<HidePattern>,
         own: &[RelPathBuf],
     ) -> Result<Workspace, Fault> {
+        refuse_whole_paths(table, self.host)?;
         let unguard: Vec<String> = table.unguard.iter().flatten().map(|name| name.0.clone()).collect();
         // Each rule was checked alone when it was read, so together they can only be too large.
         let names = NameRules::new(hide, &unguard, own).map_err(|error| Fault::BadPattern(error.to_string()))?;
@@ -359,6 +361,28 @@ impl<'b> Built<'b> {
     }
 }
 
+/// A pattern that names a file as the agent sees it, or as the host does, hides nothing: its leading "/" is the top of the
+/// Workspace. Nobody would notice before the agent does.
+fn refuse_whole_paths(table: &WorkspaceTable, host: &Host) -> Result<(), Fault> {
+    let prefix = table.prefix.value.0.as_str();
+    let on_host = match &table.mount.value {
+        MountSpec::Physical { physical } => host.path_of(physical).components().collect::<PathBuf>(),
+        _ => PathBuf::new(),
+    };
+    let on_host = on_host.to_string_lossy();
+    let begins = |text: &str, with: &str| {
+        with.len() > 1 && text.strip_prefix(with).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let mut patterns = table.hide.iter().flatten().map(|pattern| pattern.0.trim_start_matches('!'));
+    match patterns.find(|text| begins(text, prefix) || begins(text, &on_host)) {
+        Some(text) => Err(Fault::HidesNothing {
+            pattern: text.to_owned(),
+            why: "a leading \"/\" is the top of the Workspace: leave out what leads there",
+        }),
+        None => Ok(()),
+    }
+}
+
 /// Does one lie in the other?
 fn meet(one: &LogicalPath, other: &LogicalPath) -> bool {
     one.below(other).is_some() || other.below(one).is_some()
@@ -367,6 +391,22 @@ fn meet(one: &LogicalPath, other: &LogicalPath) -> bool {
 fn lower_of<'w>(table: &WorkspaceTable, built: &'w [Workspace]) -> Option<&'w Workspace> {
     let MountSpec::Overlay { overlay } = &table.mount.value else { return None };
     built.iter().find(|workspace| *workspace.prefix() == overlay.value.0)
+}
+
+/// The places of Workspaces that are nested in one, as patterns: what a fork of it held there could never be applied.
+fn nested_in(source: &Workspace, all: &[Workspace]) -> Vec<HidePattern> {
+    let below = |inner: &Workspace| {
+        let rel = inner.prefix().below(source.prefix()).filter(|rel| !rel.is_here())?;
+        let literal: String = rel.as_str().chars().flat_map(literally).collect();
+        Some(HidePattern { text: format!("/{literal}"), origin: inner.origin().clone() })
+    };
+    all.iter().filter_map(below).collect()
+}
+
+/// A character of a name in a pattern, where it stands for nothing but itself.
+fn literally(letter: char) -> impl Iterator<Item = char> {
+    let escaped = matches!(letter, '\\' | '*' | '?' | '[' | ']' | '{' | '}' | '!' | '#' | ' ');
+    escaped.then_some('\\').into_iter().chain([letter])
 }
 
 /// The Store of a fork and the View that it stands on: frozen where that can be.

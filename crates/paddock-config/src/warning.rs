@@ -8,7 +8,7 @@ use std::fmt;
 use paddock_core::{AgentName, visible};
 
 use crate::config_file::{AgentSpec, ConfigFile};
-use crate::schema::WorkspaceTable;
+use crate::schema::{MountSpec, WorkspaceTable};
 use crate::source::Position;
 
 /// The most patterns that one warning names.
@@ -30,6 +30,8 @@ enum Slip {
     HidesLess { inner: String, outer: String, missing: Vec<String> },
     /// No relative path can ever be allowed.
     BaseOutside { base: String, instead: String },
+    /// All that a person has.
+    WholeHome { prefix: String, written: String },
 }
 
 impl Warning {
@@ -39,6 +41,7 @@ impl Warning {
         match &self.slip {
             Slip::HidesLess { .. } => "add them to its hide, unless they are meant to be visible there".to_owned(),
             Slip::BaseOutside { instead, .. } => format!("start in a Workspace, such as base = \"{instead}\""),
+            Slip::WholeHome { .. } => "mount the directory that the agent needs".to_owned(),
         }
     }
 }
@@ -58,6 +61,9 @@ impl fmt::Display for Warning {
             Slip::BaseOutside { base, .. } => {
                 write!(f, "base \"{base}\" lies outside every Workspace, so every relative path is denied")
             }
+            Slip::WholeHome { prefix, written } => {
+                write!(f, "the Workspace \"{prefix}\" shows all that is in \"{}\"", visible(written))
+            }
         }
     }
 }
@@ -73,7 +79,8 @@ fn of_agent(file: &ConfigFile, agent: &AgentName) -> Vec<Warning> {
     let Ok(spec) = file.agent(agent) else { return Vec::new() };
     let warning = |(at, slip)| Warning { agent: agent.clone(), at, slip };
     let nested = spec.workspaces.iter().filter_map(|inner| hides_less(inner, spec.workspaces));
-    let mut found: Vec<Warning> = base_outside(spec).into_iter().chain(nested).map(warning).collect();
+    let homes = spec.workspaces.iter().filter_map(whole_home);
+    let mut found: Vec<Warning> = base_outside(spec).into_iter().chain(nested).chain(homes).map(warning).collect();
     found.sort_by_key(|warning| warning.at);
     found
 }
@@ -86,6 +93,14 @@ fn base_outside(spec: AgentSpec<'_>) -> Option<(Position, Slip)> {
     let first = spec.workspaces.first()?;
     let slip = Slip::BaseOutside { base: base.0.to_string(), instead: first.prefix.0.to_string() };
     (!spec.workspaces.iter().any(meets)).then_some((base.at, slip))
+}
+
+/// A Mount of a person's home, or of the host's top.
+fn whole_home(table: &WorkspaceTable) -> Option<(Position, Slip)> {
+    let MountSpec::Physical { physical } = &table.mount.value else { return None };
+    let is_whole = matches!(physical.trim_end_matches('/'), "" | "~");
+    let slip = || Slip::WholeHome { prefix: table.prefix.0.to_string(), written: physical.value.clone() };
+    is_whole.then(|| (table.mount.at, slip()))
 }
 
 fn hides_less(inner: &WorkspaceTable, all: &[WorkspaceTable]) -> Option<(Position, Slip)> {

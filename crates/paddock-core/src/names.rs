@@ -96,6 +96,16 @@ impl NameRules {
         self
     }
 
+    /// The same, with these patterns too.
+    pub fn also_hiding(self, more: Vec<HidePattern>) -> Result<Self, NameRuleError> {
+        if more.is_empty() {
+            return Ok(self);
+        }
+        let hide: Vec<HidePattern> = self.hide.into_iter().chain(more).collect();
+        let (hidden, first_look) = (Some(Hidden::new(&hide)?), FirstLook::new(&hide));
+        Ok(Self { hide, hidden, first_look, ..self })
+    }
+
     /// The pattern that hides this path or a directory above it.
     pub fn hidden(&self, rel: RelPath<'_>) -> Option<&HidePattern> {
         if self.hidden.is_none() || !self.first_look.may_hide(rel.as_str()) {

@@ -9,7 +9,7 @@ mod resolving;
 
 use paddock_config::schema::MountSpec;
 use paddock_config::{LayerError, LayerName, Layers, NewFork};
-use paddock_core::{AgentName, Call, visible};
+use paddock_core::{AgentName, Call, LogicalPath, Workspace, visible};
 use paddock_state::ForkRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -141,6 +141,22 @@ pub fn make(desk: &Desk, asked: &NewForkAsked) -> Result<ForkShown> {
     let record = layered.layers()?.make(&call, &new).map_err(layered::told)?;
     layered.record(&call, "fork", &layered::place(&LayerName::Fork(record.clone()))?, true)?;
     Ok(shown(&record, Some((0, 0)), false, None))
+}
+
+/// The Workspaces nested in one that is forked: a fork shows nothing of them.
+///
+/// # Errors
+/// When the configuration cannot be used.
+pub fn left_out(desk: &Desk, fork: &ForkShown) -> Result<Vec<String>> {
+    let from = AgentName::parse(&fork.from)
+        .map_err(|error| Failure::failed(error, "the list of forks in the System Root is damaged"))?;
+    let policy = desk.policy(&from)?.current();
+    let source = LogicalPath::parse(&fork.source, &LogicalPath::top());
+    let nested = |prefix: &LogicalPath| {
+        source.as_ref().is_ok_and(|source| prefix.below(source).is_some_and(|rel| !rel.is_here()))
+    };
+    let all = policy.vfs.workspaces().iter().filter(|workspace| !workspace.is_aside());
+    Ok(all.map(Workspace::prefix).filter(|prefix| nested(prefix)).map(ToString::to_string).collect())
 }
 
 /// Removes a fork, or empties an overlay, with everything in it that was not applied.

@@ -25,6 +25,8 @@ use crate::policy::PolicySource;
 
 /// The largest content that is shown line by line.
 const LARGEST: usize = 256 * 1024;
+/// What a diff calls the side on which nothing is.
+const NOWHERE: &str = "/dev/null";
 /// The most of a preview, in bytes.
 const LONGEST: usize = 512 * 1024;
 /// The most paths that are listed.
@@ -216,7 +218,7 @@ impl Asking<'_> {
             return format!("- {path}/\n");
         }
         let compared = match self.read(effect) {
-            Ok(old) => compared(path, &old, b""),
+            Ok(old) => compared(path, Some(&old), None).map(|diff| format!("- {path} (deleted)\n{diff}")),
             // Of what a recursive delete expanded to, the plan did not say what it was. What it holds is listed beside it.
             Err(Refused::Store { source, .. }) if *source.kind() == ErrorKind::IsADirectory => {
                 return format!("- {path}/\n");
@@ -225,7 +227,7 @@ impl Asking<'_> {
         };
         compared.unwrap_or_else(|why| {
             preview.whole = false;
-            format!("- {path} ({why})\n")
+            format!("- {path} (deleted; {why})\n")
         })
     }
 
@@ -236,11 +238,11 @@ impl Asking<'_> {
             return Ok(format!("+ {} -> {leads_to}\n", effect.path));
         }
         let old = match effect.what {
-            EffectKind::Create => Vec::new(),
-            _ => self.old(effect).ok_or_else(unknown)?,
+            EffectKind::Create => None,
+            _ => Some(self.old(effect).ok_or_else(unknown)?),
         };
-        let new = self.new_content(effect, &old).ok_or_else(unknown)?;
-        compared(effect.path.as_str(), &old, &new)
+        let new = self.new_content(effect, old.as_deref().unwrap_or_default()).ok_or_else(unknown)?;
+        compared(effect.path.as_str(), old.as_deref(), Some(&new))
     }
 
     /// What a command made of a path.
@@ -284,8 +286,11 @@ impl Asking<'_> {
     }
 }
 
-/// Two contents as a diff; or why they cannot be shown.
-fn compared(path: &str, old: &[u8], new: &[u8]) -> Result<String, String> {
+/// Two contents as a diff, either of which may not be there; or why they cannot be shown.
+fn compared(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<String, String> {
+    let name = |side: Option<&[u8]>| if side.is_some() { path } else { NOWHERE };
+    let names = format!("--- {}\n+++ {}\n", name(old), name(new));
+    let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
     if old.len() > LARGEST || new.len() > LARGEST {
         return Err(format!("too long to be shown: {} bytes", new.len().max(old.len())));
     }
@@ -293,7 +298,7 @@ fn compared(path: &str, old: &[u8], new: &[u8]) -> Result<String, String> {
     let old_text = TextKind::of(old).decode(old).ok_or_else(binary)?;
     let new_text = TextKind::of(new).decode(new).ok_or_else(binary)?;
     let hunks = TextDiff::from_lines(old_text.as_str(), new_text.as_str()).unified_diff().to_string();
-    Ok(format!("--- {path}\n+++ {path}\n{hunks}"))
+    Ok(format!("{names}{hunks}"))
 }
 
 /// What a change of a command brings in; nothing where it is more than is shown anyway.

@@ -82,6 +82,12 @@ pub(crate) struct Global {
 }
 
 impl Global {
+    /// The System Root where it is not the usual one, for whoever starts Paddock later and without this environment.
+    pub(crate) fn home_elsewhere(&self) -> Option<PathBuf> {
+        let variable = || std::env::var_os("PADDOCK_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+        self.home.clone().or_else(variable)
+    }
+
     /// Where the project is.
     pub(crate) fn places(&self) -> Places {
         Places { home: self.home.clone(), config: self.config.clone(), secrets: secrets::of_this_process() }

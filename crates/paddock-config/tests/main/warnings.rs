@@ -79,3 +79,15 @@ fn every_agent_is_looked_at_alone() {
     );
     assert_eq!(told(&text), ["b 7: base \"/p\" lies outside every Workspace, so every relative path is denied"]);
 }
+
+#[test]
+fn a_mount_of_everything_is_told() {
+    let all = format!("{}{}{}", workspace("/a", "RW", "~"), workspace("/b", "RO", "/"), workspace("/c", "RW", "~/x"));
+    assert_eq!(
+        told(&all),
+        [
+            "main 4: the Workspace \"/a\" shows all that is in \"~\"",
+            "main 8: the Workspace \"/b\" shows all that is in \"/\"",
+        ]
+    );
+}

@@ -235,6 +235,7 @@ fn next(decided: &Approval) -> Option<String> {
     }
     Some(match &decided.thread {
         Some(thread) => format!("`paddock resume {}` goes on with it", visible(thread)),
+        None if decided.held.is_some() => "what the command changed is made; it is not run again".to_owned(),
         None => "the agent makes the same call again".to_owned(),
     })
 }

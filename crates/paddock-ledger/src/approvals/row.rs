@@ -154,8 +154,11 @@ impl Approval {
     /// How many lines would be added and removed.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
+        // A path that goes is said in a line of its own, before what it held.
+        let is_path = |line: &str| line.starts_with("- /") && line.ends_with(" (deleted)");
         let count = |sign: char, header: &str| {
-            self.preview.lines().filter(|line| line.starts_with(sign) && !line.starts_with(header)).count()
+            let is_line = |line: &&str| line.starts_with(sign) && !line.starts_with(header) && !is_path(line);
+            self.preview.lines().filter(is_line).count()
         };
         (count('+', "+++"), count('-', "---"))
     }

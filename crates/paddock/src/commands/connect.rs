@@ -57,7 +57,7 @@ fn reach(global: &Global, options: &Connect, project: &Project) -> anyhow::Resul
         return Ok(Reach::Ask { url: options.url.clone(), token_env: options.token_env.clone() });
     }
     let mut arguments = vec!["mcp".to_owned(), "--config".to_owned(), utf8(&project.config)?];
-    if let Some(home) = &global.home {
+    if let Some(home) = global.home_elsewhere() {
         arguments.extend(["--home".to_owned(), utf8(&std::path::absolute(home)?)?]);
     }
     if let Some(agent) = &global.agent {

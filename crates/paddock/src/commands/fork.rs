@@ -33,6 +33,13 @@ fn make(desk: &Desk, options: &Fork, asked: &NewForkAsked, printer: &Printer) ->
     printer::tell(format_args!(
         "`paddock diff {name}` shows what changes there, `paddock apply {name}` takes it over into {source}"
     ));
+    let left_out = forks::left_out(desk, &made)?;
+    if !left_out.is_empty() {
+        printer::tell(format_args!(
+            "it shows nothing of the Workspaces nested in {source}: {}; fork those that are to be changed by themselves",
+            left_out.join(", ")
+        ));
+    }
     Ok(Ended::Done)
 }
 

@@ -52,7 +52,7 @@ fn for_client(global: &Global, project: &Path) -> anyhow::Result<String> {
     let quoted = |path: &Path| Value::from(path.to_string_lossy()).to_string();
     let command = quoted(&std::env::current_exe()?);
     let mut arguments = format!("\"mcp\", \"--config\", {}", quoted(&project.join(CONFIG_FILE)));
-    if let Some(home) = &global.home {
+    if let Some(home) = global.home_elsewhere() {
         arguments += &format!(", \"--home\", {}", quoted(&std::path::absolute(home)?));
     }
     // By hand: the command first, and the arguments in one line, as people write it.

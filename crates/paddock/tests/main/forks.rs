@@ -590,3 +590,24 @@ fn a_file_that_the_layer_below_refuses_is_in_nobodys_way() {
     }
     assert_eq!(world.read("w/h.txt"), "find me not\n");
 }
+
+/// What is nested has a boundary of its own: a fork shows nothing of it, takes nothing there, and says so.
+#[test]
+fn a_fork_shows_and_takes_nothing_where_another_workspace_is_nested() {
+    let world = World::configured(
+        "[[workspace]]\nprefix = \"/p\"\nscope = \"RO\"\nmount = { physical = \".\" }\n\
+         [[workspace]]\nprefix = \"/p/s[r]c*\"\nscope = \"RW\"\nmount = { physical = \"s[r]c*\" }\n",
+    )
+    .unasked();
+    world.write("s[r]c*/a.txt", "one");
+    world.write("src1/b.txt", "two");
+    let made = world.paddock(&["fork", "/p", "f"]);
+    assert!(made.stderr.contains("it shows nothing of the Workspaces nested in /p: /p/s[r]c*"), "{made}");
+    let inside = tool(&world, "main", "write_file", &json!({"path": "/forks/f/s[r]c*/a.txt", "content": "x"}));
+    assert_eq!(inside.code, 1, "{inside}");
+    let beside = tool(&world, "main", "write_file", &json!({"path": "/forks/f/src1/b.txt", "content": "x"}));
+    assert_eq!(beside.code, 0, "{beside}");
+    assert!(world.paddock(&["fork", "--list"]).stdout.contains("1 path differs"));
+    assert_eq!(world.paddock(&["apply", "f"]).code, 0);
+    assert_eq!((world.read("src1/b.txt").as_str(), world.read("s[r]c*/a.txt").as_str()), ("x", "one"));
+}

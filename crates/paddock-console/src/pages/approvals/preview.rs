@@ -5,13 +5,42 @@ use maud::{Markup, html};
 use crate::pages::difference::folded;
 use crate::pages::parts::{counted, shown};
 
+/// What a diff calls the side on which nothing is.
+const NOWHERE: &str = "/dev/null";
+
 /// One part of a preview: the lines of a file's diff, or what stands between.
 #[derive(Debug, PartialEq, Eq)]
 enum Part<'t> {
-    /// A file, and its lines behind the two names.
-    File { name: &'t str, lines: Vec<&'t str> },
+    /// A file, what becomes of it, and its lines behind the two names.
+    File { name: &'t str, fate: Fate, lines: Vec<&'t str> },
     /// Paths that come, go or move; remarks.
     Said(Vec<&'t str>),
+}
+
+/// What becomes of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Made,
+    Changed,
+    Deleted,
+}
+
+impl Fate {
+    fn of(before: &str, after: &str) -> Self {
+        match (before, after) {
+            (NOWHERE, _) => Self::Made,
+            (_, NOWHERE) => Self::Deleted,
+            _ => Self::Changed,
+        }
+    }
+
+    fn badge(self) -> Markup {
+        match self {
+            Self::Made => html! { span class="outcome done" { "new file" } },
+            Self::Changed => html! {},
+            Self::Deleted => html! { span class="outcome denied" { "deleted" } },
+        }
+    }
 }
 
 /// The preview as the page shows it.
@@ -19,7 +48,7 @@ pub(super) fn files(id: &str, preview: &str) -> Markup {
     html! {
         @for (at, part) in parts(preview).iter().enumerate() {
             @match part {
-                Part::File { name, lines } => (file(&format!("Changes of {name}, {at} of {id}"), name, lines)),
+                Part::File { name, fate, lines } => (file(&format!("Changes of {name}, {at} of {id}"), name, *fate, lines)),
                 Part::Said(lines) => pre.terminal.scroll tabindex="0" role="region" aria-label={ "Paths, " (at) " of " (id) } { (shown(&lines.join("\n"))) },
             }
         }
@@ -38,8 +67,12 @@ fn parts(preview: &str) -> Vec<Part<'_>> {
             && let Some(after) = lines.peek().and_then(|next| next.strip_prefix("+++ "))
         {
             lines.next();
-            let name = if after == "/dev/null" { before } else { after };
-            found.push(Part::File { name, lines: Vec::new() });
+            let fate = Fate::of(before, after);
+            let name = if fate == Fate::Deleted { before } else { after };
+            if fate == Fate::Deleted {
+                forget_said(&mut found, name);
+            }
+            found.push(Part::File { name, fate, lines: Vec::new() });
             continue;
         }
         if !inside
@@ -67,6 +100,15 @@ fn parts(preview: &str) -> Vec<Part<'_>> {
     found
 }
 
+/// The line before the diff of a file that goes says the same.
+fn forget_said(found: &mut [Part<'_>], name: &str) {
+    if let Some(Part::Said(said)) = found.last_mut()
+        && said.last().and_then(|line| line.strip_prefix("- ")?.strip_suffix(" (deleted)")) == Some(name)
+    {
+        said.pop();
+    }
+}
+
 /// Where a hunk stands, as `@@ -1,3 +1,4 @@` says.
 struct Hunk {
     old: usize,
@@ -88,12 +130,12 @@ impl Hunk {
     }
 }
 
-fn file(label: &str, name: &str, lines: &[&str]) -> Markup {
+fn file(label: &str, name: &str, fate: Fate, lines: &[&str]) -> Markup {
     let of_sign = |sign: char| lines.iter().filter(|line| line.starts_with(sign)).count();
     let (added, removed) = (of_sign('+'), of_sign('-'));
     html! {
         div.diff-file data-diff {
-            header { h3.path { (shown(name)) } span.delta { span.plus { "+" (added) } " " span.less { "−" (removed) } } }
+            header { h3.path { (shown(name)) } (fate.badge()) span.delta { span.plus { "+" (added) } " " span.less { "−" (removed) } } }
             (folded(lines.len(), (added, removed), &html! {
                 div.scroll tabindex="0" role="region" aria-label=(label) {
                     table.diff {
@@ -144,10 +186,22 @@ mod tests {
         let found = parts(text);
         assert_eq!(found.len(), 4, "{found:?}");
         assert_eq!(found[0], Part::Said(vec!["+ /w/new/"]));
-        assert_eq!(found[1], Part::File { name: "/w/a", lines: vec!["@@ -1,2 +1,2 @@", " one", "-two", "+three"] });
-        assert_eq!(found[2], Part::File { name: "/w/b", lines: vec!["@@ -1 +0,0 @@", "-x"] });
+        let lines = vec!["@@ -1,2 +1,2 @@", " one", "-two", "+three"];
+        assert_eq!(found[1], Part::File { name: "/w/a", fate: Fate::Changed, lines });
+        assert_eq!(found[2], Part::File { name: "/w/b", fate: Fate::Changed, lines: vec!["@@ -1 +0,0 @@", "-x"] });
         let html = files("ap-1", text).into_string();
         assert!(html.contains("<tr class=\"del\"><td>2</td><td></td><td><del>two</del>"), "{html}");
+    }
+
+    #[test]
+    fn what_goes_and_what_is_new_says_so_also_where_it_is_empty() {
+        let text = "- /w/a (deleted)\n--- /w/a\n+++ /dev/null\n- /w/b (deleted)\n--- /w/b\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n--- /dev/null\n+++ /w/c\n";
+        let found = parts(text);
+        let is = |part: &Part<'_>, path: &str, end: Fate| matches!(part, Part::File { name, fate, .. } if *name == path && *fate == end);
+        assert!(is(&found[0], "/w/a", Fate::Deleted), "{found:?}");
+        assert!(is(&found[1], "/w/b", Fate::Deleted) && is(&found[2], "/w/c", Fate::Made), "{found:?}");
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert_eq!(files("ap-1", text).into_string().matches("deleted</span>").count(), 2);
     }
 
     /// A file's own lines cannot pretend to be another file, or a hunk with nothing bad in it.

@@ -187,6 +187,21 @@ fn the_entry_starts_the_server() {
     assert!(ran.code == 0 && ran.stdout.contains("/project/workspace"), "{ran}");
 }
 
+/// A client that is started from a desktop has not the variables of the person's shell.
+#[test]
+fn the_entry_names_the_system_root_that_a_variable_named() {
+    let world = project();
+    let mut command = world.command(&["connect", "claude-code", "--yes"]);
+    command.env("PADDOCK_HOME", world.path().join("elsewhere"));
+    let ran = world.run(command, "");
+    assert_eq!(ran.code, 0, "{ran}");
+    let arguments = &value(&world, ".mcp.json")["mcpServers"]["paddock"]["args"];
+    assert!(
+        arguments.to_string().contains("\"--home\",\"") && arguments.to_string().contains("/elsewhere\""),
+        "{arguments}"
+    );
+}
+
 const HTTP: [&str; 3] = ["--http", "--url", "http://127.0.0.1:7777/mcp"];
 
 #[test]
