@@ -5,7 +5,7 @@
 //! writes.
 
 use paddock_config::ConfigFile;
-use paddock_core::{AgentName, AgentPolicy, Decision, LogicalPath, OpKind, RiskRule, Rule, Workspace};
+use paddock_core::{AgentName, AgentPolicy, Decision, LogicalPath, OpKind, Risk, RiskRule, Rule, Workspace};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -33,6 +33,9 @@ pub struct Explained {
     /// What a person says about the risk of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub risk_rule: Option<String>,
+    /// Why a person is asked before it happens, where one is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<String>,
     /// The evaluation, in order; it ends with what decided.
     pub steps: Vec<Step>,
     /// What would allow it, where a line can.
@@ -111,6 +114,7 @@ pub fn on_policy(policy: &AgentPolicy, file: Option<&ConfigFile>, operation: &st
         rule: decision.reason(),
         allowed_in: decision.alternatives().iter().map(ToString::to_string).collect(),
         risk_rule: risk.map(RiskRule::told),
+        asked: asked(policy, op, risk).filter(|_| decision.allowed()),
         steps: steps(op, &path, &decision, risk),
         would_allow: file.and_then(|file| would_allow(policy, file, op, &path, &decision)),
         said: decision.explain(),
@@ -148,6 +152,17 @@ fn operation(text: &str) -> Result<OpKind> {
 fn risk_rule<'p>(policy: &'p AgentPolicy, op: OpKind, path: &LogicalPath) -> Option<&'p RiskRule> {
     let tool = paddock_tools::catalogue::names().find(|tool| operation(tool).is_ok_and(|of_tool| of_tool == op))?;
     policy.rules.0.iter().find(|rule| rule.matches(tool, path))
+}
+
+/// Is it so risky that a person is asked first? As for a call of the tool that does it, on something that is there.
+fn asked(policy: &AgentPolicy, op: OpKind, rule: Option<&RiskRule>) -> Option<String> {
+    let own = match op {
+        OpKind::Delete => Risk::High,
+        OpKind::Write | OpKind::Edit | OpKind::MoveFrom | OpKind::MoveTo => Risk::Medium,
+        _ => Risk::Low,
+    };
+    let risk = rule.map_or(own, |rule| rule.risk);
+    (risk > policy.terms.above).then(|| format!("a person is asked before it happens: its risk is {}", risk.name()))
 }
 
 /// The evaluation in the order in which the policy does it; it ends with what decided.

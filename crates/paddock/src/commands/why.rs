@@ -24,6 +24,9 @@ fn show(told: &Explained, printer: &Printer) -> anyhow::Result<()> {
     if let Some(rule) = &told.risk_rule {
         printer.line(format_args!("  risk: {}", paddock_core::visible(rule)))?;
     }
+    if let Some(asked) = &told.asked {
+        printer.line(format_args!("  then: {asked}"))?;
+    }
     let Some(line) = &told.would_allow else { return Ok(()) };
     printer.line(format_args!("  would allow it, {}:", line.place))?;
     line.text.lines().try_for_each(|line| printer.line(format_args!("    {line}")))
