@@ -219,6 +219,11 @@ fn rules_raise_and_lower_the_risk_and_say_why() {
     let why = world.paddock(&["why", "write", "workspace/migrations/1.sql"]);
     assert!(why.code == 0 && why.stdout.contains("says the risk is high: schema changes are reviewed"), "{why}");
     assert!(!world.paddock(&["why", "write", "workspace/x"]).stdout.contains("risk"));
+    assert!(why.stdout.contains("then: a person is asked before it happens: its risk is high"), "{why}");
+    let deleting = |path: &str| world.paddock(&["why", "delete", path]).stdout;
+    assert!(
+        deleting("workspace/old.txt").contains("a person is asked") && !deleting("workspace/tmp/x").contains("asked")
+    );
     assert!(world.paddock(&["check"]).stdout.contains("says the risk is low"));
     world.write("workspace/tmp/x", "x\n");
     assert_eq!(delete(&world, "workspace/tmp/x").code, 0);
