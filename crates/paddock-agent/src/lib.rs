@@ -18,4 +18,4 @@ pub mod state;
 mod wires;
 
 pub use replay::{Replayed, replay};
-pub use runtime::{Ended, RunError, RunEvent, RunOptions, RunSettings, Runtime, Settled, Watcher};
+pub use runtime::{Clock, Ended, RunError, RunEvent, RunOptions, RunSettings, Runtime, Settled, Watcher};

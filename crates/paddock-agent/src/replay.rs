@@ -56,8 +56,7 @@ fn follows(before: &Checkpoint, now: &Checkpoint) -> bool {
 
 fn supervised(before: &Checkpoint, now: &Checkpoint) -> bool {
     let steps: Vec<&StepState> = before.state.step_history.values().collect();
-    let standing = Standing { steps: &steps, replans: before.state.progress.replans };
-    match Supervisor.run(standing) {
+    match Supervisor.run(Standing { steps: &steps }) {
         Ok(Decision::Work(id)) => now.next == NodeName::Executor && now.state.current_step_id == Some(id),
         Ok(Decision::Replan(id)) => now.next == NodeName::Planner && now.state.current_step_id == Some(id),
         Ok(Decision::Ask(_) | Decision::Finish) => now.next == NodeName::Finalizer,

@@ -3,6 +3,8 @@
 //! A transition is committed first, with its messages beside it; then the messages go into the conversation. After a crash in between, how many
 //! of them are there is seen by the conversation's count, and the rest follows. So a message is there once, and none is missing.
 
+use std::time::{Duration, Instant};
+
 use paddock_core::CallId;
 use paddock_state::TurnId;
 use paddock_state::conversation::{Conversation, Message, MessageEvent, MessageSource};
@@ -64,6 +66,8 @@ impl Transition {
 pub(crate) struct Run<'r> {
     pub(crate) runtime: &'r Runtime,
     pub(crate) fence: Fence,
+    /// From when on its work is not counted yet.
+    pub(crate) since: Instant,
     pub(crate) conversation: Box<dyn Conversation>,
     pub(crate) state: AgentState,
     pub(crate) next: NodeName,
@@ -96,7 +100,7 @@ impl Run<'_> {
         });
         let outbox: Vec<Message> =
             kept.collect::<Result<_, _>>().map_err(paddock_state::conversation::ConversationError::from)?;
-        self.state.progress.nodes += 1;
+        self.count(transition);
         let seq = self.conversation.last_seq();
         let commit = Commit {
             n,
@@ -121,6 +125,17 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Counts what the node used up. One that only found that a person has still to decide will run again, and counts then.
+    fn count(&mut self, transition: &Transition) {
+        let progress = &mut self.state.progress;
+        if !matches!(transition.status, ThreadStatus::Frozen | ThreadStatus::Blocked) {
+            progress.nodes += 1;
+        }
+        let now = (self.runtime.clock)();
+        progress.worked += millis(now.saturating_duration_since(self.since));
+        self.since = now;
+    }
+
     /// Adds to the conversation what of a checkpoint's messages is not there yet; `seq` was its last event before them.
     pub(crate) fn say(&mut self, seq: u64, outbox: &[Message]) -> Result<(), RunError> {
         let there = usize::try_from(self.conversation.last_seq().saturating_sub(seq)).unwrap_or(usize::MAX);
@@ -136,4 +151,8 @@ impl Run<'_> {
         }
         Ok(())
     }
+}
+
+pub(crate) fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -4,7 +4,7 @@
 //! which was thought dead can write nothing more.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use paddock_config::PLANS;
 use paddock_core::{CallId, Cancel, LogicalPath};
@@ -20,7 +20,7 @@ use crate::model::{Model, ModelError, RedactedModel};
 use crate::nodes::{NodeError, gatekeeper};
 use crate::plan;
 use crate::record::{Bounds, Checkpoint, Record, RecordError, Thread, ThreadStatus, now};
-use crate::run::Run;
+use crate::run::{Run, millis};
 use crate::said::{self, Recent};
 use crate::state::{AgentMode, AgentState, Progress, SecurityContext, StepState, ToolResult, TrustLevel, VERSION};
 
@@ -34,7 +34,7 @@ pub struct RunSettings {
     pub max_steps: u64,
     /// The most tokens.
     pub max_tokens: u64,
-    /// The longest time.
+    /// The longest time that it works.
     pub max_time: Duration,
     /// How often a step may fail.
     pub max_tries: u32,
@@ -104,6 +104,9 @@ pub enum RunEvent<'a> {
 
 /// Is told what happens.
 pub type Watcher = dyn Fn(&RunEvent<'_>) + Send + Sync;
+
+/// Says what time it is, for how long a run works.
+pub type Clock = dyn Fn() -> Instant + Send + Sync;
 
 /// How a run ended, for now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -224,6 +227,8 @@ pub struct Runtime {
     pub cancel: Arc<Cancel>,
     /// Is told what happens.
     pub watcher: Arc<Watcher>,
+    /// What time it is.
+    pub clock: Arc<Clock>,
 }
 
 impl std::fmt::Debug for Runtime {
@@ -313,6 +318,7 @@ impl Runtime {
         let mut run = Run {
             runtime: self,
             fence,
+            since: (self.clock)(),
             conversation,
             state: self.fresh(thread, user)?,
             next: NodeName::Gatekeeper,
@@ -416,12 +422,11 @@ impl Runtime {
             return;
         }
         let progress = &run.state.progress;
-        let took = u64::try_from(now() - progress.began).unwrap_or(0);
         let over = if progress.nodes >= self.settings.max_steps {
             format!("{} steps", self.settings.max_steps)
         } else if progress.tokens >= self.settings.max_tokens {
             format!("{} tokens", self.settings.max_tokens)
-        } else if took >= u64::try_from(self.settings.max_time.as_millis()).unwrap_or(u64::MAX) {
+        } else if progress.worked >= millis(self.settings.max_time) {
             format!("{} seconds", self.settings.max_time.as_secs())
         } else {
             return;

@@ -60,20 +60,27 @@ pub struct Progress {
     pub proposed: Option<Proposed>,
     /// What the Executor said where it proposed nothing more.
     pub finished: Option<String>,
-    /// How often it was planned anew, for each step that failed.
+    /// How often it was planned anew, in a turn that began when the turn was counted and not each step.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub replans: u32,
     /// Nodes that ran in this turn.
     pub nodes: u64,
     /// Tokens that this turn used.
     pub tokens: u64,
-    /// When the turn began, in milliseconds since 1970.
-    pub began: i64,
+    /// How long this turn worked, in milliseconds. What a run waits for a person is no work, nor is what a process that ended had not committed.
+    #[serde(default)]
+    pub worked: u64,
     /// The last call that failed, and how often in a row.
     pub failing: Option<Failing>,
     /// What the person is asked, or told at the end.
     pub told: Option<String>,
     /// Does the person have to answer?
     pub asks: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 /// A call that the Executor proposed.
@@ -129,6 +136,9 @@ pub struct StepState {
     pub result_pointer: Option<String>,
     /// Why it failed last.
     pub last_error: Option<String>,
+    /// How many plans were made anew until it stood here, for what stands in its place. Beside what the specification names.
+    #[serde(default)]
+    pub replans: u32,
 }
 
 impl StepState {
@@ -143,6 +153,7 @@ impl StepState {
             max_tries,
             result_pointer: None,
             last_error: None,
+            replans: 0,
         }
     }
 }
@@ -178,7 +189,7 @@ pub struct SecurityContext {
 pub enum ToolStatus {
     /// Done.
     Success,
-    /// Not done.
+    /// Not done, wherever its output is kept.
     Error,
     /// Done, and the output was too long to keep here.
     Evicted,
@@ -197,6 +208,24 @@ pub struct ToolResult {
     pub status: ToolStatus,
     /// Facts beside it.
     pub metadata: Map<String, Value>,
+}
+
+impl ToolResult {
+    /// Where its output is, if that was too long to keep here.
+    #[must_use]
+    pub fn pointer(&self) -> Option<&str> {
+        self.metadata.get("pointer").and_then(Value::as_str)
+    }
+
+    /// The first line of what the tool said, wherever that is kept.
+    #[must_use]
+    pub fn first_line(&self) -> String {
+        let head = self.pointer().and_then(|_| {
+            let kept: Value = serde_json::from_str(&self.output).ok()?;
+            kept.get("head")?.as_str().map(str::to_owned)
+        });
+        head.as_deref().unwrap_or(&self.output).lines().next().unwrap_or_default().to_owned()
+    }
 }
 
 /// Where an approval stands, as a run sees it.

@@ -51,7 +51,7 @@ pub(crate) fn gatekeeper(run: &mut Run<'_>) -> Result<Transition> {
     run.state.security_context = admitted.context;
     run.state.step_history.clear();
     (run.state.current_step_id, run.state.last_tool_result, run.state.approval_state) = (None, None, None);
-    run.state.progress = Progress { began: crate::record::now(), ..Progress::default() };
+    run.state.progress = Progress::default();
     run.state.current_plan_path = match run.state.agent_mode {
         AgentMode::Consulting => PLAN_NOWHERE.to_owned(),
         AgentMode::Planning | AgentMode::Execution => run.runtime.plan_path(&run.state.thread_id),
@@ -61,7 +61,7 @@ pub(crate) fn gatekeeper(run: &mut Run<'_>) -> Result<Transition> {
 
 pub(crate) fn planner(run: &mut Run<'_>) -> Result<Transition> {
     if run.state.agent_mode == AgentMode::Consulting {
-        let step = add_steps(run, vec!["Answer the question".to_owned()]);
+        let step = add_steps(run, vec![("Answer the question".to_owned(), 0)]);
         return Ok(Transition::to(NodeName::Supervisor).changing(step));
     }
     let failed = run.state.current_step_id.clone();
@@ -86,15 +86,19 @@ pub(crate) fn planner(run: &mut Run<'_>) -> Result<Transition> {
         Ok(planned) => planned,
         Err(answer) => return Ok(no_plan(run, answer)),
     };
-    run.state.progress.tokens += planned.answer.usage.total();
+    let planner::Planned { steps, answer } = planned;
+    run.state.progress.tokens += answer.usage.total();
+    let count = |description: String| {
+        let replans = replans(run, failed.as_deref(), &description);
+        (description, replans)
+    };
+    let steps = steps.into_iter().map(count).collect();
     let mut changed = Vec::new();
     if failed.is_some() {
-        run.state.progress.replans += 1;
         run.state.progress.failing = None;
         changed = replace_open_steps(run);
         run.state.current_step_id = None;
     }
-    let planner::Planned { steps, answer } = planned;
     changed.extend(add_steps(run, steps));
     run.runtime.keep_plan(&run.state)?;
     let next = if run.state.agent_mode == AgentMode::Planning { NodeName::Finalizer } else { NodeName::Supervisor };
@@ -113,6 +117,16 @@ fn no_plan(run: &mut Run<'_>, answer: crate::model::ModelAnswer) -> Transition {
     transition
 }
 
+/// How many plans were made anew for what a new step is to do. One that was to come anyway, in the same words, has its own count;
+/// whatever else is planned stands in the place of the step that failed.
+fn replans(run: &Run<'_>, failed: Option<&str>, description: &str) -> u32 {
+    let steps = &run.state.step_history;
+    let Some(failed) = failed.and_then(|id| steps.get(id)) else { return 0 };
+    let is_it = |step: &&StepState| step.status == StepStatus::Pending && step.description == description;
+    let to_come = steps.values().filter(is_it).map(|step| step.replans).max();
+    to_come.filter(|_| failed.description != description).unwrap_or(failed.replans + 1)
+}
+
 /// What is left of the old plan gives way to the new one.
 fn replace_open_steps(run: &mut Run<'_>) -> Vec<String> {
     let mut changed = Vec::new();
@@ -127,19 +141,21 @@ fn replace_open_steps(run: &mut Run<'_>) -> Vec<String> {
     changed
 }
 
-fn add_steps(run: &mut Run<'_>, steps: Vec<String>) -> Vec<String> {
+/// Adds steps to the plan, each with how often it was planned anew.
+fn add_steps(run: &mut Run<'_>, steps: Vec<(String, u32)>) -> Vec<String> {
     let (first, tries) = (run.state.step_history.len() + 1, run.runtime.settings.max_tries);
     let mut added = Vec::new();
-    for (n, description) in (first..).zip(steps) {
+    for (n, (description, replans)) in (first..).zip(steps) {
         let id = format!("{}.{n:04}", run.turn);
-        run.state.step_history.insert(id.clone(), StepState::new(id.clone(), description, tries));
+        let step = StepState { replans, ..StepState::new(id.clone(), description, tries) };
+        run.state.step_history.insert(id.clone(), step);
         added.push(id);
     }
     added
 }
 
 pub(crate) fn supervisor(run: &mut Run<'_>) -> Result<Transition> {
-    let decision = Supervisor.run(Standing { steps: &run.steps(), replans: run.state.progress.replans })?;
+    let decision = Supervisor.run(Standing { steps: &run.steps() })?;
     Ok(match decision {
         Decision::Work(id) => {
             let step = run.state.step_history.get_mut(&id);

@@ -1,6 +1,7 @@
 //! What a run needs, put together: the tools and the state of the project, a model, and somebody who watches.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use paddock_agent::model::choose::{self, ChooseOptions};
 use paddock_agent::model::{Model, ScriptedModel};
@@ -91,6 +92,7 @@ fn assembled(
         key: installation.session_key(),
         cancel: Arc::clone(&chosen.cancel),
         watcher,
+        clock: Arc::new(Instant::now),
     })
 }
 

@@ -44,7 +44,7 @@ impl Node for Interpreter {
             step.status = StepStatus::Done;
             return Ok(Reading { step, failing: None });
         };
-        if let Some(pointer) = result.metadata.get("pointer").and_then(serde_json::Value::as_str) {
+        if let Some(pointer) = result.pointer() {
             step.result_pointer = Some(pointer.to_owned());
         }
         if result.status != ToolStatus::Error {
@@ -52,7 +52,7 @@ impl Node for Interpreter {
             return Ok(Reading { step, failing: None });
         }
         step.tries += 1;
-        step.last_error = Some(result.output.lines().next().unwrap_or_default().to_owned());
+        step.last_error = Some(result.first_line());
         let call = sees.call.unwrap_or_default().to_owned();
         let before = sees.failing.filter(|failing| failing.call == call).map_or(0, |failing| failing.count);
         let failing = Failing { call, count: before + 1 };

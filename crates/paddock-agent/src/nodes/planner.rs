@@ -3,7 +3,7 @@
 use super::{Node, NodeError};
 use crate::model::{Asker, Model, ModelAnswer, ModelMessage, Question, Role};
 use crate::plan;
-use crate::state::StepState;
+use crate::state::{StepState, StepStatus};
 
 /// How often an answer that is no plan is asked for again.
 const ATTEMPTS: usize = 3;
@@ -89,17 +89,18 @@ fn instructions(sees: &Task<'_>) -> String {
 
 fn task(sees: &Task<'_>) -> String {
     let Some(failed) = sees.failed else { return sees.prompt.to_owned() };
-    let done: Vec<&str> = sees
-        .steps
-        .iter()
-        .filter(|step| step.status == crate::state::StepStatus::Done)
-        .map(|step| step.description.as_str())
-        .collect();
+    let listed = |status: StepStatus| {
+        let steps = sees.steps.iter().filter(|step| step.status == status);
+        let listed: Vec<&str> = steps.map(|step| step.description.as_str()).collect();
+        if listed.is_empty() { "nothing".to_owned() } else { listed.join("; ") }
+    };
     format!(
-        "{}\n\nDone so far: {}.\nThis step could not be done: {}. The last error: {}.\nPlan what is left in another way.",
+        "{}\n\nDone so far: {}.\nThis step could not be done: {}. The last error: {}.\nStill to come: {}.\nPlan what is left in another \
+         way. A step that is still to come, and is right as it is, keeps its words.",
         sees.prompt,
-        if done.is_empty() { "nothing".to_owned() } else { done.join("; ") },
+        listed(StepStatus::Done),
         failed.description,
-        failed.last_error.as_deref().unwrap_or("unknown")
+        failed.last_error.as_deref().unwrap_or("unknown"),
+        listed(StepStatus::Pending)
     )
 }

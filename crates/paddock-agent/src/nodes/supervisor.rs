@@ -3,7 +3,7 @@
 use super::{Node, NodeError};
 use crate::state::{StepState, StepStatus};
 
-/// How often it is planned anew because of steps that fail.
+/// How often it is planned anew because of one step.
 pub const MOST_REPLANS: u32 = 2;
 
 /// Decides what comes next.
@@ -15,8 +15,6 @@ pub struct Supervisor;
 pub struct Standing<'a> {
     /// The plan, in order.
     pub steps: &'a [&'a StepState],
-    /// How often it was planned anew.
-    pub replans: u32,
 }
 
 /// What comes next.
@@ -43,7 +41,7 @@ impl Node for Supervisor {
         // A step that failed and was planned anew is followed by others; the last word is about the newest failure.
         let failed = sees.steps.iter().rfind(|step| step.status == StepStatus::Failed && !is_replaced(step));
         if let Some(failed) = failed {
-            let another = sees.replans < MOST_REPLANS;
+            let another = failed.replans < MOST_REPLANS;
             return Ok(if another { Decision::Replan(failed.id.clone()) } else { Decision::Ask(help_with(failed)) });
         }
         let open = sees.steps.iter().find(|step| matches!(step.status, StepStatus::Running | StepStatus::Pending));
@@ -73,24 +71,27 @@ mod tests {
         StepState { status, ..StepState::new(id, "x", 3) }
     }
 
-    fn decided(steps: &[StepState], replans: u32) -> Decision {
-        Supervisor.run(Standing { steps: &steps.iter().collect::<Vec<_>>(), replans }).unwrap()
+    fn decided(steps: &[StepState]) -> Decision {
+        Supervisor.run(Standing { steps: &steps.iter().collect::<Vec<_>>() }).unwrap()
     }
 
     #[test]
     fn steps_come_in_order_and_then_it_is_over() {
         use StepStatus::{Done, Pending, Running};
-        assert_eq!(decided(&[step("a", Done), step("b", Pending), step("c", Pending)], 0), Decision::Work("b".into()));
-        assert_eq!(decided(&[step("a", Running), step("b", Pending)], 0), Decision::Work("a".into()));
-        assert_eq!(decided(&[step("a", Done)], 0), Decision::Finish);
+        assert_eq!(decided(&[step("a", Done), step("b", Pending), step("c", Pending)]), Decision::Work("b".into()));
+        assert_eq!(decided(&[step("a", Running), step("b", Pending)]), Decision::Work("a".into()));
+        assert_eq!(decided(&[step("a", Done)]), Decision::Finish);
     }
 
     #[test]
     fn a_failed_step_is_planned_anew_twice_and_then_the_person_is_asked() {
-        let steps = [step("a", StepStatus::Failed), step("b", StepStatus::Pending)];
-        assert_eq!(decided(&steps, 0), Decision::Replan("a".into()));
-        assert_eq!(decided(&steps, 1), Decision::Replan("a".into()));
-        assert!(matches!(decided(&steps, 2), Decision::Ask(_)));
-        assert!(matches!(decided(&[step("a", StepStatus::Blocked)], 0), Decision::Ask(_)));
+        let failed = |replans| {
+            let pending = StepState { replans: 2, ..step("b", StepStatus::Pending) };
+            decided(&[StepState { replans, ..step("a", StepStatus::Failed) }, pending])
+        };
+        assert_eq!(failed(0), Decision::Replan("a".into()));
+        assert_eq!(failed(1), Decision::Replan("a".into()));
+        assert!(matches!(failed(2), Decision::Ask(_)));
+        assert!(matches!(decided(&[step("a", StepStatus::Blocked)]), Decision::Ask(_)));
     }
 }

@@ -7,6 +7,11 @@ use super::{Node, NodeError};
 use crate::model::ToolCall;
 use crate::state::{ToolResult, ToolStatus};
 
+/// How much of the beginning of a long output is said, in bytes.
+const LONGEST_HEAD: usize = 2000;
+/// How much of its end.
+const LONGEST_TAIL: usize = 1000;
+
 /// Runs calls.
 #[derive(Debug, Clone, Copy)]
 pub struct Tools;
@@ -54,7 +59,7 @@ fn result(sees: &Passed<'_>, answer: &Answer) -> ToolResult {
     ToolResult { tool_name: sees.call.name.clone(), tool_call_id: sees.call.id.clone(), output, status, metadata }
 }
 
-/// Keeps a long output where `read_file` pages it, and its head here.
+/// Keeps a long output where `read_file` pages it, and its head here. A failure stays one.
 fn evicted(
     sees: &Passed<'_>,
     output: String,
@@ -64,12 +69,12 @@ fn evicted(
     if output.len() <= sees.evict_above {
         return (status, output);
     }
-    let head = &output[..output.floor_char_boundary(sees.evict_above.min(2000))];
     match sees.toolbox.evict(&output) {
         Some(path) => {
-            let pointer = json!({ "evicted": path, "bytes": output.len(), "head": head });
+            let pointer = pointer(&path, &output, status, sees.evict_above);
             metadata.insert("pointer".to_owned(), path.into());
-            (ToolStatus::Evicted, pointer.to_string())
+            let failed = status == ToolStatus::Error;
+            (if failed { status } else { ToolStatus::Evicted }, pointer.to_string())
         }
         None => {
             metadata.insert("cut".to_owned(), true.into());
@@ -77,6 +82,17 @@ fn evicted(
             (status, format!("{}\n… {} bytes more could not be kept", &output[..kept], output.len() - kept))
         }
     }
+}
+
+/// Where an output is, with its head; with its end too where it tells of a failure, since a command's exit code comes last.
+fn pointer(path: &str, output: &str, status: ToolStatus, most: usize) -> Value {
+    let head = &output[..output.floor_char_boundary(most.min(LONGEST_HEAD))];
+    let mut pointer = json!({ "evicted": path, "bytes": output.len(), "head": head });
+    if status == ToolStatus::Error {
+        let tail = output.len().saturating_sub(most.min(LONGEST_TAIL));
+        pointer["tail"] = output[output.ceil_char_boundary(tail)..].into();
+    }
+    pointer
 }
 
 fn text(answer: &Answer) -> String {

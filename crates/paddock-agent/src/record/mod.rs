@@ -679,7 +679,10 @@ fn checkpoint_of(row: &Row, steps: &[Row], about: &Thread) -> Result<Checkpoint,
     state.input_prompt.clone_from(&about.prompt);
     state.thread_id.clone_from(&about.thread_id);
     for row in steps {
-        state.step_history.insert(row[0].text().to_owned(), serde_json::from_str(row[1].text()).map_err(told)?);
+        let mut step: StepState = serde_json::from_str(row[1].text()).map_err(told)?;
+        // Where the turn was counted, every step of it counted as planned anew.
+        step.replans = step.replans.max(state.progress.replans);
+        state.step_history.insert(row[0].text().to_owned(), step);
     }
     let node = |text: &str| NodeName::parse(text).ok_or_else(|| format!("there is no node \"{text}\""));
     let outbox = row[6].maybe_text().map(serde_json::from_str).transpose().map_err(told)?;

@@ -2,7 +2,7 @@
 //! can write nowhere.
 
 use paddock_agent::Ended;
-use paddock_agent::state::ToolStatus;
+use paddock_agent::state::{StepStatus, ToolStatus};
 use serde_json::{Value, json};
 
 use crate::world::{Process, World, answer, call, script};
@@ -58,6 +58,29 @@ fn a_long_output_of_a_tool_is_kept_apart_and_read_by_pages() {
     let page = &answered[answered.len() - 2];
     assert!(page.contains("line 399 of") && !page.contains("line 300 of"), "{page}");
     assert!(answered.last().unwrap().contains("ERROR"), "the agent only reads it: {answered:#?}");
+}
+
+#[test]
+fn a_failure_stays_one_although_its_output_is_kept_apart() {
+    let fail = || call("read_file", &json!({ "path": "/r/nothing.txt" }));
+    let world = World::new(&script(&[answer("- [ ] look\n"), fail(), fail(), fail()]));
+    world.settings.lock().unwrap().evict_above = 30;
+    let process = world.process();
+    assert!(process.start("t", "look").is_err(), "the script has no other plan");
+    let state = process.runtime.record.checkpoint("t", None).unwrap().unwrap().state;
+    let result = state.last_tool_result.unwrap();
+    assert_eq!(result.status, ToolStatus::Error);
+    let place = result.pointer().unwrap();
+    let step = &state.step_history.values().next().unwrap();
+    assert_eq!((step.status, step.tries), (StepStatus::Failed, 3));
+    assert_eq!(step.result_pointer.as_deref(), Some(place));
+    let error = step.last_error.as_deref().unwrap();
+    assert!(error.starts_with("❌ ERROR"), "{error}");
+    // The agent reads how it ended, which a command says last.
+    let pointer: Value = serde_json::from_str(&result.output).unwrap();
+    let path = paddock_core::LogicalPath::parse(place, &paddock_core::LogicalPath::top()).unwrap();
+    let all = process.runtime.toolbox.read_text(&path).unwrap().unwrap();
+    assert!(all.ends_with(pointer["tail"].as_str().unwrap()) && all.starts_with(error), "{all}");
 }
 
 #[test]

@@ -3,8 +3,11 @@
 #![allow(clippy::disallowed_methods, reason = "a test looks at the host's disk")]
 
 mod apart;
+mod attacks;
 mod blocked;
+mod bounds;
 mod models;
 mod protocol;
 mod resuming;
+mod versions;
 mod world;

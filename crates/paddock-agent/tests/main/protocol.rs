@@ -8,11 +8,7 @@ use paddock_agent::state::{AgentMode, ApprovalStatus, StepStatus};
 use paddock_agent::{Ended, RunEvent};
 use serde_json::json;
 
-use crate::world::{World, answer, call, key, options, script};
-
-fn plan(steps: &[&str]) -> String {
-    answer(&steps.iter().map(|step| format!("- [ ] {step}\n")).collect::<String>())
-}
+use crate::world::{World, answer, call, key, options, plan, script};
 
 /// The nodes in the order in which they ran.
 fn watched(world: &World, thread: &str, prompt: &str) -> (Ended, Vec<NodeName>) {
@@ -277,22 +273,6 @@ fn consulting_only_reads_and_planning_only_plans() {
     let Ended::Done(told) = world.process().runtime.start("write x", &planning).unwrap() else { panic!() };
     assert!(told.contains("nothing was done yet") && told.contains("write x"), "{told}");
     assert!(!world.file("x").exists());
-}
-
-#[test]
-fn bounds_end_in_a_question() {
-    let read = || call("read_file", &json!({ "path": "/r/facts.txt" }));
-    let lines: Vec<String> = std::iter::once(plan(&["read for ever"])).chain((0..100).map(|_| read())).collect();
-    let world = World::new(&script(&lines));
-    world.settings.lock().unwrap().max_steps = 20;
-    let Ended::Asking(question) = world.process().start("t", "go").unwrap() else { panic!("it did not ask") };
-    assert!(question.contains("20 steps"), "{question}");
-    let nodes = world.process().runtime.record.thread("t").unwrap().checkpoints;
-    assert!(nodes <= 22, "{nodes}");
-    world.settings.lock().unwrap().max_steps = 1000;
-    world.settings.lock().unwrap().max_tokens = 50;
-    let Ended::Asking(question) = world.process().start("t2", "go").unwrap() else { panic!("it did not ask") };
-    assert!(question.contains("50 tokens"), "{question}");
 }
 
 #[test]

@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use paddock_agent::model::ScriptedModel;
 use paddock_agent::record::{Record, schema};
 use paddock_agent::state::{AgentMode, TrustLevel};
-use paddock_agent::{Ended, RunError, RunOptions, RunSettings, Runtime, Watcher};
+use paddock_agent::{Clock, Ended, RunError, RunOptions, RunSettings, Runtime, Watcher};
 use paddock_config::{Installation, Reloader, Settings, StateDatabase, Tables};
 use paddock_core::{AgentName, Cancel};
 use paddock_db::postgres_testing::Database;
@@ -34,6 +36,9 @@ pub(crate) struct World {
     pub(crate) top: PathBuf,
     script: Mutex<String>,
     pub(crate) settings: Mutex<RunSettings>,
+    /// How many seconds have passed.
+    pub(crate) seconds: Arc<AtomicU64>,
+    began: Instant,
 }
 
 impl World {
@@ -46,7 +51,8 @@ impl World {
         fs::write(top.join("project/paddock.toml"), POLICY).unwrap();
         fs::write(top.join("project/r/facts.txt"), "the answer is 42\n").unwrap();
         let (script, settings) = (Mutex::new(script.to_owned()), Mutex::default());
-        Self { _keep: keep, _database: None, top, script, settings }
+        let (seconds, began) = (Arc::default(), Instant::now());
+        Self { _keep: keep, _database: None, top, script, settings, seconds, began }
     }
 
     /// The same with its state on a server.
@@ -56,6 +62,12 @@ impl World {
         let policy = format!("{POLICY}\n[state]\nurl = \"{}\"\n", database.url());
         fs::write(world.top.join("project/paddock.toml"), policy).unwrap();
         Self { _database: Some(database), ..world }
+    }
+
+    /// Time passes only when a test says so.
+    fn clock(&self) -> Arc<Clock> {
+        let (seconds, began) = (Arc::clone(&self.seconds), self.began);
+        Arc::new(move || began + Duration::from_secs(seconds.load(Ordering::SeqCst)))
     }
 
     pub(crate) fn say(&self, script: &str) {
@@ -104,6 +116,7 @@ impl World {
             key: taken.session_key(),
             cancel: Arc::new(Cancel::default()),
             watcher,
+            clock: self.clock(),
         };
         Process { runtime, model, installation: taken }
     }
@@ -158,6 +171,10 @@ pub(crate) fn answer(content: &str) -> String {
 
 pub(crate) fn call(name: &str, arguments: &serde_json::Value) -> String {
     serde_json::json!({ "content": "", "tool_calls": [{ "name": name, "arguments": arguments }] }).to_string()
+}
+
+pub(crate) fn plan(steps: &[&str]) -> String {
+    answer(&steps.iter().map(|step| format!("- [ ] {step}\n")).collect::<String>())
 }
 
 pub(crate) fn script(lines: &[String]) -> String {

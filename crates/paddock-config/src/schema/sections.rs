@@ -255,7 +255,7 @@ table! {
             max_steps: u64,
             /// The most tokens.
             max_tokens: u64,
-            /// The longest time: "2 h".
+            /// The longest time that it works: "2 h".
             max_time: Duration,
             /// Larger outputs are paged: "64 KiB".
             evict_above: ByteSize,
