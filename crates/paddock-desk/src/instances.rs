@@ -149,7 +149,7 @@ pub fn clear(desk: &Desk, key: &str) -> Result<ClearedOrDeleted> {
     Ok(ClearedOrDeleted { key: key.to_string(), was_there: true })
 }
 
-/// Removes an instance with its messages and the state of its extensions; absent is no error.
+/// Removes an instance with its messages, the state of its extensions, and what a run of that name left; absent is no error.
 ///
 /// # Errors
 /// When another process holds it, or it cannot be removed.
@@ -158,6 +158,8 @@ pub fn delete(desk: &Desk, key: &str) -> Result<ClearedOrDeleted> {
     let Some(kept) = kept(desk) else { return Ok(ClearedOrDeleted { key: key.to_string(), was_there: false }) };
     let agent = kept.show(&key).ok().flatten().map(|instance| instance.agent_name);
     let was_there = kept.delete(&key).map_err(|error| problem(&error, &key))?;
+    // Also where it was gone already: whoever removed it may have been cut off here.
+    threads::forget(desk, &key)?;
     if was_there {
         threads::noted(desk, &agent.unwrap_or_default(), "instance delete", "done");
     }

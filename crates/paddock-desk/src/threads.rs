@@ -53,6 +53,28 @@ fn record(desk: &Desk) -> Result<Option<Record>> {
     Ok(running::record(desk.installation()).filter(|_| recorded))
 }
 
+/// Forgets what a run left beside its conversation: its record, outputs that were too long to be said, and what it waits for.
+///
+/// # Errors
+/// When the record cannot be changed.
+pub(crate) fn forget(desk: &Desk, key: &InstanceKey) -> Result<()> {
+    let Some(record) = record(desk)? else { return Ok(()) };
+    let about = match record.thread(key.as_str()) {
+        Ok(about) => about,
+        Err(RecordError::NoThread(_)) => return Ok(()),
+        Err(error) => return Err(told(error)),
+    };
+    // The record last: whoever is cut off here finds it, and can begin again.
+    withdraw(desk, &about.thread_id, "the run was deleted")?;
+    // An agent that the file no longer names has no tools.
+    if let Ok(agent) = AgentName::parse(&about.agent)
+        && let Ok(toolbox) = desk.toolbox(&agent)
+    {
+        toolbox.forget_evicted(&about.thread_id);
+    }
+    record.forget(&about.thread_id).map_err(told)
+}
+
 /// Threads, the newest first: those behind `after`, and `limit` of them at most.
 ///
 /// # Errors
@@ -103,17 +125,18 @@ pub fn replay(desk: &Desk, id: &str) -> Result<ReplayShown> {
 pub fn cancel(desk: &Desk, id: &str) -> Result<ThreadShown> {
     let (record, id) = find(desk, id)?;
     record.cancel(&id).map_err(told)?;
-    withdraw(desk, &id)?;
+    withdraw(desk, &id, "the run was cancelled")?;
     let about = record.thread(&id).map_err(told)?;
     noted(desk, &about.agent, "threads cancel", "done");
     Ok(shown::thread(desk, about))
 }
 
-fn withdraw(desk: &Desk, thread: &str) -> Result<()> {
+/// What it asked for is no longer wanted.
+fn withdraw(desk: &Desk, thread: &str, why: &str) -> Result<()> {
     let Some(waiting) = approvals::recorded(desk)? else { return Ok(()) };
     let query = ApprovalQuery { thread: Some(thread.to_owned()), ..ApprovalQuery::default() };
     for approval in waiting.list(&query).map_err(approvals::told)? {
-        let reject = Decision::Reject("the run was cancelled".to_owned());
+        let reject = Decision::Reject(why.to_owned());
         waiting.decide(&approval.id, None, desk.by(), &reject).map_err(approvals::told)?;
     }
     Ok(())

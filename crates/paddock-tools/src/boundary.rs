@@ -318,6 +318,11 @@ impl Context<'_> {
         self.control.goes != Goes::All
     }
 
+    /// The thread of the run that makes the call.
+    pub(crate) fn thread(&self) -> Option<&str> {
+        self.control.requester.thread.as_deref()
+    }
+
     /// Is it only looked what the policy says?
     pub(crate) fn is_only_judged(&self) -> bool {
         self.control.goes == Goes::UntilJudged

@@ -1,6 +1,7 @@
 //! Outputs that are too long to show: kept where the agent reads them by pages.
 //!
-//! They lie in a Workspace of their own that the agent can only read. Old ones go when a new one comes.
+//! They lie in a Workspace of their own that the agent can only read. Those of a run have a place for its thread, and go with the thread: a
+//! run that waits for a person for a month finds them again. Of all others the old ones go when a new one comes.
 
 use std::fs::File;
 use std::io::{Seek as _, Write as _};
@@ -16,11 +17,11 @@ use paddock_core::{
 use crate::boundary::Context;
 use crate::gate::RecordingGate;
 
-/// How long an output can be read.
+/// How long an output of no thread can be read.
 const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// How long keeping one may take.
 const LONGEST: Duration = Duration::from_secs(60);
-/// The most outputs of an agent.
+/// The most outputs of a thread, and of an agent without one.
 const MOST: usize = 200;
 
 /// A file that nobody can name, for what is still being printed.
@@ -30,49 +31,73 @@ pub(crate) fn anonymous_file() -> Option<File> {
 
 /// Keeps an output, and tells where.
 pub(crate) fn keep(cx: &Context<'_>, all: File) -> Option<LogicalPath> {
-    keep_file(cx.policy(), cx.call(), all)
+    keep_file(cx.policy(), cx.call(), cx.thread(), all)
 }
 
 /// Keeps a text, and tells where.
-pub(crate) fn keep_text(policy: &AgentPolicy, text: &str) -> Option<LogicalPath> {
+pub(crate) fn keep_text(policy: &AgentPolicy, thread: Option<&str>, text: &str) -> Option<LogicalPath> {
     let mut file = anonymous_file()?;
     file.write_all(text.as_bytes()).ok()?;
     file.rewind().ok()?;
-    let cancel = Cancel::default();
-    let deadline = Instant::now() + LONGEST;
-    keep_file(policy, &Call { id: CallId::next(), agent: &policy.agent, cancel: &cancel, deadline }, file)
+    ours(policy, |call| keep_file(policy, call, thread, file))
 }
 
-fn keep_file(policy: &AgentPolicy, call: &Call<'_>, all: File) -> Option<LogicalPath> {
-    let place = LogicalPath::parse(EVICTED, &LogicalPath::top()).ok()?;
-    let vfs = policy.vfs.alone(&place, Arc::new(RecordingGate::new()))?;
-    collect(call, &vfs, &place);
+/// Lets go of everything that was kept for a thread.
+pub(crate) fn forget(policy: &AgentPolicy, thread: &str) {
+    let Some((vfs, place)) = place_of(policy, Some(thread)) else { return };
+    ours(policy, |call| run(call, &vfs, Operation::Delete { path: place, recursive: true }));
+}
+
+/// A call that nobody made.
+fn ours<T>(policy: &AgentPolicy, work: impl FnOnce(&Call<'_>) -> T) -> T {
+    let cancel = Cancel::default();
+    let deadline = Instant::now() + LONGEST;
+    work(&Call { id: CallId::next(), agent: &policy.agent, cancel: &cancel, deadline })
+}
+
+/// Where the outputs of a thread lie; those of none lie beside such places.
+fn place_of(policy: &AgentPolicy, thread: Option<&str>) -> Option<(Vfs, LogicalPath)> {
+    let top = LogicalPath::parse(EVICTED, &LogicalPath::top()).ok()?;
+    let vfs = policy.vfs.alone(&top, Arc::new(RecordingGate::new()))?;
+    let place = match thread {
+        Some(thread) => LogicalPath::parse(&format!("thread-{thread}"), &top).ok()?,
+        None => top,
+    };
+    Some((vfs, place))
+}
+
+fn keep_file(policy: &AgentPolicy, call: &Call<'_>, thread: Option<&str>, all: File) -> Option<LogicalPath> {
+    let (vfs, place) = place_of(policy, thread)?;
+    collect(call, &vfs, &place, thread.is_none());
     let len = all.metadata().ok()?.len();
-    let path = LogicalPath::parse(&format!("{EVICTED}/{}.txt", call.id), &place).ok()?;
+    let path = LogicalPath::parse(&format!("{}.txt", call.id), &place).ok()?;
     let staged = Staged::new(all, len, 0o644, SystemTime::now());
     let kept = Alteration { path: path.clone(), how: Alter::Take(staged), expect: Expect::Any };
     run(call, &vfs, Operation::Alter { path: path.clone(), alterations: vec![kept] })?;
     Some(path)
 }
 
-/// Removes what is old or too much. Names begin with the time they were made at.
-fn collect(call: &Call<'_>, vfs: &Vfs, place: &LogicalPath) {
+/// Removes what is too much, and what is old where that counts. Names begin with the time they were made at.
+fn collect(call: &Call<'_>, vfs: &Vfs, place: &LogicalPath, ages: bool) {
     let browse = Browse { path: place.clone(), depth: Some(1), skip_ignored: false, after: None, limit: 10 * MOST };
     let Some(Outcome::Entries(entries)) = run(call, vfs, Operation::List(browse)) else { return };
-    let surplus = entries.found.len().saturating_sub(MOST);
-    for (n, found) in entries.found.iter().enumerate() {
-        let Ok(path) = LogicalPath::parse(&found.path, place) else { continue };
-        if n < surplus || is_old(&path) {
+    let paths = entries.found.iter().filter_map(|found| LogicalPath::parse(&found.path, place).ok());
+    // What is no output is the place of a thread.
+    let outputs: Vec<_> = paths.filter_map(|path| made_at(&path).map(|made| (path, made))).collect();
+    let surplus = outputs.len().saturating_sub(MOST);
+    for (n, (path, made)) in outputs.into_iter().enumerate() {
+        let is_old = || SystemTime::now().duration_since(made).is_ok_and(|age| age > KEPT_FOR);
+        if n < surplus || (ages && is_old()) {
             run(call, vfs, Operation::Delete { path, recursive: false });
         }
     }
 }
 
-fn is_old(path: &LogicalPath) -> bool {
+/// When an output was made; nothing for what is none.
+fn made_at(path: &LogicalPath) -> Option<SystemTime> {
     let name = path.as_str().rsplit('/').next().unwrap_or_default();
-    let id = name.strip_suffix(".txt").and_then(CallId::parse);
-    let made = id.map(|id| UNIX_EPOCH + Duration::from_millis(u64::try_from(id.0 >> 80).unwrap_or(0)));
-    made.is_some_and(|made| SystemTime::now().duration_since(made).is_ok_and(|age| age > KEPT_FOR))
+    let id = name.strip_suffix(".txt").and_then(CallId::parse)?;
+    Some(UNIX_EPOCH + Duration::from_millis(u64::try_from(id.0 >> 80).unwrap_or(0)))
 }
 
 fn run(call: &Call<'_>, vfs: &Vfs, operation: Operation) -> Option<Outcome> {

@@ -129,10 +129,15 @@ impl Toolbox {
         catalogue::find(name).is_some_and(catalogue::Tool::is_idempotent)
     }
 
-    /// Keeps a text where the agent reads it by pages, and tells where.
-    pub fn evict(&self, text: &str) -> Option<String> {
+    /// Keeps what a call came to where the agent reads it by pages, and tells where. What a run is told stays as long as its thread.
+    pub fn evict(&self, text: &str, control: &Control) -> Option<String> {
         let policy = self.policy.current();
-        evicted::keep_text(&policy, text).map(|path| path.to_string())
+        evicted::keep_text(&policy, control.requester.thread.as_deref(), text).map(|path| path.to_string())
+    }
+
+    /// Lets go of everything that was kept so for a thread.
+    pub fn forget_evicted(&self, thread: &str) {
+        evicted::forget(&self.policy.current(), thread);
     }
 
     /// Do commands have their effect while they run, so that one which was cut off may have had a part of it?

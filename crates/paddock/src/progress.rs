@@ -46,7 +46,20 @@ impl Line {
         self.tell(format_args!("{what}: {} %", done * 100 / all.max(1)));
     }
 
-    fn tell(&mut self, text: impl Display) {
+    /// Takes the line away, so that something else can be told.
+    pub(crate) fn clear(&mut self) {
+        if self.last.take().is_some() {
+            let _ = write!(self.out, "\r\x1b[K").and_then(|()| self.out.flush());
+        }
+    }
+
+    /// Does anybody see it?
+    pub(crate) fn is_shown(&self) -> bool {
+        self.shown
+    }
+
+    /// Says how far it is, if that was not said just now.
+    pub(crate) fn tell(&mut self, text: impl Display) {
         if self.shown && self.last.is_none_or(|last| last.elapsed() >= EVERY) {
             self.last = Some(Instant::now());
             let _ = write!(self.out, "\r\x1b[K{text}").and_then(|()| self.out.flush());
@@ -57,9 +70,7 @@ impl Line {
 /// What is told afterwards begins on an empty line.
 impl Drop for Line {
     fn drop(&mut self) {
-        if self.last.is_some() {
-            let _ = write!(self.out, "\r\x1b[K").and_then(|()| self.out.flush());
-        }
+        self.clear();
     }
 }
 
@@ -73,12 +84,21 @@ fn counting<T>(mut line: Line, what: &str, every: Duration, work: impl FnOnce() 
     if !line.shown {
         return work();
     }
+    let began = Instant::now();
+    repeating(every, move || line.tell(format_args!("{what}: {} s", began.elapsed().as_secs())), work)
+}
+
+/// Does something, and something else again and again until it is done.
+pub(crate) fn meanwhile<T>(again: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
+    repeating(PATIENCE, again, work)
+}
+
+fn repeating<T>(every: Duration, mut again: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
     let (over, ended) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            let began = Instant::now();
             while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-                line.tell(format_args!("{what}: {} s", began.elapsed().as_secs()));
+                again();
             }
         });
         let done = work();

@@ -69,7 +69,7 @@ fn evicted(
     if output.len() <= sees.evict_above {
         return (status, output);
     }
-    match sees.toolbox.evict(&output) {
+    match sees.toolbox.evict(&output, sees.control) {
         Some(path) => {
             let pointer = pointer(&path, &output, status, sees.evict_above);
             metadata.insert("pointer".to_owned(), path.into());

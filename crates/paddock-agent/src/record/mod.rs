@@ -443,6 +443,21 @@ impl Record {
         self.set_status(fence, thread, ThreadStatus::Cancelled, None)
     }
 
+    /// Forgets a thread with everything that was recorded of it. Whoever runs it can write nothing more.
+    ///
+    /// # Errors
+    /// When it cannot be removed; then all of it is still there.
+    pub fn forget(&self, thread: &str) -> Result<()> {
+        let values = [self.home(), thread.into()];
+        self.write(|session| {
+            for table in ["agent_checkpoint", "agent_step", "agent_effect"] {
+                session.execute(&format!("DELETE FROM {table} WHERE home = ?1 AND thread = ?2"), &values)?;
+            }
+            session.execute("DELETE FROM agent_thread WHERE home = ?1 AND id = ?2", &values)
+        })?;
+        Ok(())
+    }
+
     /// The task of a new turn, and what it may do at most.
     ///
     /// # Errors

@@ -1,8 +1,13 @@
 //! What a run keeps apart from its Workspaces: outputs that are too long for the conversation, and the plan of an agent that
 //! can write nowhere.
 
+use std::time::Duration;
+
 use paddock_agent::Ended;
+use paddock_agent::record::RecordError;
 use paddock_agent::state::{StepStatus, ToolStatus};
+use paddock_core::{CallId, LogicalPath};
+use paddock_tools::Control;
 use serde_json::{Value, json};
 
 use crate::world::{Process, World, answer, call, script};
@@ -61,6 +66,40 @@ fn a_long_output_of_a_tool_is_kept_apart_and_read_by_pages() {
 }
 
 #[test]
+fn what_is_kept_for_a_thread_lasts_as_long_as_the_thread() {
+    let long = || call("read_file", &json!({ "path": "/r/long.txt" }));
+    let world = World::new(&script(&[answer("- [ ] look\n"), long(), answer("seen")]));
+    std::fs::write(world.top.join("project/r/long.txt"), "a long line\n".repeat(100)).unwrap();
+    world.settings.lock().unwrap().evict_above = 200;
+    let process = world.process();
+    // As made when time began, for this thread and for none.
+    let path = |text: String| LogicalPath::parse(&text, &LogicalPath::top()).unwrap();
+    let old = CallId(1 << 80);
+    let (of_thread, of_none) = (path(format!("/evicted/thread-t/{old}.txt")), path(format!("/evicted/{old}.txt")));
+    for at in [&of_thread, &of_none] {
+        process.runtime.toolbox.keep_text(at, "an old output\n").unwrap();
+    }
+    process.start("t", "look").unwrap();
+    let toolbox = &process.runtime.toolbox;
+    let outputs_of = |thread: Option<&str>| {
+        let mut control = Control::for_at_most(Duration::from_secs(60));
+        control.requester.thread = thread.map(str::to_owned);
+        LogicalPath::parse(&toolbox.evict("more\n", &control).unwrap(), &LogicalPath::top()).unwrap()
+    };
+    let (newer, of_nobody) = (outputs_of(Some("t")), outputs_of(None));
+    assert!(newer.as_str().starts_with("/evicted/thread-t/"), "{newer}");
+    assert_eq!(toolbox.read_text(&of_none).unwrap(), None, "nobody waits for it");
+    assert_eq!(toolbox.read_text(&of_thread).unwrap().as_deref(), Some("an old output\n"));
+
+    toolbox.forget_evicted("t");
+    process.runtime.record.forget("t").unwrap();
+    assert_eq!((toolbox.read_text(&of_thread).unwrap(), toolbox.read_text(&newer).unwrap()), (None, None));
+    assert_eq!(toolbox.read_text(&of_nobody).unwrap().as_deref(), Some("more\n"), "another's stays");
+    assert!(matches!(process.runtime.record.thread("t"), Err(RecordError::NoThread(_))));
+    assert!(matches!(process.resume("t"), Err(paddock_agent::RunError::Record(RecordError::NoThread(_)))));
+}
+
+#[test]
 fn a_failure_stays_one_although_its_output_is_kept_apart() {
     let fail = || call("read_file", &json!({ "path": "/r/nothing.txt" }));
     let world = World::new(&script(&[answer("- [ ] look\n"), fail(), fail(), fail()]));
@@ -78,7 +117,7 @@ fn a_failure_stays_one_although_its_output_is_kept_apart() {
     assert!(error.starts_with("❌ ERROR"), "{error}");
     // The agent reads how it ended, which a command says last.
     let pointer: Value = serde_json::from_str(&result.output).unwrap();
-    let path = paddock_core::LogicalPath::parse(place, &paddock_core::LogicalPath::top()).unwrap();
+    let path = LogicalPath::parse(place, &LogicalPath::top()).unwrap();
     let all = process.runtime.toolbox.read_text(&path).unwrap().unwrap();
     assert!(all.ends_with(pointer["tail"].as_str().unwrap()) && all.starts_with(error), "{all}");
 }
@@ -99,7 +138,7 @@ fn without_a_read_write_workspace_the_plan_is_a_file_that_only_paddock_writes() 
     let answered = answered(&process, "t");
     assert!(answered[0].contains("- [~] look"), "{answered:#?}");
     assert!(answered[1].contains("ERROR"), "{answered:#?}");
-    let path = paddock_core::LogicalPath::parse("/plan/todo-t.md", &paddock_core::LogicalPath::top()).unwrap();
+    let path = LogicalPath::parse("/plan/todo-t.md", &LogicalPath::top()).unwrap();
     let plan = process.runtime.toolbox.read_text(&path).unwrap().unwrap();
     assert!(plan.contains("plan of thread t") && plan.contains("- [x] look"), "{plan}");
     assert!(!process.runtime.toolbox.filesystem_map().contains("/plan"), "it is no place to work in");

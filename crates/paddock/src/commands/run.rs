@@ -1,11 +1,11 @@
 //! `paddock run` and `paddock resume`: an agent works, and the person at the terminal is asked when it matters.
 
+mod telling;
+
 use std::io::{self, BufRead as _, IsTerminal as _};
 use std::sync::Arc;
 
-use paddock_agent::graph::NodeName;
-use paddock_agent::state::{AgentState, StepStatus, ToolStatus};
-use paddock_agent::{Ended as RunEnded, RunError, RunEvent, RunOptions, Runtime};
+use paddock_agent::{Ended as RunEnded, RunError, RunOptions, Runtime};
 use paddock_core::{AgentName, visible};
 use paddock_ledger::approvals::{Approvals, Decision, Reach};
 use paddock_state::InstanceKey;
@@ -18,6 +18,7 @@ use paddock_desk::running::{self, Chosen};
 use paddock_desk::threads;
 use paddock_desk::unified::harmless;
 use paddock_desk::{Desk, Project};
+use telling::Telling;
 
 pub(crate) fn run(global: &Global, options: &Run, printer: &Printer) -> anyhow::Result<Ended> {
     let project = Project::with_config(&global.places())?;
@@ -26,8 +27,8 @@ pub(crate) fn run(global: &Global, options: &Run, printer: &Printer) -> anyhow::
     let settings = running::settings(&file);
     let thread = threads::new_name(options.thread.as_deref())?;
     let agent = global.agent();
-    let (runtime, installation) =
-        running::runtime(&project, agent.clone(), &chosen, settings, watcher(options.how.quiet))?;
+    let telling = Telling::new(options.how.quiet);
+    let (runtime, installation) = running::runtime(&project, agent.clone(), &chosen, settings, telling.watcher())?;
     let options_of_run = RunOptions {
         thread: thread.clone(),
         agent: agent.as_str().to_owned(),
@@ -45,8 +46,9 @@ pub(crate) fn run(global: &Global, options: &Run, printer: &Printer) -> anyhow::
     if !options.how.quiet {
         tell(format!("thread {thread}"));
     }
-    let first = runtime.start(&options.task, &options_of_run);
-    go_on(&runtime, installation.approvals(), &thread, first, &options.how, printer)
+    let first = telling.during(|| runtime.start(&options.task, &options_of_run));
+    let outcome = until_over(&runtime, installation.approvals(), &thread, first, &options.how, &telling)?;
+    report(&thread, &outcome, &options.how, printer)
 }
 
 pub(crate) fn resume(global: &Global, options: &Resume, printer: &Printer) -> anyhow::Result<Ended> {
@@ -56,12 +58,14 @@ pub(crate) fn resume(global: &Global, options: &Resume, printer: &Printer) -> an
     let file = project.config_file()?;
     let agent = AgentName::parse(&about.agent).unwrap_or_else(|_| AgentName::main());
     let settings = running::settings(&file);
-    let (runtime, installation) = running::runtime(&project, agent, &chosen, settings, watcher(options.how.quiet))?;
+    let telling = Telling::new(options.how.quiet);
+    let (runtime, installation) = running::runtime(&project, agent, &chosen, settings, telling.watcher())?;
     if let Some(script) = &chosen.script {
         script.skip(&runtime.record.askers(thread.as_str()).map_err(|error| Failure::failed(&error, error.hint()))?);
     }
-    let first = runtime.resume(&thread, &threads::user(), options.it_was.map(Into::into));
-    go_on(&runtime, installation.approvals(), &thread, first, &options.how, printer)
+    let first = telling.during(|| runtime.resume(&thread, &threads::user(), options.it_was.map(Into::into)));
+    let outcome = until_over(&runtime, installation.approvals(), &thread, first, &options.how, &telling)?;
+    report(&thread, &outcome, &options.how, printer)
 }
 
 /// What is known of a thread, and the model that it goes on with.
@@ -73,24 +77,23 @@ fn begun(project: &Project, options: &Resume) -> anyhow::Result<(paddock_agent::
 }
 
 /// Asks where something waits, and goes on, until the run is over or nobody is there to ask.
-fn go_on(
+fn until_over(
     runtime: &Runtime,
     approvals: Option<&Arc<Approvals>>,
     thread: &InstanceKey,
     mut outcome: Result<RunEnded, RunError>,
     how: &How,
-    printer: &Printer,
-) -> anyhow::Result<Ended> {
+    telling: &Telling,
+) -> anyhow::Result<RunEnded> {
     let asks_here = !how.no_wait && !how.json && io::stdin().is_terminal() && io::stderr().is_terminal();
     while let Ok(RunEnded::Frozen(id)) = &outcome
         && asks_here
         && let Some(approvals) = approvals
         && decide_here(approvals, id)?
     {
-        outcome = runtime.resume(thread, &threads::user(), None);
+        outcome = telling.during(|| runtime.resume(thread, &threads::user(), None));
     }
-    let ended = outcome.map_err(|error| Failure::failed(&error, error.hint()))?;
-    report(thread, &ended, how, printer)
+    outcome.map_err(|error| Failure::failed(&error, error.hint()))
 }
 
 /// Shows what waits and takes the person's word. False when they would rather decide later.
@@ -173,42 +176,4 @@ fn report(thread: &InstanceKey, ended: &RunEnded, how: &How, printer: &Printer) 
         RunEnded::Cancelled => tell("The run was cancelled."),
     }
     Ok(code)
-}
-
-/// Tells on standard error what happens.
-fn watcher(quiet: bool) -> Arc<paddock_agent::Watcher> {
-    if quiet {
-        return Arc::new(|_| {});
-    }
-    Arc::new(|event| match event {
-        RunEvent::Node { node, state, .. } => tell_node(*node, state),
-        RunEvent::Tool(result) => {
-            let mark = if result.status == ToolStatus::Error { '✗' } else { '✓' };
-            let first = result.output.lines().next().unwrap_or_default();
-            tell(format!(
-                "    {mark} {} {}",
-                harmless(&result.tool_name),
-                harmless(&first[..first.floor_char_boundary(160)])
-            ));
-        }
-        RunEvent::Words(_) | RunEvent::Frozen(_) | RunEvent::Boundary(_) => {}
-    })
-}
-
-fn tell_node(node: NodeName, state: &AgentState) {
-    match node {
-        NodeName::Planner => {
-            let open = state.step_history.values().filter(|step| step.status != StepStatus::Failed);
-            tell(format!("Plan ({})", state.current_plan_path));
-            open.for_each(|step| tell(format!("  ☐ {}", harmless(&step.description))));
-        }
-        NodeName::Supervisor => {
-            let step = state.current_step_id.as_ref().and_then(|id| state.step_history.get(id));
-            if let Some(step) = step.filter(|step| step.tries == 0 && state.last_tool_result.is_none()) {
-                tell(format!("  ▶ {}", harmless(&step.description)));
-            }
-        }
-        NodeName::Finalizer => tell(format!("{} tokens, {} steps", state.progress.tokens, state.progress.nodes)),
-        _ => {}
-    }
 }

@@ -2,12 +2,13 @@
 //! every machine.
 
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use tempfile::TempDir;
 
 /// The sample project of the first specification.
@@ -100,6 +101,18 @@ impl World {
     /// Runs `paddock` in the project with this on its standard input.
     pub(crate) fn paddock_reading(&self, arguments: &[&str], input: &str) -> Ran {
         self.run(self.command(arguments), input)
+    }
+
+    /// The same at a terminal, and the terminal's other side; standard output is a pipe.
+    pub(crate) fn at_a_terminal(&self, arguments: &[&str]) -> (Child, File) {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let open = || File::options().read(true).write(true).open(&name).unwrap();
+        let mut command = self.command(arguments);
+        command.stdin(open()).stderr(open()).stdout(Stdio::piped());
+        (command.spawn().unwrap(), File::from(master))
     }
 
     pub(crate) fn run(&self, mut command: Command, input: &str) -> Ran {

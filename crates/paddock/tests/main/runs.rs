@@ -1,5 +1,7 @@
 //! Runs through the command line: begun in one process, decided in another, gone on with in a third; killed at random and exact after it.
 
+mod watched;
+
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -162,6 +164,35 @@ fn a_cancelled_run_asks_for_nothing_more() {
     assert_eq!(begin(&world, "t", &model, &["--level", "admin"]).code, 3);
     assert_eq!(world.paddock(&["threads", "cancel", "t"]).code, 0);
     assert_eq!(world.paddock(&["approvals", "list", "--json"]).json(), json!([]));
+}
+
+#[test]
+fn a_thread_that_is_deleted_takes_its_record_and_its_outputs_along() {
+    let config = r#"
+[[workspace]]
+prefix = "/w"
+scope = "READ_WRITE"
+mount = { physical = "w" }
+[run]
+evict_above = "1 KiB"
+"#;
+    let world = World::configured(config);
+    world.write("w/long.txt", "a long line\n".repeat(500));
+    let read = call("read_file", &json!({ "path": "/w/long.txt" }));
+    let remove = call("delete_file", &json!({ "path": "/w/long.txt" }));
+    let model = script(&world, &[answer("- [ ] look and remove"), read, remove]);
+    assert_eq!(begin(&world, "t", &model, &["--level", "admin"]).code, 3);
+    let said = world.paddock(&["instance", "messages", "t", "--jsonl"]).stdout;
+    let place = said.split(['"', '\\']).find(|word| word.starts_with("/evicted/thread-t/")).unwrap();
+    let page = || world.paddock(&["tool", "read_file", &json!({ "path": place }).to_string()]);
+    assert!(page().stdout.contains("a long line"), "{}", page());
+    assert_eq!(world.paddock(&["approvals", "list", "--json"]).json().as_array().unwrap().len(), 1);
+
+    assert_eq!(world.paddock(&["instance", "delete", "t", "--force"]).code, 0);
+    assert_eq!(page().code, 1, "{}", page());
+    assert_eq!(world.paddock(&["threads", "list", "--json"]).json(), json!([]));
+    assert_eq!(world.paddock(&["approvals", "list", "--json"]).json(), json!([]));
+    assert!(world.has("w/long.txt"));
 }
 
 #[test]

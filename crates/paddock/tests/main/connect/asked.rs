@@ -1,29 +1,13 @@
 //! At a terminal the person is asked, and the answer counts.
 
-use std::fs::File;
 use std::io::{Read as _, Write as _};
-use std::process::{Child, Stdio};
-
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use super::{files, project};
 use crate::harness::World;
 
-/// The command at a terminal, and the terminal's other side.
-fn at_a_terminal(world: &World, arguments: &[&str]) -> (Child, File) {
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-    let open = || File::options().read(true).write(true).open(&name).unwrap();
-    let mut command = world.command(arguments);
-    command.stdin(open()).stderr(open()).stdout(Stdio::piped());
-    (command.spawn().unwrap(), File::from(master))
-}
-
 /// Waits for the question, lets something happen, and answers.
 fn answered(world: &World, arguments: &[&str], meanwhile: impl FnOnce(), answer: &str) -> (i32, String) {
-    let (child, mut terminal) = at_a_terminal(world, arguments);
+    let (child, mut terminal) = world.at_a_terminal(arguments);
     let mut told = Vec::new();
     while !told.ends_with(b"[y/N]\r\n") {
         let mut byte = [0];
