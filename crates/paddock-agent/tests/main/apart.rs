@@ -67,8 +67,17 @@ fn a_long_output_of_a_tool_is_kept_apart_and_read_by_pages() {
 
 #[test]
 fn what_is_kept_for_a_thread_lasts_as_long_as_the_thread() {
+    kept_for_a_thread(World::new);
+}
+
+#[test]
+fn what_is_kept_for_a_thread_lasts_as_long_as_the_thread_on_postgresql() {
+    kept_for_a_thread(World::on_postgres);
+}
+
+fn kept_for_a_thread(make: fn(&str) -> World) {
     let long = || call("read_file", &json!({ "path": "/r/long.txt" }));
-    let world = World::new(&script(&[answer("- [ ] look\n"), long(), answer("seen")]));
+    let world = make(&script(&[answer("- [ ] look\n"), long(), answer("seen")]));
     std::fs::write(world.top.join("project/r/long.txt"), "a long line\n".repeat(100)).unwrap();
     world.settings.lock().unwrap().evict_above = 200;
     let process = world.process();
