@@ -19,6 +19,7 @@ mod forks;
 pub mod instance;
 mod names;
 mod origin;
+pub mod private;
 mod secrets;
 mod system_root;
 mod timestamp;

@@ -1,25 +1,21 @@
 //! Instances in directories: `instances/<instanceKey>/` with `metadata.json`, `messages/` and `extensions/`.
 //!
-//! A directory appears whole and goes whole, by a rename each: a name that begins with a dot, which no key does, is one that is
-//! being made or removed. It must never follow a link out of its place.
+//! A directory appears whole and goes whole: a name that begins with a dot, which no key does, is one that is being made or
+//! removed. It must never follow a link out of its place.
 
 use std::fs;
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use paddock_db::Durability;
 use serde_json::{Map, Value};
 
+use super::directory::{Directories, EXTENSIONS, ImportTurns, METADATA};
 use super::{Imported, Instance, Instances, Listing, Saved, Seen, Status, extension};
-use crate::conversation::file::{
-    self, FileConversation, HostFiles, Lease, Paths, held_by, repair, snapshot, write_first_base,
-};
+use crate::conversation::file::{self, FileConversation, HostFiles, Lease, Paths, held_by, repair, snapshot};
 use crate::conversation::{Conversation, ConversationError, Message, Repaired, Result};
 use crate::{ExtensionName, InstanceKey, TurnId, WorkspaceHome};
 
-const METADATA: &str = "metadata.json";
 /// The turn that an imported conversation came in, and the one whose events came with it.
 const IMPORTED: &str = "import";
 const IMPORTED_OPEN: &str = "import-open";
@@ -60,6 +56,11 @@ impl FileInstances {
         self.durability == Durability::Disk
     }
 
+    /// For whoever changes something.
+    fn directories(&self) -> Directories<'_, HostFiles> {
+        Directories { files: HostFiles, place: &self.place, synced: self.synced() }
+    }
+
     /// The directory of an instance that is there.
     fn found(&self, key: &InstanceKey) -> Result<PathBuf> {
         let directory = self.directory(key);
@@ -84,40 +85,6 @@ impl FileInstances {
         }
     }
 
-    /// Builds an instance beside its place, and puts it there in one step. False when somebody was faster.
-    fn build(&self, instance: &Instance, over: Place, fill: impl FnOnce(&Path) -> Result<()>) -> Result<bool> {
-        let new = self.aside("new");
-        let made = prepare(&self.place, &new).map_err(|error| ConversationError::io(&new, error));
-        let built = made.and_then(|()| {
-            let written = |text: String| replace(&new.join(METADATA), text.as_bytes(), self.synced());
-            let metadata = instance.to_json().map_err(io::Error::from).and_then(written);
-            metadata.map_err(|error| ConversationError::io(new.join(METADATA), error))?;
-            fill(&new)?;
-            let place = self.directory(&instance.instance_key);
-            match over.take(&new, &place) {
-                Ok(()) => self.sync_place().map(|()| true),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-                Err(error) => Err(ConversationError::io(place, error)),
-            }
-        });
-        // What was in the place, or what did not get there: under no key.
-        let _ = fs::remove_dir_all(&new);
-        built
-    }
-
-    fn sync_place(&self) -> Result<()> {
-        let synced =
-            if self.synced() { fs::File::open(&self.place).and_then(|place| place.sync_all()) } else { Ok(()) };
-        synced.map_err(|error| ConversationError::io(&self.place, error))
-    }
-
-    fn aside(&self, why: &str) -> PathBuf {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
-        self.place.join(format!(".{why}-{}-{since}-{count}", std::process::id()))
-    }
-
     fn change(&self, key: &InstanceKey, change: impl FnOnce(&mut Instance)) -> Result<()> {
         let directory = self.found(key)?;
         let mut instance = Self::metadata(&directory)?;
@@ -125,11 +92,11 @@ impl FileInstances {
         instance.updated_at = crate::Timestamp::now().max(instance.updated_at);
         let path = directory.join(METADATA);
         let text = instance.to_json().map_err(|error| ConversationError::io(&path, error.into()))?;
-        replace(&path, text.as_bytes(), self.synced()).map_err(|error| ConversationError::io(path, error))
+        self.directories().replace(&path, text.as_bytes())
     }
 
     fn state_file(directory: &Path, extension: &ExtensionName) -> PathBuf {
-        directory.join("extensions").join(format!("{extension}.json"))
+        directory.join(EXTENSIONS).join(format!("{extension}.json"))
     }
 
     fn stored_state(path: &Path) -> Result<Option<String>> {
@@ -148,7 +115,7 @@ impl Instances for FileInstances {
                 return Ok(instance);
             }
             let instance = Instance::new(key, agent);
-            if self.build(&instance, Place::Free, |_| Ok(()))? {
+            if self.directories().create(&instance)? {
                 return Ok(instance);
             }
         }
@@ -202,10 +169,7 @@ impl Instances for FileInstances {
             Err(error) => return Err(error),
         };
         let _lease = Lease::take(&directory, key)?;
-        let gone = self.aside("gone");
-        fs::rename(&directory, &gone).map_err(|error| ConversationError::io(&directory, error))?;
-        self.sync_place()?;
-        fs::remove_dir_all(&gone).map_err(|error| ConversationError::io(gone, error))?;
+        self.directories().remove(&directory)?;
         Ok(true)
     }
 
@@ -214,7 +178,7 @@ impl Instances for FileInstances {
         let old = Self::metadata(&directory)?;
         let _lease = Lease::take(&directory, key)?;
         let fresh = Instance { created_at: old.created_at, ..Instance::new(key, &old.agent_name) };
-        self.build(&fresh, Place::Another, |_| Ok(())).map(drop)
+        self.directories().clear(&fresh)
     }
 
     fn conversation(&self, key: &InstanceKey) -> Result<Box<dyn Conversation>> {
@@ -238,7 +202,7 @@ impl Instances for FileInstances {
     }
 
     fn extensions(&self, key: &InstanceKey) -> Result<Vec<ExtensionName>> {
-        let place = self.found(key)?.join("extensions");
+        let place = self.found(key)?.join(EXTENSIONS);
         let entries = match fs::read_dir(&place) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -260,7 +224,7 @@ impl Instances for FileInstances {
         if Self::stored_state(&path)?.as_deref() == Some(text.as_str()) {
             return Ok(Saved::Unchanged);
         }
-        replace(&path, text.as_bytes(), self.synced()).map_err(|error| ConversationError::io(&path, error))?;
+        self.directories().replace(&path, text.as_bytes())?;
         Ok(Saved::Written)
     }
 
@@ -274,19 +238,10 @@ impl Instances for FileInstances {
         if self.show(key)?.is_some() {
             return Err(ConversationError::Exists(key.clone()));
         }
-        let mut count = 0;
         let turn = |name| TurnId::new(name).map_err(|bad| damaged(&self.place, &bad.to_string()));
-        let (confirmed, open) = (turn(IMPORTED)?, turn(IMPORTED_OPEN)?);
-        let built = self.build(&Instance::new(key, agent), Place::Free, |directory| {
-            let paths = Paths::of(directory);
-            count = write_first_base(&HostFiles, &paths, &confirmed, imported.messages)?;
-            let mut conversation = FileConversation::open(HostFiles, paths, self.synced(), ())?;
-            for event in imported.events {
-                conversation.append_event(&open, event)?;
-            }
-            Ok(())
-        })?;
-        if built { Ok(count) } else { Err(ConversationError::Exists(key.clone())) }
+        let turns = ImportTurns { confirmed: turn(IMPORTED)?, open: turn(IMPORTED_OPEN)? };
+        let count = self.directories().import(&Instance::new(key, agent), &turns, imported)?;
+        count.ok_or_else(|| ConversationError::Exists(key.clone()))
     }
 
     fn held_by(&self, key: &InstanceKey) -> Option<String> {
@@ -296,59 +251,4 @@ impl Instances for FileInstances {
 
 fn damaged(path: &Path, reason: &str) -> ConversationError {
     ConversationError::DamagedFile { path: path.to_owned(), reason: reason.to_owned() }
-}
-
-/// The directories and empty files of an instance.
-fn prepare(place: &Path, new: &Path) -> io::Result<()> {
-    let mut private = fs::DirBuilder::new();
-    private.mode(0o700).recursive(true).create(place)?;
-    private.create(new.join("messages"))?;
-    private.create(new.join("extensions"))?;
-    for file in ["messages/base.jsonl", "messages/events.jsonl"] {
-        fs::File::options().write(true).create_new(true).mode(0o600).open(new.join(file))?;
-    }
-    Ok(())
-}
-
-/// What is in the place of an instance that is built.
-#[derive(Clone, Copy)]
-enum Place {
-    /// Nothing, or it is not taken.
-    Free,
-    /// Another, which the new one changes places with.
-    Another,
-}
-
-impl Place {
-    fn take(self, from: &Path, to: &Path) -> io::Result<()> {
-        use rustix::fs::{CWD, RenameFlags, renameat_with};
-        let how = match self {
-            Self::Free => RenameFlags::NOREPLACE,
-            Self::Another => RenameFlags::EXCHANGE,
-        };
-        Ok(renameat_with(CWD, from, CWD, to, how)?)
-    }
-}
-
-/// Writes a small file whole or not at all.
-fn replace(path: &Path, content: &[u8], synced: bool) -> io::Result<()> {
-    // Of nobody else, not even of another thread: two that shared it would put each other's half in place.
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
-    let beside = path.with_file_name(name);
-    let written =
-        fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(&beside).and_then(|mut file| {
-            file.write_all(content)?;
-            if synced { file.sync_all() } else { Ok(()) }
-        });
-    let placed = written.and_then(|()| fs::rename(&beside, path));
-    if placed.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
-    placed?;
-    match path.parent() {
-        Some(directory) if synced => fs::File::open(directory)?.sync_all(),
-        _ => Ok(()),
-    }
 }

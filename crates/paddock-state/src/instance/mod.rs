@@ -3,6 +3,9 @@
 //! [`Instances`] is the one way to them. [`FileInstances`] keeps each in a directory of its own, `instances/<instanceKey>/`;
 //! [`PostgresInstances`] keeps all of them on a server, for several machines. Both pass the same suite.
 
+#[cfg(test)]
+mod crash_tests;
+mod directory;
 mod extension;
 mod file;
 mod metadata;

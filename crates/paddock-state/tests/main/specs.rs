@@ -56,8 +56,11 @@ impl Ground {
     /// One with files as a document shows them.
     fn with_files(base: &str, events: &str) -> Self {
         let ground = Self::new();
-        std::fs::write(ground.file("messages/base.jsonl"), base).unwrap();
-        std::fs::write(ground.file("messages/events.jsonl"), events).unwrap();
+        for (name, shown) in [("messages/base.jsonl", base), ("messages/events.jsonl", events)] {
+            // What a document shows of a line that was cut off ends where it was cut.
+            let cut = shown.strip_suffix('\n').filter(|shown| !shown.ends_with("\"}"));
+            std::fs::write(ground.file(name), cut.unwrap_or(shown)).unwrap();
+        }
         ground
     }
 

@@ -6,8 +6,10 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::Paths;
-use super::faulty::{Fault, FaultyFiles};
+use super::faulty::{Fault, FaultyFiles, decisions};
+use super::layer::{Files as _, Over};
 use super::read::snapshot;
+use super::repair::repair;
 use super::write::FileConversation;
 use crate::TurnId;
 use crate::conversation::{Conversation, ConversationError, Message, MessageEvent, MessageSource, apply};
@@ -41,7 +43,11 @@ fn paths() -> Paths {
 
 fn fresh() -> FaultyFiles {
     let paths = paths();
-    FaultyFiles::with(&[&paths.base, &paths.events])
+    let files = FaultyFiles::with(&[Path::new("/instance"), &paths.directory]);
+    for path in [&paths.base, &paths.events] {
+        files.create(path, false).unwrap();
+    }
+    files.synced()
 }
 
 fn loaded(files: &FaultyFiles) -> Result<Vec<Message>, ConversationError> {
@@ -111,17 +117,6 @@ fn check_after_crash(files: &FaultyFiles, acts: &[Act], states: &[Vec<Message>],
     let mut wanted = found;
     wanted.push(message("next", "after the crash"));
     assert_eq!(loaded(files).unwrap(), wanted, "{how}, act {at}: the next turn");
-}
-
-/// A random but repeatable decision.
-fn decisions(seed: u64) -> impl FnMut() -> bool {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state & 1 == 0
-    }
 }
 
 /// Stops at every step, in several ways.
@@ -309,7 +304,8 @@ fn what_a_crash_left_behind_the_good_part_is_gone_once_opened() {
     let after = after.after_kill();
     let mut conversation = open(&after);
     assert_eq!(conversation.notices().len(), 1, "it is told");
-    assert!(after.content(&paths().dropped).ends_with(b"\n"), "and kept");
+    let lasting = after.after_power_loss(&mut || false);
+    assert!(lasting.content(&paths().dropped).ends_with(b"\n"), "and kept, also when the power is lost next");
     conversation.append_event(&turn(2), &MessageEvent::Append { message: message("g", "") }).unwrap();
     drop(conversation);
     assert_eq!(open(&after).notices(), []);
@@ -326,12 +322,147 @@ fn confirmed_lines_that_are_lost_are_noticed_by_the_events_after_them() {
     let lines: Vec<usize> = base.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1).collect();
     for (whole_lines, cut) in [(0, 0), (2, lines[1]), (3, lines[2]), (3, lines[2] + 20)] {
         let shorter = files.after_kill();
-        shorter.cut(&paths().base, cut);
+        shorter.put(&paths().base, base[..cut].to_vec());
         let error = loaded(&shorter).unwrap_err();
         let ConversationError::Damaged { line, .. } = error else { panic!("{error}") };
         assert_eq!(line, whole_lines + 1, "{cut}");
         assert!(FileConversation::open(shorter, paths(), true, ()).is_err());
     }
+}
+
+/// A conversation of two turns and an open one, synced.
+fn with_an_open_turn() -> FaultyFiles {
+    let files = fresh();
+    assert_eq!(run(&files, &a_turn_of_appends()), None);
+    let mut conversation = open(&files);
+    conversation.append_event(&turn(2), &MessageEvent::Remove { target_id: "b".into() }).unwrap();
+    conversation.fold(&turn(2)).unwrap();
+    for id in ["e", "f", "g"] {
+        conversation.append_event(&turn(3), &append(id)).unwrap();
+    }
+    drop(conversation);
+    files.synced()
+}
+
+/// The same with flawed lines, in each of the files or in both.
+fn damaged_in_many_ways() -> Vec<FaultyFiles> {
+    let flaws: [(&[usize], &[usize]); 5] = [(&[1], &[]), (&[], &[1]), (&[1], &[0]), (&[0, 3], &[0, 2]), (&[3], &[])];
+    let spoiled = |path: &Path, lines: &[usize], files: &FaultyFiles| {
+        let mut content = files.content(path);
+        let starts = std::iter::once(0)
+            .chain(content.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1));
+        let starts: Vec<usize> = starts.collect();
+        lines.iter().for_each(|line| content[starts[*line] + 20] ^= 1);
+        files.put(path, content);
+    };
+    let spoil = |(base, events): (&[usize], &[usize])| {
+        let files = with_an_open_turn();
+        spoiled(&paths().base, base, &files);
+        spoiled(&paths().events, events, &files);
+        files
+    };
+    flaws.into_iter().map(spoil).collect()
+}
+
+/// Whether what was found before a repair is kept aside, in both files.
+fn is_kept_aside(files: &FaultyFiles, found: &[Vec<u8>; 2]) -> bool {
+    let directory = paths().directory;
+    let asides = files.names(&directory).into_iter().filter(|name| name.starts_with("damaged-"));
+    asides.map(|name| directory.join(name)).any(|aside| {
+        let names = files.names(&aside);
+        names == ["base.jsonl", "events.jsonl"]
+            && names.iter().zip(found).all(|(name, found)| files.content(&aside.join(name)) == *found)
+    })
+}
+
+/// After a crash of a repair: what was found is there, in its place or aside, and repairing again comes to what it would have come to.
+fn check_after_crashed_repair(files: &FaultyFiles, found: &[Vec<u8>; 2], wanted: &[Message], how: &str) {
+    let own = paths();
+    let untouched = [&own.base, &own.events].map(|path| files.content(path)) == *found;
+    assert!(untouched || is_kept_aside(files, found), "{how}: what was found is nowhere any more");
+    if let Ok(messages) = loaded(files) {
+        assert_eq!(messages, wanted, "{how}: neither damaged nor repaired");
+    }
+    repair(files, &own, true).unwrap();
+    assert_eq!(loaded(files).unwrap(), wanted, "{how}: repaired once more");
+    assert_eq!(repair(files, &own, true).unwrap().lost, [], "{how}");
+    open(files).append_event(&turn(3), &append("next")).unwrap();
+    assert_eq!(loaded(files).unwrap().len(), wanted.len() + 1, "{how}: the next event");
+}
+
+#[test]
+fn a_crash_at_any_step_of_a_repair_loses_nothing() {
+    for (case, damaged) in damaged_in_many_ways().into_iter().enumerate() {
+        let found = [paths().base, paths().events].map(|path| damaged.content(&path));
+        assert!(loaded(&damaged).is_err(), "case {case} is damaged");
+        let whole = damaged.after_kill();
+        repair(&whole, &paths(), true).unwrap();
+        let wanted = loaded(&whole).unwrap();
+        assert!(is_kept_aside(&whole, &found));
+        // The directory aside with two copies, each written and synced; two directories synced; two files beside and in place.
+        assert_eq!(whole.steps(), 1 + 2 * 3 + 2 + 2 * 5, "case {case}");
+        for step in 1..=whole.steps() + 1 {
+            for done in [0, 50, 100] {
+                let files = damaged.after_kill();
+                files.fault(step, Fault::Stop { done });
+                assert_eq!(repair(&files, &paths(), true).is_ok(), step > whole.steps());
+                let how = format!("case {case}, step {step} ({done} %)");
+                check_after_crashed_repair(&files.after_kill(), &found, &wanted, &format!("{how}, killed"));
+                for seed in 1..=12 {
+                    let after = files.after_power_loss(&mut decisions(seed + step * 1000));
+                    check_after_crashed_repair(&after, &found, &wanted, &format!("{how}, power lost, {seed}"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn lines_that_are_gone_are_told_and_what_is_left_is_repaired() {
+    let whole = with_an_open_turn();
+    let own = paths();
+    let without = |path: &Path, gone: &[usize]| {
+        let files = whole.after_kill();
+        let content = String::from_utf8(files.content(path)).unwrap();
+        let kept = content.split_inclusive('\n').enumerate().filter(|(at, _)| !gone.contains(at)).map(|(_, line)| line);
+        files.put(path, kept.collect::<String>().into_bytes());
+        files
+    };
+    // The base holds three messages and the mark of a new one.
+    let cases: [(&Path, &[usize], u64, &[&str]); 5] = [
+        (&own.base, &[1], 2, &["a", "d", "e", "f", "g"]),
+        (&own.base, &[0, 1], 1, &["d", "e", "f", "g"]),
+        (&own.base, &[3], 4, &["a", "c", "d", "e", "f", "g"]),
+        (&own.events, &[0], 1, &["a", "c", "d", "f", "g"]),
+        (&own.events, &[1], 2, &["a", "c", "d", "e", "g"]),
+    ];
+    for (path, gone, line, kept) in cases {
+        let files = without(path, gone);
+        assert!(loaded(&files).is_err(), "{gone:?} of {}", path.display());
+        let repaired = repair(&files, &own, true).unwrap();
+        let lost: Vec<(&Path, u64)> = repaired.lost.iter().map(|lost| (lost.file.as_path(), lost.line)).collect();
+        assert!(lost.contains(&(path, line)), "{gone:?} of {}: {lost:?}", path.display());
+        let ids: Vec<String> = loaded(&files).unwrap().iter().map(|message| message.id().to_owned()).collect();
+        assert_eq!(ids, kept, "{gone:?} of {}", path.display());
+    }
+}
+
+#[test]
+fn who_was_about_to_read_when_a_repair_ended_reads_what_is_there_now() {
+    let files = with_an_open_turn();
+    let wanted = loaded(&files).unwrap();
+    files.at_lock(|files| {
+        let own = paths();
+        let content = files.content(&own.events);
+        files.create(&own.new_events, true).unwrap();
+        files.put(&own.new_events, content);
+        files.rename(&own.new_events, &own.events, Over::Replaced).unwrap();
+        let mut writer = open(files);
+        writer.fold(&turn(3)).unwrap();
+        writer.append_event(&turn(4), &append("later")).unwrap();
+        writer.fold(&turn(4)).unwrap();
+    });
+    assert_eq!(loaded(&files).unwrap().len(), wanted.len() + 1);
 }
 
 fn any_event() -> impl Strategy<Value = MessageEvent> {

@@ -1,22 +1,36 @@
 //! Files in memory that stop, fail, or lose what was not synced: for the tests of crashes.
 //!
-//! Every write, sync, truncation, rename and sync of a directory is one step, and the world can end at any of them. What a process
-//! that is killed leaves is everything up to there. What a loss of power leaves is less: of the steps on a file since its last sync some
-//! first ones count, and of what they wrote any block may be zeros.
+//! Every write, sync, truncation, rename, new name, removal and sync of a directory is one step, and the world can end at any of them.
+//! What a process that is killed leaves is everything up to there. What a loss of power leaves is less: of the steps on a file since
+//! its last sync some first ones count, and of what they wrote any block may be zeros; of what happened to the names in a directory
+//! since *its* last sync, some first ones count. A name that does not last takes along what is below it.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::layer::{Files, Lock, OneFile};
+use super::layer::{Files, Lock, OneFile, Over};
 
 /// How much of a file is written to the disk in one piece.
 const BLOCK: usize = 64;
+/// The directory that everything is below.
+const ROOT: usize = 0;
+
+/// A random but repeatable decision.
+pub(crate) fn decisions(seed: u64) -> impl FnMut() -> bool {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state & 1 == 0
+    }
+}
 
 /// What happens at the chosen step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// It and everything after it fails; of a write, that many hundredths were done.
     Stop { done: usize },
     /// It alone fails; of a write, that many hundredths were done.
@@ -48,25 +62,118 @@ impl Step {
     }
 }
 
-#[derive(Debug, Clone, Default)]
-struct Inode {
-    now: Vec<u8>,
-    durable: Vec<u8>,
-    unsynced: Vec<Step>,
+type Names = BTreeMap<String, usize>;
+
+/// What happens to the names in a directory.
+#[derive(Debug, Clone)]
+enum Naming {
+    Add(String, usize),
+    Move(String, String),
+    Swap(String, String),
+    Remove(String),
 }
 
-#[derive(Debug, Default)]
+impl Naming {
+    fn apply(&self, names: &mut Names) {
+        match self {
+            Self::Add(name, inode) => drop(names.insert(name.clone(), *inode)),
+            Self::Remove(name) => drop(names.remove(name)),
+            Self::Move(from, to) => {
+                let moved = names.remove(from).unwrap();
+                names.insert(to.clone(), moved);
+            }
+            Self::Swap(one, other) => {
+                let (first, second) = (names[one], names[other]);
+                names.insert(one.clone(), second);
+                names.insert(other.clone(), first);
+            }
+        }
+    }
+}
+
+/// Something with a name: as it is, as it was when it was last synced, and what was done to it since.
+#[derive(Debug, Clone)]
+enum Node {
+    File { now: Vec<u8>, durable: Vec<u8>, unsynced: Vec<Step> },
+    Directory { now: Names, durable: Names, unsynced: Vec<Naming> },
+}
+
+impl Node {
+    fn file(content: Vec<u8>) -> Self {
+        Self::File { durable: content.clone(), now: content, unsynced: Vec::new() }
+    }
+
+    fn directory(names: Names) -> Self {
+        Self::Directory { durable: names.clone(), now: names, unsynced: Vec::new() }
+    }
+
+    fn names(&self) -> io::Result<&Names> {
+        match self {
+            Self::Directory { now, .. } => Ok(now),
+            Self::File { .. } => Err(io::ErrorKind::NotADirectory.into()),
+        }
+    }
+
+    fn content(&self) -> &Vec<u8> {
+        match self {
+            Self::File { now, .. } => now,
+            Self::Directory { .. } => panic!("a directory is read as a file"),
+        }
+    }
+
+    fn name(&mut self, naming: Naming) {
+        let Self::Directory { now, unsynced, .. } = self else { panic!("a name in a file") };
+        naming.apply(now);
+        unsynced.push(naming);
+    }
+
+    fn sync(&mut self) {
+        *self = self.after_kill();
+    }
+
+    fn after_kill(&self) -> Self {
+        match self {
+            Self::File { now, .. } => Self::file(now.clone()),
+            Self::Directory { now, .. } => Self::directory(now.clone()),
+        }
+    }
+
+    fn after_power_loss(&self, keeps: &mut dyn FnMut() -> bool) -> Self {
+        match self {
+            Self::File { durable, unsynced, .. } => {
+                let mut content = durable.clone();
+                for step in unsynced {
+                    if !keeps() {
+                        break;
+                    }
+                    step.apply(&mut content, keeps);
+                }
+                Self::file(content)
+            }
+            Self::Directory { durable, unsynced, .. } => {
+                let mut names = durable.clone();
+                unsynced.iter().take_while(|_| keeps()).for_each(|naming| naming.apply(&mut names));
+                Self::directory(names)
+            }
+        }
+    }
+}
+
+type AtLock = Box<dyn FnOnce(&FaultyFiles) + Send>;
+
 struct World {
-    inodes: Vec<Inode>,
-    names: HashMap<PathBuf, usize>,
-    durable_names: HashMap<PathBuf, usize>,
-    renames: Vec<(PathBuf, PathBuf)>,
+    nodes: Vec<Node>,
     steps: u64,
     fault: Option<(u64, Fault)>,
     stopped: bool,
+    at_lock: Option<AtLock>,
 }
 
 impl World {
+    fn of(nodes: Vec<Node>) -> Self {
+        Self { nodes, steps: 0, fault: None, stopped: false, at_lock: None }
+    }
+
     /// Counts a step; says how much of it happens, and whether it is told as done.
     fn step(&mut self) -> (usize, io::Result<()>) {
         self.steps += 1;
@@ -82,93 +189,121 @@ impl World {
             _ => (100, Ok(())),
         }
     }
+
+    /// A step that happens or does not.
+    fn whole_step(&mut self, work: impl FnOnce(&mut Self)) -> io::Result<()> {
+        let (done, told) = self.step();
+        if done == 100 {
+            work(self);
+        }
+        told
+    }
+
+    fn find(&self, path: &Path) -> io::Result<usize> {
+        let mut at = ROOT;
+        for part in path.components().filter(|part| *part != Component::RootDir) {
+            let name = part.as_os_str().to_str().unwrap();
+            at = *self.nodes[at].names()?.get(name).ok_or(io::ErrorKind::NotFound)?;
+        }
+        Ok(at)
+    }
+
+    /// The directory that a path is in, and its name there.
+    fn place(&self, path: &Path) -> io::Result<(usize, String)> {
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        Ok((self.find(path.parent().unwrap())?, name))
+    }
+
+    /// Gives something new a name.
+    fn add(&mut self, path: &Path, node: Node) -> io::Result<usize> {
+        let (directory, name) = self.place(path)?;
+        if self.nodes[directory].names()?.contains_key(&name) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let inode = self.nodes.len();
+        self.whole_step(|world| {
+            world.nodes.push(node);
+            world.nodes[directory].name(Naming::Add(name, inode));
+        })?;
+        Ok(inode)
+    }
 }
 
 /// The files; clones are the same ones.
-#[derive(Debug, Clone, Default)]
-pub(super) struct FaultyFiles(Arc<Mutex<World>>);
+#[derive(Clone)]
+pub(crate) struct FaultyFiles(Arc<Mutex<World>>);
 
 impl FaultyFiles {
+    fn of(nodes: Vec<Node>) -> Self {
+        Self(Arc::new(Mutex::new(World::of(nodes))))
+    }
+
     fn world(&self) -> MutexGuard<'_, World> {
         self.0.lock().unwrap()
     }
 
-    /// Files that are there, empty and lasting.
-    pub(super) fn with(paths: &[&Path]) -> Self {
-        let files = Self::default();
-        {
-            let mut world = files.world();
-            for path in paths {
-                let inode = world.inodes.len();
-                world.inodes.push(Inode::default());
-                world.names.insert(path.to_path_buf(), inode);
-                world.durable_names.insert(path.to_path_buf(), inode);
-            }
-        }
-        files
+    /// Directories that are there, empty and lasting; each after the one that it is in.
+    pub(crate) fn with(directories: &[&Path]) -> Self {
+        let files = Self::of(vec![Node::directory(Names::new())]);
+        directories.iter().for_each(|path| files.make_directory(path).unwrap());
+        files.synced()
+    }
+
+    /// All that is there now lasts.
+    pub(crate) fn synced(self) -> Self {
+        self.world().nodes.iter_mut().for_each(Node::sync);
+        self
     }
 
     /// Lets the step with that number from now on go wrong.
-    pub(super) fn fault(&self, at: u64, fault: Fault) {
+    pub(crate) fn fault(&self, at: u64, fault: Fault) {
         let mut world = self.world();
         world.steps = 0;
         world.fault = Some((at, fault));
     }
 
     /// Whether the chosen step was reached.
-    pub(super) fn was_reached(&self) -> bool {
+    pub(crate) fn was_reached(&self) -> bool {
         let world = self.world();
         world.fault.is_some_and(|(at, _)| world.steps >= at)
     }
 
-    pub(super) fn content(&self, path: &Path) -> Vec<u8> {
+    /// What somebody else does when a file is next to be locked.
+    pub(crate) fn at_lock(&self, work: impl FnOnce(&Self) + Send + 'static) {
+        self.world().at_lock = Some(Box::new(work));
+    }
+
+    pub(crate) fn content(&self, path: &Path) -> Vec<u8> {
         let world = self.world();
-        world.inodes[world.names[path]].now.clone()
+        world.nodes[world.find(path).unwrap()].content().clone()
     }
 
-    /// Somebody else shortens a file.
-    pub(super) fn cut(&self, path: &Path, len: usize) {
+    /// The names in a directory; none where there is no such directory.
+    pub(crate) fn names(&self, path: &Path) -> Vec<String> {
+        let world = self.world();
+        let Ok(directory) = world.find(path) else { return Vec::new() };
+        world.nodes[directory].names().unwrap().keys().cloned().collect()
+    }
+
+    /// Somebody else writes a file anew, lastingly.
+    pub(crate) fn put(&self, path: &Path, content: Vec<u8>) {
         let mut world = self.world();
-        let inode = world.names[path];
-        world.inodes[inode].now.truncate(len);
+        let inode = world.find(path).unwrap();
+        world.nodes[inode] = Node::file(content);
     }
 
-    pub(super) fn steps(&self) -> u64 {
+    pub(crate) fn steps(&self) -> u64 {
         self.world().steps
     }
 
     /// What is there after the process was killed.
-    pub(super) fn after_kill(&self) -> Self {
-        let old = self.world();
-        let inodes = old.inodes.iter().map(|inode| Inode { now: inode.now.clone(), ..Inode::default() });
-        let world = World { inodes: inodes.collect(), names: old.names.clone(), ..World::default() };
-        Self(Arc::new(Mutex::new(world)))
+    pub(crate) fn after_kill(&self) -> Self {
+        Self::of(self.world().nodes.iter().map(Node::after_kill).collect())
     }
 
     /// What is there after the power was lost; `keeps` decides what was written in time.
-    pub(super) fn after_power_loss(&self, keeps: &mut dyn FnMut() -> bool) -> Self {
-        let old = self.world();
-        let mut inodes = Vec::new();
-        for inode in &old.inodes {
-            let mut content = inode.durable.clone();
-            for step in &inode.unsynced {
-                if !keeps() {
-                    break;
-                }
-                step.apply(&mut content, keeps);
-            }
-            inodes.push(Inode { now: content.clone(), durable: content, unsynced: Vec::new() });
-        }
-        let mut names = old.durable_names.clone();
-        for (from, to) in &old.renames {
-            if !keeps() {
-                break;
-            }
-            let moved = names.remove(from).or_else(|| old.names.get(to).copied());
-            names.insert(to.clone(), moved.unwrap());
-        }
-        let durable_names = names.clone();
-        Self(Arc::new(Mutex::new(World { inodes, names, durable_names, ..World::default() })))
+    pub(crate) fn after_power_loss(&self, keeps: &mut dyn FnMut() -> bool) -> Self {
+        Self::of(self.world().nodes.iter().map(|node| node.after_power_loss(keeps)).collect())
     }
 }
 
@@ -176,54 +311,59 @@ impl Files for FaultyFiles {
     type File = FaultyFile;
 
     fn open(&self, path: &Path) -> io::Result<FaultyFile> {
-        let inode = self.world().names.get(path).copied().ok_or(io::ErrorKind::NotFound)?;
+        let inode = self.world().find(path)?;
         Ok(FaultyFile { files: self.clone(), inode })
     }
 
     fn create(&self, path: &Path, anew: bool) -> io::Result<FaultyFile> {
-        let mut world = self.world();
-        let inode = match world.names.get(path) {
-            Some(inode) => *inode,
-            None => {
-                world.inodes.push(Inode::default());
-                let inode = world.inodes.len() - 1;
-                world.names.insert(path.to_owned(), inode);
-                inode
+        match self.open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let inode = self.world().add(path, Node::file(Vec::new()))?;
+                Ok(FaultyFile { files: self.clone(), inode })
             }
-        };
-        drop(world);
-        let file = FaultyFile { files: self.clone(), inode };
-        if anew {
-            file.truncate(0)?;
+            Ok(file) if anew => file.truncate(0).map(|()| file),
+            found => found,
         }
-        Ok(file)
     }
 
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+    fn rename(&self, from: &Path, to: &Path, over: Over) -> io::Result<()> {
         let mut world = self.world();
-        let (done, told) = world.step();
-        if done == 100 {
-            let inode = world.names.remove(from).ok_or(io::ErrorKind::NotFound)?;
-            world.names.insert(to.to_owned(), inode);
-            world.renames.push((from.to_owned(), to.to_owned()));
+        let ((directory, from), (other, to)) = (world.place(from)?, world.place(to)?);
+        assert_eq!(directory, other, "what is renamed stays in its directory");
+        let names = world.nodes[directory].names()?;
+        match (names.contains_key(&from), names.contains_key(&to), over) {
+            (false, ..) | (_, false, Over::Another) => return Err(io::ErrorKind::NotFound.into()),
+            (_, true, Over::Nothing) => return Err(io::ErrorKind::AlreadyExists.into()),
+            _ => {}
         }
-        told
+        let naming = if over == Over::Another { Naming::Swap(from, to) } else { Naming::Move(from, to) };
+        world.whole_step(|world| world.nodes[directory].name(naming))
     }
 
-    fn sync_directory(&self, _: &Path) -> io::Result<()> {
+    fn make_directory(&self, path: &Path) -> io::Result<()> {
+        self.world().add(path, Node::directory(Names::new())).map(drop)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
         let mut world = self.world();
-        let (done, told) = world.step();
-        if done == 100 {
-            world.durable_names = world.names.clone();
-            world.renames.clear();
-        }
-        told
+        world.find(path)?;
+        let (directory, name) = world.place(path)?;
+        world.whole_step(|world| world.nodes[directory].name(Naming::Remove(name)))
+    }
+
+    fn is_at(&self, file: &FaultyFile, path: &Path) -> io::Result<bool> {
+        Ok(self.world().find(path)? == file.inode)
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        let mut world = self.world();
+        let directory = world.find(path)?;
+        world.whole_step(|world| world.nodes[directory].sync())
     }
 }
 
 /// An open file.
-#[derive(Debug)]
-pub(super) struct FaultyFile {
+pub(crate) struct FaultyFile {
     files: FaultyFiles,
     inode: usize,
 }
@@ -234,9 +374,9 @@ impl FaultyFile {
         let (done, told) = world.step();
         if done > 0 {
             let step = step(done);
-            let inode = &mut world.inodes[self.inode];
-            step.apply(&mut inode.now, &mut || true);
-            inode.unsynced.push(step);
+            let Node::File { now, unsynced, .. } = &mut world.nodes[self.inode] else { panic!("no file") };
+            step.apply(now, &mut || true);
+            unsynced.push(step);
         }
         told
     }
@@ -244,12 +384,12 @@ impl FaultyFile {
 
 impl OneFile for FaultyFile {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.files.world().inodes[self.inode].now.len() as u64)
+        Ok(self.files.world().nodes[self.inode].content().len() as u64)
     }
 
     fn read_at(&self, out: &mut [u8], at: u64) -> io::Result<usize> {
         let world = self.files.world();
-        let content = &world.inodes[self.inode].now;
+        let content = world.nodes[self.inode].content();
         let from = usize::try_from(at).unwrap().min(content.len());
         let n = out.len().min(content.len() - from);
         out[..n].copy_from_slice(&content[from..from + n]);
@@ -266,17 +406,14 @@ impl OneFile for FaultyFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let mut world = self.files.world();
-        let (done, told) = world.step();
-        if done == 100 {
-            let inode = &mut world.inodes[self.inode];
-            inode.durable = inode.now.clone();
-            inode.unsynced.clear();
-        }
-        told
+        self.files.world().whole_step(|world| world.nodes[self.inode].sync())
     }
 
     fn lock(&self, _: Lock) -> io::Result<()> {
+        let work = self.files.world().at_lock.take();
+        if let Some(work) = work {
+            work(&self.files);
+        }
         Ok(())
     }
 

@@ -1,13 +1,16 @@
-//! The few things a conversation does to files, as a trait: so that tests can stop at each of them, or lose what was not synced.
+//! The few things an instance does to its files and directories, as a trait: so that tests can stop at each of them, or lose what
+//! was not synced.
 //!
 //! [`HostFiles`] is the real one and does nothing but pass on.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileExt, MetadataExt as _};
 use std::path::Path;
 
-use rustix::fs::FlockOperation;
+use rustix::fs::{CWD, FlockOperation, RenameFlags};
+
+use crate::private;
 
 /// Who else may use a file while a lock is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +19,18 @@ pub(crate) enum Lock {
     Exclusive,
 }
 
-/// The files of a conversation.
+/// What is in the place that something is renamed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// A file, which goes, or nothing.
+    Replaced,
+    /// Nothing, or it is not taken.
+    Nothing,
+    /// Another, which the new one changes places with.
+    Another,
+}
+
+/// The files of an instance.
 pub(crate) trait Files: Clone + Send {
     type File: OneFile;
 
@@ -24,7 +38,14 @@ pub(crate) trait Files: Clone + Send {
     fn open(&self, path: &Path) -> io::Result<Self::File>;
     /// Opens a file, made now and empty where there is none, and emptied where `anew`.
     fn create(&self, path: &Path, anew: bool) -> io::Result<Self::File>;
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives something another name in its directory.
+    fn rename(&self, from: &Path, to: &Path, over: Over) -> io::Result<()>;
+    /// Makes one directory, for this person alone, where there is nothing yet.
+    fn make_directory(&self, path: &Path) -> io::Result<()>;
+    /// Takes away a file, or a directory with all that is in it.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Whether an open file is the one that has this name now.
+    fn is_at(&self, file: &Self::File, path: &Path) -> io::Result<bool>;
     /// Makes what happened to the names in a directory last.
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
 }
@@ -63,16 +84,31 @@ impl Files for HostFiles {
     }
 
     fn create(&self, path: &Path, anew: bool) -> io::Result<File> {
-        let file = File::options().read(true).write(true).create(true).truncate(anew).mode(0o600).open(path)?;
-        // A file that was there may have come from elsewhere, with a wider mode.
-        if file.metadata()?.permissions().mode() & 0o077 != 0 {
-            file.set_permissions(Permissions::from_mode(0o600))?;
-        }
+        let file = private::options().read(true).write(true).create(true).truncate(anew).open(path)?;
+        private::narrow(&file)?;
         Ok(file)
     }
 
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::rename(from, to)
+    fn rename(&self, from: &Path, to: &Path, over: Over) -> io::Result<()> {
+        let how = match over {
+            Over::Replaced => RenameFlags::empty(),
+            Over::Nothing => RenameFlags::NOREPLACE,
+            Over::Another => RenameFlags::EXCHANGE,
+        };
+        Ok(rustix::fs::renameat_with(CWD, from, CWD, to, how)?)
+    }
+
+    fn make_directory(&self, path: &Path) -> io::Result<()> {
+        private::new_directory(path)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        if fs::symlink_metadata(path)?.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }
+    }
+
+    fn is_at(&self, file: &File, path: &Path) -> io::Result<bool> {
+        let (open, named) = (file.metadata()?, fs::metadata(path)?);
+        Ok((open.dev(), open.ino()) == (named.dev(), named.ino()))
     }
 
     fn sync_directory(&self, path: &Path) -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! Reading the lines of a file: all of them in order, or only the last, each checked against its frame.
 //!
-//! A line that is cut off at the end of the file is told apart from damage before it: the first is what a crash leaves.
+//! A line at the end of the file that was not written whole is told apart from damage: the first is what a crash leaves.
 
 use std::io;
 
@@ -20,8 +20,8 @@ pub(super) struct Flaw {
     pub(super) reason: String,
     /// Where it begins.
     pub(super) at: u64,
-    /// Whether nothing comes after it: a crash can leave such a line.
-    pub(super) is_last: bool,
+    /// Whether it is what a crash leaves: the last line, with its end or a piece of it never written. Any other flaw is damage.
+    pub(super) is_torn: bool,
 }
 
 /// What reading a line came to.
@@ -65,7 +65,7 @@ impl<'f, F: OneFile> Lines<'f, F> {
             }
             self.used = self.buffer.len();
             let reason = "it is cut off".to_owned();
-            return Ok(Read::Flaw(Flaw { line: self.line + 1, reason, at, is_last: true }));
+            return Ok(Read::Flaw(Flaw { line: self.line + 1, reason, at, is_torn: true }));
         };
         self.used = end + 1;
         self.line += 1;
@@ -80,8 +80,8 @@ impl<'f, F: OneFile> Lines<'f, F> {
                 Ok(Read::Line(text, frame))
             }
             Err(reason) => {
-                let is_last = self.given() == self.len;
-                Ok(Read::Flaw(Flaw { line: self.line, reason, at, is_last }))
+                let is_torn = self.given() == self.len && has_hole(&self.buffer[start..end]);
+                Ok(Read::Flaw(Flaw { line: self.line, reason, at, is_torn }))
             }
         }
     }
@@ -126,6 +126,12 @@ impl<'f, F: OneFile> Lines<'f, F> {
         self.next += read as u64;
         Ok(())
     }
+}
+
+/// Whether a piece of a line was never written: after a loss of power zeros stand there, which no line holds. One zero alone inside of
+/// it would be a flipped bit.
+fn has_hole(line: &[u8]) -> bool {
+    line.first() == Some(&0) || line.windows(2).any(|pair| pair == [0, 0])
 }
 
 /// A line found from the end of a file.

@@ -21,11 +21,11 @@ mod write;
 #[cfg(test)]
 mod crash_tests;
 #[cfg(test)]
-mod faulty;
+pub(crate) mod faulty;
 
 use std::path::{Path, PathBuf};
 
-pub(crate) use layer::HostFiles;
+pub(crate) use layer::{Files, HostFiles, OneFile, Over};
 pub(crate) use lease::{Lease, held_by};
 pub(crate) use read::{copy, snapshot};
 pub(crate) use repair::repair;
@@ -48,6 +48,8 @@ pub(crate) struct Paths {
     /// A base that is being written.
     pub(crate) new_base: PathBuf,
     pub(crate) events: PathBuf,
+    /// Events that a repair is writing.
+    pub(crate) new_events: PathBuf,
     /// Bytes that were dropped from the end of the events.
     pub(crate) dropped: PathBuf,
 }
@@ -59,6 +61,7 @@ impl Paths {
             base: directory.join("base.jsonl"),
             new_base: directory.join("base.jsonl.tmp"),
             events: directory.join("events.jsonl"),
+            new_events: directory.join("events.jsonl.tmp"),
             dropped: directory.join("dropped.jsonl"),
             directory,
         }

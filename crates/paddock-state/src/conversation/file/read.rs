@@ -59,8 +59,7 @@ pub(crate) fn snapshot<S: Files>(files: &S, paths: &Paths) -> Result<Snapshot<S:
         let path = path.to_owned();
         move |error| ConversationError::io(path, error)
     };
-    let events_file = files.open(&paths.events).map_err(told(&paths.events))?;
-    events_file.lock(Lock::Shared).map_err(told(&paths.events))?;
+    let events_file = locked_events(files, paths).map_err(told(&paths.events))?;
     let read = events(&events_file, &paths.events);
     let base = files.open(&paths.base).map_err(told(&paths.base));
     let standing = match (&read, &base) {
@@ -78,14 +77,24 @@ pub(crate) fn snapshot<S: Files>(files: &S, paths: &Paths) -> Result<Snapshot<S:
     Ok(Snapshot { base, base_path: paths.base.clone(), base_len, pending, notices })
 }
 
+/// The events, held still. A repair puts another file in their place: who had opened the one before would hold that one still.
+fn locked_events<S: Files>(files: &S, paths: &Paths) -> std::io::Result<S::File> {
+    loop {
+        let events = files.open(&paths.events)?;
+        events.lock(Lock::Shared)?;
+        if files.is_at(&events, &paths.events)? {
+            return Ok(events);
+        }
+    }
+}
+
 /// Copies a conversation that somebody may be writing, as it is at one moment, over what stands in `to`.
 pub(crate) fn copy<S: Files>(files: &S, from: &Paths, to: &Paths) -> Result<()> {
     let told = |path: &Path| {
         let path = path.to_owned();
         move |error| ConversationError::io(path, error)
     };
-    let events = files.open(&from.events).map_err(told(&from.events))?;
-    events.lock(Lock::Shared).map_err(told(&from.events))?;
+    let events = locked_events(files, from).map_err(told(&from.events))?;
     // What stands behind an open descriptor stays as it is; only the two together have to be of one moment.
     let taken = whole(&events).and_then(|events| {
         let base = files.open(&from.base)?;
@@ -110,7 +119,7 @@ fn whole<F: OneFile>(file: &F) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn pour<F: OneFile>(from: &F, len: u64, to: &F) -> std::io::Result<()> {
+pub(super) fn pour<F: OneFile>(from: &F, len: u64, to: &F) -> std::io::Result<()> {
     const BLOCK: u64 = 256 * 1024;
     let (mut at, mut block) = (0, Vec::new());
     while at < len {
@@ -146,7 +155,7 @@ pub(super) fn events<F: OneFile>(file: &F, path: &Path) -> Result<Events> {
         let end = lines.given();
         let (text, frame) = match lines.read().map_err(told)? {
             Read::Line(text, frame) => (text, frame),
-            Read::Flaw(flaw) if flaw.is_last => {
+            Read::Flaw(flaw) if flaw.is_torn => {
                 found.torn = Some(flaw);
                 found.len = end;
                 return Ok(found);

@@ -1,12 +1,16 @@
 //! Repair: what can be kept of a conversation with damaged lines, and putting it in place of the damaged files.
 //!
 //! Looking changes nothing. Repairing first copies both files aside, so that nothing is lost whatever it decides; then it writes all
-//! lines that are as they were written, in their order. It must never invent or complete a message.
+//! lines that are as they were written, in their order: a new base first, then new events, each beside the old file and renamed over
+//! it. A crash between the two leaves the new base with the old events, which either are damaged still, and repairing them comes to the
+//! same, or are what the new ones say. It must never invent or complete a message.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use super::layer::{Files, OneFile};
+use super::layer::{Files, OneFile, Over};
 use super::lines::{Lines, Read};
+use super::read::pour;
 use super::write::NewBase;
 use super::{FOLDED, Paths, is_folded_mark};
 use crate::Timestamp;
@@ -40,8 +44,11 @@ pub struct LostLine {
 }
 
 /// The good lines of a file.
-struct Sound<T> {
-    lines: Vec<(T, Frame)>,
+#[derive(Default)]
+struct Sound {
+    lines: Vec<(String, Frame)>,
+    /// Whether the file ends with one of them, as far as can be seen in it.
+    ends_well: bool,
 }
 
 /// Looks at both files; puts what is sound in their place where `apply`. The caller holds the lease.
@@ -53,7 +60,7 @@ pub(crate) fn repair<S: Files>(files: &S, paths: &Paths, apply: bool) -> Result<
     let holds_events = base.lines.last().is_some_and(|(text, frame)| holds(text, frame, &events));
     told.events = if holds_events { 0 } else { events.lines.len() as u64 };
     if apply && !told.lost.is_empty() {
-        told.kept_aside = Some(keep_aside(paths)?);
+        told.kept_aside = Some(keep_aside(files, paths)?);
         let seq = write_base(files, paths, base, &events)?;
         let kept = if holds_events { Vec::new() } else { events.lines };
         write_events(files, paths, kept, seq)?;
@@ -62,7 +69,7 @@ pub(crate) fn repair<S: Files>(files: &S, paths: &Paths, apply: bool) -> Result<
 }
 
 /// Whether a base that ends with this line holds the events.
-fn holds(text: &str, frame: &Frame, events: &Sound<String>) -> bool {
+fn holds(text: &str, frame: &Frame, events: &Sound) -> bool {
     is_folded_mark(text) && events.lines.last().is_some_and(|(_, last)| frame.seq >= last.seq)
 }
 
@@ -70,13 +77,14 @@ fn holds(text: &str, frame: &Frame, events: &Sound<String>) -> bool {
 type Judge<'j> = &'j mut dyn FnMut(&str, &Frame, Option<&Frame>) -> std::result::Result<(), String>;
 
 /// Reads every line; `judge` says what else can be wrong with one that is as it was written.
-fn sound_lines<S: Files>(files: &S, path: &Path, told: &mut Repaired, judge: Judge<'_>) -> Result<Sound<String>> {
+fn sound_lines<S: Files>(files: &S, path: &Path, told: &mut Repaired, judge: Judge<'_>) -> Result<Sound> {
     let io = |error| ConversationError::io(path, error);
     let file = files.open(path).map_err(io)?;
     let len = file.len().map_err(io)?;
     let mut lines = Lines::new(&file, len);
     lines.tolerant = true;
-    let (mut sound, mut at) = (Sound { lines: Vec::<(String, Frame)>::new() }, 0);
+    // Which line of the file it is, and which one was written there.
+    let (mut sound, mut at, mut wanted) = (Sound { ends_well: true, ..Sound::default() }, 0, 1);
     loop {
         at += 1;
         let (reason, text) = match lines.read().map_err(io)? {
@@ -84,18 +92,31 @@ fn sound_lines<S: Files>(files: &S, path: &Path, told: &mut Repaired, judge: Jud
             Read::Flaw(flaw) => (flaw.reason, String::new()),
             Read::Line(text, frame) => match judge(text, &frame, sound.lines.last().map(|(_, frame)| frame)) {
                 Ok(()) => {
+                    told.lost.extend(missing(path, wanted, frame.line));
+                    (wanted, sound.ends_well) = (frame.line + 1, true);
                     sound.lines.push((text.to_owned(), frame));
                     continue;
                 }
                 Err(reason) => (reason, text.to_owned()),
             },
         };
+        (wanted, sound.ends_well) = (wanted + 1, false);
         let id = serde_json::from_str::<Message>(&text).ok().map(|message| message.id().to_owned());
         told.lost.push(LostLine { file: path.to_owned(), line: at, reason, id });
     }
 }
 
-fn sound_events<S: Files>(files: &S, path: &Path, told: &mut Repaired) -> Result<Sound<String>> {
+/// What was written between two lines and is nowhere in the file.
+fn missing(path: &Path, wanted: u64, found: u64) -> Option<LostLine> {
+    let reason = match found.checked_sub(wanted)? {
+        0 => return None,
+        1 => "it is not there".to_owned(),
+        _ => format!("it and those up to line {} are not there", found - 1),
+    };
+    Some(LostLine { file: path.to_owned(), line: wanted, reason, id: None })
+}
+
+fn sound_events<S: Files>(files: &S, path: &Path, told: &mut Repaired) -> Result<Sound> {
     sound_lines(files, path, told, &mut |text, frame, before| {
         serde_json::from_str::<MessageEvent>(text).map_err(|error| error.to_string())?;
         match before {
@@ -106,7 +127,7 @@ fn sound_events<S: Files>(files: &S, path: &Path, told: &mut Repaired) -> Result
     })
 }
 
-fn sound_base<S: Files>(files: &S, path: &Path, events: &Sound<String>, told: &mut Repaired) -> Result<Sound<String>> {
+fn sound_base<S: Files>(files: &S, path: &Path, events: &Sound, told: &mut Repaired) -> Result<Sound> {
     let mut base = sound_lines(files, path, told, &mut |text, frame, before| {
         if !is_folded_mark(text) {
             serde_json::from_str::<Message>(text).map_err(|error| error.to_string())?;
@@ -121,23 +142,50 @@ fn sound_base<S: Files>(files: &S, path: &Path, events: &Sound<String>, told: &m
         && !base.lines.last().is_some_and(|(text, frame)| holds(text, frame, events))
     {
         base.lines.retain(|(_, frame)| frame.seq < first.seq);
+        let (line, seq) = base.lines.last().map_or((0, 0), |(_, frame)| (frame.line, frame.seq));
+        if base.ends_well && seq + 1 < first.seq {
+            let reason = format!("event {}, which comes before turn \"{}\", is not there", first.seq - 1, first.turn);
+            told.lost.push(LostLine { file: path.to_owned(), line: line + 1, reason, id: None });
+        }
     }
     Ok(base)
 }
 
-/// Copies the files as they are.
-fn keep_aside(paths: &Paths) -> Result<PathBuf> {
-    let aside = paths.directory.join(format!("damaged-{}", Timestamp::now()).replace(':', "-"));
+/// Copies the files as they are. What is left out of the new ones is nowhere else, so the copies last before anything is replaced.
+fn keep_aside<S: Files>(files: &S, paths: &Paths) -> Result<PathBuf> {
+    let aside = new_aside(files, paths)?;
     let io = |error| ConversationError::io(&aside, error);
-    std::fs::create_dir(&aside).map_err(io)?;
-    for file in [&paths.base, &paths.events] {
-        std::fs::copy(file, aside.join(file.file_name().unwrap_or_default())).map_err(io)?;
+    for path in [&paths.base, &paths.events] {
+        let copy = aside.join(path.file_name().unwrap_or_default());
+        copied(files, path, &copy).map_err(io)?;
+    }
+    files.sync_directory(&aside).map_err(io)?;
+    files.sync_directory(&paths.directory).map_err(io)?;
+    Ok(aside)
+}
+
+/// A directory that no repair before has used.
+fn new_aside<S: Files>(files: &S, paths: &Paths) -> Result<PathBuf> {
+    let name = format!("damaged-{}", Timestamp::now()).replace(':', "-");
+    let mut aside = paths.directory.join(&name);
+    for number in 2.. {
+        match files.make_directory(&aside) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(ConversationError::io(aside, error)),
+            Ok(()) => break,
+        }
+        aside = paths.directory.join(format!("{name}-{number}"));
     }
     Ok(aside)
 }
 
+fn copied<S: Files>(files: &S, from: &Path, to: &Path) -> std::io::Result<()> {
+    let from = files.open(from)?;
+    pour(&from, from.len()?, &files.create(to, true)?)
+}
+
 /// Writes the base anew and gives the number of its last event.
-fn write_base<S: Files>(files: &S, paths: &Paths, base: Sound<String>, events: &Sound<String>) -> Result<u64> {
+fn write_base<S: Files>(files: &S, paths: &Paths, base: Sound, events: &Sound) -> Result<u64> {
     let mut new = NewBase::create(files, &paths.new_base)?;
     let mut last = (0, None);
     for (text, frame) in base.lines {
@@ -152,8 +200,7 @@ fn write_base<S: Files>(files: &S, paths: &Paths, base: Sound<String>, events: &
         last.0 = first.seq - 1;
     }
     new.finish(true)?;
-    files.rename(&paths.new_base, &paths.base).map_err(|error| ConversationError::io(&paths.base, error))?;
-    files.sync_directory(&paths.directory).map_err(|error| ConversationError::io(&paths.directory, error))?;
+    put_in_place(files, paths, &paths.new_base, &paths.base)?;
     Ok(last.0)
 }
 
@@ -164,8 +211,12 @@ fn write_events<S: Files>(files: &S, paths: &Paths, events: Vec<(String, Frame)>
     for ((object, frame), line) in events.into_iter().zip(1..) {
         text.push_str(&line::seal(&line::unsealed(&object), &Frame { seq: after + line, turn: frame.turn, line }));
     }
-    let file = files.open(&paths.events).map_err(io)?;
-    file.truncate(0).map_err(io)?;
-    file.write_at(text.as_bytes(), 0).map_err(io)?;
-    file.sync().map_err(io)
+    let file = files.create(&paths.new_events, true).map_err(io)?;
+    file.write_at(text.as_bytes(), 0).and_then(|()| file.sync()).map_err(io)?;
+    put_in_place(files, paths, &paths.new_events, &paths.events)
+}
+
+fn put_in_place<S: Files>(files: &S, paths: &Paths, new: &Path, old: &Path) -> Result<()> {
+    let placed = files.rename(new, old, Over::Replaced).and_then(|()| files.sync_directory(&paths.directory));
+    placed.map_err(|error| ConversationError::io(old, error))
 }

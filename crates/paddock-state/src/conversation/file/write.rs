@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use super::layer::{Files, Lock, OneFile};
+use super::layer::{Files, Lock, OneFile, Over};
 use super::read::{self, Events, Folded as Item, Pending, Standing};
 use super::{FOLDED, Paths};
 use crate::TurnId;
@@ -113,7 +113,12 @@ impl<S: Files, H: Send> FileConversation<S, H> {
         bytes.push(b'\n');
         let kept = self.files.create(&self.paths.dropped, false).map_err(told)?;
         kept.write_at(&bytes, kept.len().map_err(told)?).map_err(told)?;
-        if self.synced { kept.sync().map_err(told) } else { Ok(()) }
+        if !self.synced {
+            return Ok(());
+        }
+        kept.sync().map_err(told)?;
+        // It may be new: its name has to last too before the bytes go from where they were.
+        self.files.sync_directory(&self.paths.directory).map_err(told)
     }
 
     /// Does something while no reader looks.
@@ -227,7 +232,7 @@ impl<S: Files, H: Send> FileConversation<S, H> {
     fn put_in_place(&mut self) -> Result<()> {
         // Until all of it is done it is not known which of the two bases is there, or would be after a loss of power.
         self.unsure = true;
-        let renamed = self.files.rename(&self.paths.new_base, &self.paths.base);
+        let renamed = self.files.rename(&self.paths.new_base, &self.paths.base, Over::Replaced);
         renamed.map_err(|error| self.base_error(error))?;
         if self.synced {
             let lasts = self.files.sync_directory(&self.paths.directory);
