@@ -452,7 +452,7 @@ impl Runtime {
         let by_then = |message: &Message| said::checkpoint_of(message).is_none_or(|with| with <= n);
         self.instances.read(from, &mut |message| said.extend(Some(message).filter(by_then)))?;
         let mut messages = said.into_iter().map(Ok);
-        self.instances.import(to, &about.agent, Imported { messages: &mut messages, events: &[] })?;
+        self.instances.import(to, &about.agent, Imported::of(&mut messages))?;
         let thread = Thread {
             thread_id: to.to_string(),
             status: ThreadStatus::Running,

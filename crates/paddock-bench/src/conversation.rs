@@ -182,7 +182,7 @@ impl Ground {
         let directory = place.join(format!("history-{history}"));
         let instances = FileInstances::at(directory.clone(), Durability::Disk);
         let mut messages = (0..history).map(|number| Ok(message(number)));
-        let count = instances.import(&key()?, "main", Imported { messages: &mut messages, events: &[] })?;
+        let count = instances.import(&key()?, "main", Imported::of(&mut messages))?;
         ensure!(count == history as u64, "{count} messages were imported");
         Ok(Self { history, instances, conversation: None, directory, turns: 0 })
     }

@@ -107,7 +107,7 @@ impl Ground {
     pub(crate) fn lay(&self, thread: &str, history: usize) -> Result<()> {
         let mut messages = (0..history).map(|number| Ok(message(number)));
         let key = InstanceKey::new(thread)?;
-        let count = self.runtime.instances.import(&key, "main", Imported { messages: &mut messages, events: &[] })?;
+        let count = self.runtime.instances.import(&key, "main", Imported::of(&mut messages))?;
         ensure!(count == history as u64, "{count} messages were imported");
         self.turn(thread)?;
         self.lengthen(thread, history)

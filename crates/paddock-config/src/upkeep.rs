@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use paddock_core::StoreError;
+use paddock_state::private;
 use paddock_stores::{PhysicalStore, Reconciler};
 
 use crate::installation::Installation;
@@ -103,7 +104,7 @@ pub(crate) fn may_tidy(home: &Path) -> io::Result<Option<File>> {
 }
 
 fn lock_file(home: &Path) -> io::Result<File> {
-    File::options().create(true).truncate(false).write(true).open(home.join(TIDY_LOCK))
+    private::options().create(true).truncate(false).write(true).open(home.join(TIDY_LOCK))
 }
 
 /// Tidies the past of a project in the background for as long as the process lives.

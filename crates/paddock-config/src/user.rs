@@ -5,11 +5,10 @@
 //! works on it.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 
-use paddock_state::{HomeError, SystemRoot};
+use paddock_state::{HomeError, SystemRoot, private};
 use serde_json::{Map, Value};
 
 use crate::nearest::nearest;
@@ -201,24 +200,9 @@ impl UserSettings {
         turn.lock().map_err(failed)?;
         let mut settings = Self::load(system_root)?;
         let done = change(&mut settings)?;
-        replace(&path, &format!("{:#}\n", settings.json())).map_err(failed)?;
+        private::replace(&path, format!("{:#}\n", settings.json()).as_bytes()).map_err(failed)?;
         Ok(done)
     }
-}
-
-/// Whoever reads it sees the old text or the new one, never a part.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let beside = path.with_extension(format!("new-{}", std::process::id()));
-    let written = (|| {
-        let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&beside, path)
-    })();
-    if written.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
-    written
 }
 
 #[cfg(test)]

@@ -21,8 +21,7 @@ pub(crate) fn read_text(path: &Path) -> io::Result<String> {
 
 /// A file without a name in a directory that is made for it, which only the person can look into.
 pub(crate) fn nameless(directory: &Path) -> io::Result<std::fs::File> {
-    use std::os::unix::fs::DirBuilderExt as _;
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    paddock_state::private::make_directory(directory)?;
     tempfile::tempfile_in(directory)
 }
 

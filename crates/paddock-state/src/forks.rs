@@ -4,12 +4,12 @@
 //! Whoever changes it holds a lock, so that of two people who fork at once none is lost.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{StateError, WorkspaceHome};
+use crate::{StateError, WorkspaceHome, private};
 
 const FORKS_FILE: &str = "forks.json";
 
@@ -97,7 +97,7 @@ impl Forks {
     fn lock(&self) -> Result<File, StateError> {
         let path = self.path.with_extension("lock");
         let failed = |error| StateError::io(&path, error);
-        let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
+        let file = private::options().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
         file.lock().map_err(failed)?;
         Ok(file)
     }
@@ -105,10 +105,7 @@ impl Forks {
     fn replace(&self, forks: &[ForkRecord]) -> Result<(), StateError> {
         let failed = |error| StateError::io(&self.path, error);
         let text = serde_json::to_vec_pretty(forks).map_err(|error| failed(io::Error::other(error)))?;
-        let new = self.path.with_extension("new");
-        let mut file = File::create(&new).map_err(failed)?;
-        file.write_all(&text).and_then(|()| file.sync_all()).map_err(failed)?;
-        fs::rename(&new, &self.path).map_err(failed)
+        private::replace(&self.path, &text).map_err(failed)
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! The mode is given when they are made and never by the umask, so there is no moment at which others could open them.
 
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
-use std::io;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
@@ -26,6 +26,31 @@ pub fn narrow(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o600))
 }
 
+/// Puts a small file in place, whole and lasting: whoever reads it sees the old text or the new one. For one writer at a time.
+///
+/// # Errors
+/// When the host refuses; the old one is there then.
+pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".new-{}", std::process::id()));
+    let beside = path.with_file_name(name);
+    let written = options().write(true).create(true).truncate(true).open(&beside).and_then(|mut file| {
+        file.write_all(content)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    });
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    written?;
+    path.parent().map_or(Ok(()), sync_directory)
+}
+
+/// Makes what happened to the names in a directory last.
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
 /// Makes a directory with mode 0700, and those above it that are missing. Nothing where it is there.
 ///
 /// # Errors
@@ -35,6 +60,38 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
 }
 
 /// Makes one directory with mode 0700, where there is nothing yet.
-pub(crate) fn new_directory(path: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// When the host refuses, or something is there.
+pub fn new_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn what_is_made_or_narrowed_is_its_owners_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        make_directory(&at("a/b")).unwrap();
+        new_directory(&at("c")).unwrap();
+        assert!(new_directory(&at("c")).is_err());
+        assert_eq!(["a", "a/b", "c"].map(|name| mode(&at(name))), [0o700; 3]);
+        replace(&at("small"), b"one").unwrap();
+        // One of before, which others may read, is replaced by one which they may not.
+        fs::set_permissions(at("small"), Permissions::from_mode(0o644)).unwrap();
+        replace(&at("small"), b"two").unwrap();
+        assert_eq!((fs::read(at("small")).unwrap().as_slice(), mode(&at("small"))), (&b"two"[..], 0o600));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3, "nothing is left beside it");
+        fs::write(at("wide"), "").unwrap();
+        fs::set_permissions(at("wide"), Permissions::from_mode(0o666)).unwrap();
+        narrow(&File::open(at("wide")).unwrap()).unwrap();
+        assert_eq!(mode(&at("wide")), 0o600);
+    }
 }

@@ -8,12 +8,13 @@
 //! It must never be created by merely asking where it is: a lone `paddock check` leaves no trace.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::HomeError;
+use crate::private;
 use crate::workspace_home::HEAD_ENDING;
 
 /// Everything that may say where the System Root is, strongest first.
@@ -79,7 +80,7 @@ impl SystemRoot {
     /// # Errors
     /// When it cannot be made, or is no longer ours alone.
     pub fn ensure(&self) -> Result<(), HomeError> {
-        self.make_private(&self.path).map_err(|error| HomeError::io(&self.path, error))?;
+        private::make_directory(&self.path).map_err(|error| HomeError::io(&self.path, error))?;
         let found = fs::symlink_metadata(&self.path).map_err(|error| HomeError::io(&self.path, error))?;
         refuse_unsafe(&self.path, &found)
     }
@@ -125,10 +126,6 @@ impl SystemRoot {
     #[must_use]
     pub fn workspaces_dir(&self) -> PathBuf {
         self.path.join("workspaces")
-    }
-
-    pub(crate) fn make_private(&self, directory: &Path) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(directory)
     }
 }
 

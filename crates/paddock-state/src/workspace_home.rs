@@ -6,13 +6,13 @@
 //!
 //! It must never give one origin the state of another, nor guess whose state without an origin is.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::origin::Unreadable;
-use crate::{Origin, StateError, SystemRoot, WorkspaceId};
+use crate::{Origin, StateError, SystemRoot, WorkspaceId, private};
 
 const ORIGIN_FILE: &str = "origin.json";
 /// What the files in [`SystemRoot::audit_heads_dir`] end with.
@@ -162,7 +162,11 @@ impl WorkspaceHome {
             let _ = fs::remove_dir_all(&prepared);
         }
         match (self.owner()?, moved) {
-            (Some(owner), _) => Ok(owner),
+            (Some(owner), _) => {
+                let place = system.workspaces_dir();
+                private::sync_directory(&place).map_err(|error| StateError::io(&place, error))?;
+                Ok(owner)
+            }
             (None, Err(error)) => Err(StateError::io(&self.path, error)),
             (None, Ok(())) => Err(StateError::NoOrigin(self.path.clone())),
         }
@@ -172,7 +176,7 @@ impl WorkspaceHome {
 /// A new directory beside the others that holds the origin and nothing else.
 fn prepare(system: &SystemRoot, origin: &Origin) -> Result<PathBuf, StateError> {
     let directory = system.workspaces_dir().join(unused_name());
-    system.make_private(&directory).map_err(|error| StateError::io(&directory, error))?;
+    private::make_directory(&directory).map_err(|error| StateError::io(&directory, error))?;
     let file = directory.join(ORIGIN_FILE);
     write_durably(&file, origin.to_json().as_bytes()).map_err(|error| StateError::io(&file, error))?;
     Ok(directory)
@@ -187,7 +191,8 @@ fn unused_name() -> String {
 }
 
 fn write_durably(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = File::options().write(true).create_new(true).open(path)?;
+    let mut file = private::options().write(true).create_new(true).open(path)?;
     file.write_all(content)?;
-    file.sync_all()
+    file.sync_all()?;
+    path.parent().map_or(Ok(()), private::sync_directory)
 }

@@ -6,9 +6,11 @@
 #![allow(clippy::disallowed_methods, reason = "for the person at the terminal, never for an agent")]
 
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+
+use paddock_state::private;
 
 /// Is there a file?
 pub(crate) fn is_file(path: &Path) -> bool {
@@ -108,17 +110,12 @@ pub(crate) fn lay_out(directory: &Path, files: &[(&str, &str)]) -> io::Result<()
 
 /// Puts a text into a file that only its owner may read, whatever was there; a failure is nobody's.
 pub(crate) fn put_text(path: &Path, text: &str) {
-    let options = || {
-        let mut options = std::fs::File::options();
-        options.write(true).create(true).truncate(true).mode(0o600);
-        options
-    };
-    let _ = options().open(path).and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()));
+    let _ = private::replace(path, text.as_bytes());
 }
 
 /// Makes a new file that only its owner may read.
 pub(crate) fn make_private_file(path: &Path) -> io::Result<std::fs::File> {
-    std::fs::File::options().write(true).create_new(true).mode(0o600).open(path)
+    private::options().write(true).create_new(true).open(path)
 }
 
 /// Removes a file, or a directory with everything in it, that this process made a moment ago.
@@ -128,7 +125,7 @@ pub(crate) fn remove_made(path: &Path) {
 
 /// Makes a directory that only its owner may read; one that is there and empty will do.
 pub(crate) fn make_private_dir(path: &Path) -> io::Result<()> {
-    match std::fs::DirBuilder::new().mode(0o700).create(path) {
+    match private::new_directory(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && is_empty_dir(path) => Ok(()),
         other => other,
     }
@@ -155,7 +152,7 @@ pub(crate) fn copy_new(from: &Path, to: &Path) -> io::Result<u64> {
         return Ok(1);
     }
     if found.is_dir() {
-        std::fs::DirBuilder::new().mode(0o700).create(to)?;
+        private::new_directory(to)?;
         let mut copied = 0;
         for entry in std::fs::read_dir(from)? {
             let entry = entry?;
@@ -235,7 +232,7 @@ pub(crate) fn missing_above(path: &Path) -> Vec<PathBuf> {
 
 /// Makes a directory that only its owner may read; one that is there will do.
 pub(crate) fn make_dir_private(path: &Path) -> io::Result<()> {
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+    private::make_directory(path)
 }
 
 /// Removes a file; none is fine.

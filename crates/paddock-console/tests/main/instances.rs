@@ -15,7 +15,7 @@ pub(crate) fn with_messages(served: &Served, key: &str, count: usize) {
         Ok(Message::new(format!("m{n}"), "user", &text, MessageSource::User))
     };
     let mut messages = (0..count).map(message);
-    let imported = Imported { messages: &mut messages, events: &[] };
+    let imported = Imported::of(&mut messages);
     kept.import(&instances::key_of(key).unwrap(), "main", imported).unwrap();
 }
 

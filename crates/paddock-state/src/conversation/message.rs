@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::Timestamp;
+use crate::{Redactor, Timestamp};
 
 /// A JSON value as it was written, on one line.
 #[derive(Debug, Clone, Serialize)]
@@ -177,6 +177,31 @@ impl Message {
         Self { created_at, ..self }
     }
 
+    /// The same without values of secrets, with which others than Paddock may have written it. Where none is in it, it stays byte by
+    /// byte as it is.
+    #[must_use]
+    pub fn redacted(mut self, redactor: &Redactor) -> Self {
+        redactor.text_in_place(&mut self.id);
+        for json in [&mut self.data, &mut self.metadata] {
+            let mut value = json.value();
+            redactor.json(&mut value);
+            if value != json.value() {
+                *json = Json::from(&value);
+            }
+        }
+        match &mut self.source {
+            MessageSource::User | MessageSource::System => {}
+            MessageSource::Assistant { step_id: text } | MessageSource::Extension { extension_name: text } => {
+                redactor.text_in_place(text);
+            }
+            MessageSource::Tool { tool_call_id, tool_name } => {
+                redactor.text_in_place(tool_call_id);
+                redactor.text_in_place(tool_name);
+            }
+        }
+        self
+    }
+
     fn checked(self) -> Result<Self, BadMessage> {
         if !self.metadata.is_object() {
             return Err(BadMessage::Metadata(self.id));
@@ -260,6 +285,20 @@ pub enum MessageEvent {
 }
 
 impl MessageEvent {
+    /// The same without values of secrets, as [`Message::redacted`].
+    #[must_use]
+    pub fn redacted(self, redactor: &Redactor) -> Self {
+        let plain = |id: String| redactor.text(&id).into_owned();
+        match self {
+            Self::Append { message } => Self::Append { message: message.redacted(redactor) },
+            Self::Replace { target_id, message } => {
+                Self::Replace { target_id: plain(target_id), message: message.redacted(redactor) }
+            }
+            Self::Remove { target_id } => Self::Remove { target_id: plain(target_id) },
+            Self::Truncate => Self::Truncate,
+        }
+    }
+
     /// Whether it only adds: then nothing that is confirmed has to be written again.
     #[must_use]
     pub fn is_append(&self) -> bool {
@@ -375,6 +414,24 @@ mod tests {
         for text in [r#"{"type":"append"}"#, r#"{"type":"remove"}"#, r#"{"type":"swap","targetId":"x"}"#] {
             assert!(serde_json::from_str::<MessageEvent>(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_value_of_a_secret_goes_from_wherever_it_stands_and_nothing_else_changes() {
+        let value = crate::SecretValue::to_store(b"tok_0123456789".to_vec()).unwrap();
+        let redactor = Redactor::of([(crate::SecretName::parse("key").unwrap(), value)]);
+        let text = |word: &str| {
+            format!(
+                r#"{{"id":"m-{word}","data":{{"role":"tool","content":["say {word}"]}},"metadata":{{"{word}":"{word}"}},"createdAt":"2026-11-15T12:30:00.000Z","source":{{"type":"tool","toolCallId":"{word}","toolName":"t-{word}"}}}}"#
+            )
+        };
+        let read = |text: &str| serde_json::from_str::<Message>(text).unwrap();
+        assert_eq!(read(&text("tok_0123456789")).redacted(&redactor), read(&text("[secret key]")));
+        let event = |word: &str| MessageEvent::Replace { target_id: word.to_owned(), message: read(&text(word)) };
+        assert_eq!(event("tok_0123456789").redacted(&redactor), event("[secret key]"));
+        let exact = text("plain").replace("{\"plain\":\"plain\"}", r#"{"z": 12345678901234567890123, "a":1.0}"#);
+        let written = |message: &Message| serde_json::to_string(message).unwrap();
+        assert_eq!(written(&read(&exact).redacted(&redactor)), written(&read(&exact)));
     }
 
     #[test]

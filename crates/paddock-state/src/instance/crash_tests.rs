@@ -153,6 +153,6 @@ fn a_crash_at_any_step_of_an_import_leaves_none_or_all_of_it() {
     crash_everywhere(&nothing(), |files| {
         let messages = &mut ["a", "b", "c"].into_iter().map(|id| Ok(message(id)));
         let events = [MessageEvent::Append { message: message("d") }];
-        directories(files).import(&instance(), &turns, Imported { messages, events: &events }).map(drop)
+        directories(files).import(&instance(), &turns, Imported { events: &events, ..Imported::of(messages) }).map(drop)
     });
 }

@@ -45,7 +45,7 @@ impl<S: Files> Directories<'_, S> {
         &self,
         instance: &Instance,
         turns: &ImportTurns,
-        Imported { messages, events }: Imported<'_>,
+        Imported { messages, events, .. }: Imported<'_>,
     ) -> Result<Option<u64>> {
         let mut count = 0;
         let built = self.build(instance, Over::Nothing, |paths| {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::directory::{Directories, EXTENSIONS, ImportTurns, METADATA};
 use super::{Imported, Instance, Instances, Listing, Saved, Seen, Status, extension};
 use crate::conversation::file::{self, FileConversation, HostFiles, Lease, Paths, held_by, repair, snapshot};
-use crate::conversation::{Conversation, ConversationError, Message, Repaired, Result};
+use crate::conversation::{Conversation, ConversationError, Message, MessageEvent, Repaired, Result};
 use crate::{ExtensionName, InstanceKey, TurnId, WorkspaceHome};
 
 /// The turn that an imported conversation came in, and the one whose events came with it.
@@ -195,6 +195,13 @@ impl Instances for FileInstances {
         Ok(Seen { open_turn, notices: snapshot.messages(each)? })
     }
 
+    fn read_apart(&self, key: &InstanceKey, each: &mut dyn FnMut(Message)) -> Result<(Vec<MessageEvent>, Seen)> {
+        let snapshot = snapshot(&HostFiles, &Paths::of(&self.found(key)?))?;
+        let open_turn = snapshot.open_turn();
+        let (events, notices) = snapshot.apart(each)?;
+        Ok((events, Seen { open_turn, notices }))
+    }
+
     fn get_state(&self, key: &InstanceKey, extension: &ExtensionName) -> Result<Option<Map<String, Value>>> {
         let path = Self::state_file(&self.found(key)?, extension);
         let Some(text) = Self::stored_state(&path)? else { return Ok(None) };
@@ -240,7 +247,8 @@ impl Instances for FileInstances {
         }
         let turn = |name| TurnId::new(name).map_err(|bad| damaged(&self.place, &bad.to_string()));
         let turns = ImportTurns { confirmed: turn(IMPORTED)?, open: turn(IMPORTED_OPEN)? };
-        let count = self.directories().import(&Instance::new(key, agent), &turns, imported)?;
+        let count =
+            self.directories().import(&Instance::imported(key, agent, imported.created_at), &turns, imported)?;
         count.ok_or_else(|| ConversationError::Exists(key.clone()))
     }
 

@@ -48,6 +48,12 @@ impl Instance {
         Self { status, agent_name, instance_key, created_at: now, updated_at: now }
     }
 
+    /// One from elsewhere, made there at that moment.
+    pub(super) fn imported(key: &InstanceKey, agent: &str, created_at: Option<Timestamp>) -> Self {
+        let new = Self::new(key, agent);
+        Self { created_at: created_at.unwrap_or(new.created_at), ..new }
+    }
+
     /// As the file holds it.
     pub(super) fn to_json(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")

@@ -18,7 +18,7 @@ pub use postgres::PostgresInstances;
 use serde_json::{Map, Value};
 
 use crate::conversation::{Conversation, Loaded, Message, MessageEvent, Notice, OpenTurn, Repaired, Result};
-use crate::{ExtensionName, InstanceKey, TurnId};
+use crate::{ExtensionName, InstanceKey, Timestamp, TurnId};
 
 /// The instances there are, newest first, and what could not be read.
 #[derive(Debug, Default)]
@@ -53,6 +53,15 @@ pub struct Imported<'a> {
     pub messages: &'a mut dyn Iterator<Item = Result<Message>>,
     /// What a turn did that is not over.
     pub events: &'a [MessageEvent],
+    /// When the instance was made there; now, where that is not known.
+    pub created_at: Option<Timestamp>,
+}
+
+impl<'a> Imported<'a> {
+    /// Confirmed messages alone.
+    pub fn of(messages: &'a mut dyn Iterator<Item = Result<Message>>) -> Self {
+        Self { messages, events: &[], created_at: None }
+    }
 }
 
 /// The instances of one project.
@@ -105,6 +114,12 @@ pub trait Instances: Send + Sync {
     /// When there is no such instance, or it is damaged.
     fn read(&self, key: &InstanceKey, each: &mut dyn FnMut(Message)) -> Result<Seen>;
 
+    /// The same apart: gives out every confirmed message, and answers what the open turn did since. For whoever carries it elsewhere.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    fn read_apart(&self, key: &InstanceKey, each: &mut dyn FnMut(Message)) -> Result<(Vec<MessageEvent>, Seen)>;
+
     /// The state of an extension.
     ///
     /// # Errors
@@ -117,7 +132,8 @@ pub trait Instances: Send + Sync {
     /// When there is no such instance, or they cannot be listed.
     fn extensions(&self, key: &InstanceKey) -> Result<Vec<ExtensionName>>;
 
-    /// Keeps the state of an extension. What did not change is not written.
+    /// Keeps the state of an extension. What did not change is not written. As with messages, who writes what others said takes the
+    /// values of secrets out first.
     ///
     /// # Errors
     /// When there is no such instance, or it cannot be written; then the old one is there.

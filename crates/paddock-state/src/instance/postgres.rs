@@ -20,6 +20,7 @@ use super::{Imported, Instance, Instances, Listing, Saved, Seen, Status, extensi
 use crate::conversation::{Conversation, ConversationError, Message, MessageEvent, Notice, Repaired, Result};
 use crate::{ExtensionName, InstanceKey, Timestamp, TurnId};
 use lease::{Fence, Lease};
+use read::How;
 use rows::{NewEvent, told};
 use write::PostgresConversation;
 
@@ -293,10 +294,17 @@ impl Instances for PostgresInstances {
     }
 
     fn read(&self, key: &InstanceKey, each: &mut dyn FnMut(Message)) -> Result<Seen> {
-        let rest = read::read(&self.db, &self.places(key), &|tx| self.counts(tx, key, false), each)?;
+        let how = How::Folded;
+        let rest = read::read(&self.db, &self.places(key), how, &|tx| self.counts(tx, key, false), each)?;
         rest.new.into_iter().for_each(each);
         let notices = rest.missing.into_iter().map(Notice::MissingMessage).collect();
         Ok(Seen { open_turn: rest.open_turn, notices })
+    }
+
+    fn read_apart(&self, key: &InstanceKey, each: &mut dyn FnMut(Message)) -> Result<(Vec<MessageEvent>, Seen)> {
+        let how = How::Apart;
+        let rest = read::read(&self.db, &self.places(key), how, &|tx| self.counts(tx, key, false), each)?;
+        Ok((rest.events, Seen { open_turn: rest.open_turn, notices: Vec::new() }))
     }
 
     fn get_state(&self, key: &InstanceKey, extension: &ExtensionName) -> Result<Option<Map<String, Value>>> {
@@ -347,10 +355,10 @@ impl Instances for PostgresInstances {
     }
 
     fn import(&self, key: &InstanceKey, agent: &str, imported: Imported<'_>) -> Result<u64> {
-        let instance = Instance::new(key, agent);
+        let instance = Instance::imported(key, agent, imported.created_at);
         let turn = |name| TurnId::new(name).map_err(|bad| self.damaged(key, "messages", bad.to_string()));
         let turns = (turn(IMPORTED)?, turn(IMPORTED_OPEN)?);
-        let Imported { messages, events } = imported;
+        let Imported { messages, events, .. } = imported;
         let mut begun = false;
         self.db.write(until(READING), |tx| {
             if begun {

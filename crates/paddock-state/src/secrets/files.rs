@@ -3,14 +3,15 @@
 //! Every step that reaches the disk goes through one of the functions here and is counted in the tests, which end a
 //! process at each of them. Nothing here knows what the files hold.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
 use super::error::SecretsError;
+use crate::private;
 
 const LOCK: &str = "vault.lock";
 /// What a file is called that is still being written; see [`leftovers`].
@@ -23,7 +24,7 @@ type Result<T> = std::result::Result<T, SecretsError>;
 /// Makes the directory where it is missing, and refuses one that others may look into.
 pub(super) fn ensure_private_dir(path: &Path) -> Result<()> {
     step(path)?;
-    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|error| SecretsError::io(path, error))?;
+    private::make_directory(path).map_err(|error| SecretsError::io(path, error))?;
     let found = fs::symlink_metadata(path).map_err(|error| SecretsError::io(path, error))?;
     if !found.is_dir() {
         return Err(SecretsError::NotOurs { path: path.to_owned(), why: "it is no directory" });
@@ -35,7 +36,7 @@ pub(super) fn ensure_private_dir(path: &Path) -> Result<()> {
 pub(super) fn lock(directory: &Path) -> Result<File> {
     let path = directory.join(LOCK);
     let failed = |error| SecretsError::io(&path, error);
-    let file = private().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
+    let file = unlinked().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
     file.lock().map_err(failed)?;
     Ok(file)
 }
@@ -70,7 +71,7 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> Result<()> {
     // Who holds the lock is alone: what stands there is left of a process that ended.
     remove(&new)?;
     step(&new)?;
-    let mut file = private().create_new(true).write(true).open(&new).map_err(failed)?;
+    let mut file = unlinked().create_new(true).write(true).open(&new).map_err(failed)?;
     step(&new)?;
     file.write_all(content).map_err(failed)?;
     step(&new)?;
@@ -105,9 +106,9 @@ pub(super) fn leftovers(directory: &Path, prefix: &str, keep: Option<&str>) -> V
     names.filter(is_left).map(|name| directory.join(name)).collect()
 }
 
-fn private() -> fs::OpenOptions {
-    let mut options = File::options();
-    options.mode(0o600).custom_flags(no_follow());
+fn unlinked() -> fs::OpenOptions {
+    let mut options = private::options();
+    options.custom_flags(no_follow());
     options
 }
 

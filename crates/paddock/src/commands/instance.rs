@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use paddock_core::visible;
 use paddock_desk::{Desk, Project, instances};
-use paddock_state::InstanceKey;
 use paddock_state::conversation::{ConversationError, Notice};
 use paddock_state::instance::Instances;
+use paddock_state::{InstanceKey, Redactor};
 
 use crate::cli::{Global, Instance};
 use crate::failure::{Ended, Failure};
@@ -72,11 +72,11 @@ fn working(global: &Global, key: &InstanceKey) -> anyhow::Result<Desk> {
     if is_there { Ok(Desk::work(desk.project().clone())?) } else { Ok(desk) }
 }
 
-/// The instances of the project, for making one.
-fn made_instances(global: &Global) -> anyhow::Result<Arc<dyn Instances>> {
+/// The instances of the project, for making one, and what keeps secrets out of it.
+fn made_instances(global: &Global) -> anyhow::Result<(Arc<dyn Instances>, Redactor)> {
     let desk = Desk::work(Project::with_config(&global.places())?)?;
     let none = || Failure::failed("the project keeps no state", "look at [state] in paddock.toml");
-    instances::kept(&desk).ok_or_else(none)
+    Ok((instances::kept(&desk).ok_or_else(none)?, desk.installation().redactor()))
 }
 
 /// What cannot be done with an instance, as it is told.

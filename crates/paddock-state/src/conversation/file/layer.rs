@@ -112,7 +112,7 @@ impl Files for HostFiles {
     }
 
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
-        File::open(path)?.sync_all()
+        private::sync_directory(path)
     }
 }
 

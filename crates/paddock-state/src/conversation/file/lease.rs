@@ -4,7 +4,6 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
 use crate::conversation::{ConversationError, Result};
-use crate::{InstanceKey, Timestamp};
+use crate::{InstanceKey, Timestamp, private};
 
 /// How long a look at the lock takes, and for how many of them it is waited.
 const LOOK: Duration = Duration::from_millis(2);
@@ -44,7 +43,7 @@ impl Lease {
     pub(crate) fn take(directory: &Path, key: &InstanceKey) -> Result<Self> {
         let path = directory.join("lease");
         let told = |error| ConversationError::io(&path, error);
-        let opened = File::options().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let opened = private::options().read(true).write(true).create(true).truncate(false).open(&path);
         let mut file = opened.map_err(told)?;
         match locked(&file) {
             Ok(()) => {}

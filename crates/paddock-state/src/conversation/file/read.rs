@@ -283,6 +283,12 @@ impl<F: OneFile> Snapshot<F> {
         Ok(notices)
     }
 
+    /// Gives out every confirmed message in order, and then the events after them and what was noticed.
+    pub(crate) fn apart(mut self, each: &mut dyn FnMut(Message)) -> Result<(Vec<MessageEvent>, Vec<Notice>)> {
+        let events = self.pending.take().map_or_else(Vec::new, |pending| pending.events);
+        Ok((events, self.messages(each)?))
+    }
+
     /// Folds the events over what is confirmed. A message that replaces another keeps that one's frame.
     pub(super) fn fold(&self, each: &mut dyn FnMut(Folded<'_>, Frame) -> Result<()>) -> Result<Vec<MissingMessage>> {
         let pending = self.pending.as_ref();

@@ -69,9 +69,20 @@ pub(super) fn stored_events(tx: &mut PgTransaction<'_>, counts: &Counts) -> Resu
     Ok(rows.iter().map(StoredEvent::of).collect())
 }
 
+/// What becomes of the events of the open turn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    /// They are applied to the confirmed messages.
+    Folded,
+    /// They are told beside them.
+    Apart,
+}
+
 /// What comes after the confirmed messages.
 pub(super) struct Rest {
     pub(super) open_turn: Option<OpenTurn>,
+    /// Those that were not applied.
+    pub(super) events: Vec<MessageEvent>,
     pub(super) new: Vec<Message>,
     pub(super) missing: Vec<MissingMessage>,
 }
@@ -84,10 +95,11 @@ struct Progress {
     rows: u64,
 }
 
-/// Gives out the confirmed messages as they are after the events of the open turn, and then tells the rest.
+/// Gives out the confirmed messages, as they are after the events of the open turn where these are folded, and then tells the rest.
 pub(super) fn read(
     db: &Postgres,
     places: &Places,
+    how: How,
     find: &dyn Fn(&mut PgTransaction<'_>) -> Result<Counts>,
     each: &mut dyn FnMut(Message),
 ) -> Result<Rest> {
@@ -100,14 +112,14 @@ pub(super) fn read(
         }
         let pending = pending(tx, &counts, places)?;
         let open_turn = pending.as_ref().map(Pending::open_turn);
-        let events: Vec<MessageEvent> =
-            pending.into_iter().flat_map(|pending| pending.events).map(|(_, event)| event).collect();
+        let events = pending.into_iter().flat_map(|pending| pending.events).map(|(_, event)| event);
+        let (events, apart): (Vec<_>, Vec<_>) = events.partition(|_| how == How::Folded);
         let mut folding = Folding::of(wanted(tx, counts.instance, &events)?, &events);
         if !folding.is_emptied() {
             confirmed(tx, &counts, &places.messages, &mut folding, &mut progress, each)?;
         }
         let (new, missing) = folding.rest();
-        Ok(Rest { open_turn, new: new.into_iter().map(|(_, message)| message).collect(), missing })
+        Ok(Rest { open_turn, events: apart, new: new.into_iter().map(|(_, message)| message).collect(), missing })
     })
 }
 

@@ -8,7 +8,7 @@ use paddock_state::conversation::{
     ConversationError, Json, Message, MessageEvent, MessageSource, MissingMessage, Notice, Written, apply,
 };
 use paddock_state::instance::{Imported, Saved, Status};
-use paddock_state::{ExtensionName, InstanceKey, TurnId};
+use paddock_state::{ExtensionName, InstanceKey, Timestamp, TurnId};
 use serde_json::{Map, Value, json};
 
 use super::{World, append, ids, key, message, remove, replace, said, saying, turn, turns};
@@ -504,17 +504,25 @@ fn what_was_exported_can_be_imported(world: &World) {
     let messages: Vec<Message> = (0..450).map(|n| message(&format!("m{}", n % 400))).collect();
     let events = [append("new"), remove("m3"), replace("m4", message("four"))];
     let mut given = messages.iter().cloned().map(Ok);
-    let imported = Imported { messages: &mut given, events: &events };
+    let made = Timestamp::parse("2026-01-02T03:04:05.678Z").unwrap();
+    let imported = Imported { events: &events, created_at: Some(made), ..Imported::of(&mut given) };
     assert_eq!(instances.import(&key("copy"), "writer", imported).unwrap(), 450);
     let loaded = world.open().load(&key("copy")).unwrap();
-    assert_eq!(loaded.messages, apply(messages, &events).0);
+    assert_eq!(loaded.messages, apply(messages.clone(), &events).0);
     assert_eq!(loaded.open_turn.as_ref().unwrap().events, 3);
-    assert_eq!(instances.show(&key("copy")).unwrap().unwrap().agent_name, "writer");
+    let shown = instances.show(&key("copy")).unwrap().unwrap();
+    assert_eq!((shown.agent_name.as_str(), shown.created_at), ("writer", made));
+    assert!(shown.updated_at > made);
+    // What is carried on from here is what came: the open turn is not folded by it.
+    let mut confirmed = Vec::new();
+    let (open, seen) = instances.read_apart(&key("copy"), &mut |message| confirmed.push(message)).unwrap();
+    assert_eq!((confirmed, open), (messages.clone(), events.to_vec()));
+    assert_eq!((seen.open_turn, seen.notices), (loaded.open_turn.clone(), vec![]));
     assert!(instances.restart(&key("copy")).unwrap().is_some());
     turns(&*instances, "copy", &[&[append("after")]]);
     assert_eq!(instances.load(&key("copy")).unwrap().messages.len(), 451);
-    let again = Imported { messages: &mut std::iter::empty(), events: &[] };
-    assert!(matches!(instances.import(&key("copy"), "x", again), Err(ConversationError::Exists(_))));
+    let again = instances.import(&key("copy"), "x", Imported::of(&mut std::iter::empty()));
+    assert!(matches!(again, Err(ConversationError::Exists(_))));
     assert_eq!(instances.load(&key("copy")).unwrap().messages.len(), 451);
 }
 
@@ -522,7 +530,7 @@ fn an_import_is_whole_or_not_there(world: &World) {
     let instances = world.with("main");
     let bad = || Err(ConversationError::NoInstance(key("elsewhere")));
     let mut given = (0..300).map(|n| Ok(message(&format!("m{n}")))).chain([bad()]);
-    let imported = Imported { messages: &mut given, events: &[] };
+    let imported = Imported::of(&mut given);
     assert!(matches!(instances.import(&key("half"), "x", imported), Err(ConversationError::NoInstance(_))));
     assert_eq!(world.open().show(&key("half")).unwrap(), None);
     assert_eq!(instances.list().unwrap().instances.len(), 1);

@@ -24,7 +24,7 @@ fn every_example_of_folding_comes_to_what_is_shown() {
         let ground = Ground::new();
         ground.instances.delete(&ground.key).unwrap();
         let mut given = base.into_iter().map(Ok);
-        ground.instances.import(&ground.key, "main", Imported { messages: &mut given, events: &[] }).unwrap();
+        ground.instances.import(&ground.key, "main", Imported::of(&mut given)).unwrap();
         let mut conversation = ground.instances.conversation(&ground.key).unwrap();
         for event in &events {
             conversation.append_event(&turn("t"), event).unwrap();

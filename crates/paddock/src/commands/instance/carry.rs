@@ -1,7 +1,8 @@
 //! `instance export` and `instance import`: conversations as plain JSON lines, in the layout that goondan uses.
 //!
-//! An export holds the messages as they are now, the open turn's events applied; an import takes confirmed messages and events.
-//! Both happen as a whole or not at all.
+//! An export of messages holds them as they are now, the open turn's events applied; one of everything changes nothing: confirmed
+//! messages and events lie apart in it, as an import takes them. Both happen as a whole or not at all. What comes in passes the
+//! redactor: nobody knows who wrote it.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -11,7 +12,7 @@ use paddock_core::{AgentName, visible};
 use paddock_desk::instances;
 use paddock_state::conversation::{ConversationError, Message, MessageEvent};
 use paddock_state::instance::{Imported, Seen};
-use paddock_state::{ExtensionName, InstanceKey};
+use paddock_state::{ExtensionName, InstanceKey, Redactor, Timestamp};
 use serde_json::{Map, Value};
 
 use super::plain::{Lines, unreadable};
@@ -41,10 +42,8 @@ pub(super) fn export(named: &Named, options: &InstanceExport, printer: &Printer)
     tell_notices(&seen.notices);
     if let Some(open) = &seen.open_turn {
         let events = counted(open.events, "event");
-        printer::tell(format_args!(
-            "note: turn \"{}\" is not over; its {events} so far are in the messages",
-            open.turn
-        ));
+        let place = if path.is_some() && !options.messages { "events.jsonl" } else { "the messages" };
+        printer::tell(format_args!("note: turn \"{}\" is not over; its {events} so far are in {place}", open.turn));
     }
     if let Some(path) = path {
         printer::tell(format_args!("wrote {} to \"{}\"", counted(count, "message"), path.display()));
@@ -80,8 +79,7 @@ fn into(named: &Named, path: &Path, file: Option<File>) -> anyhow::Result<(u64, 
     let problem = |error| named.problem(&error);
     let inner = path.join("messages");
     host::make_private_dir(&inner)?;
-    let written = messages(named, host::make_private_file(&inner.join(BASE))?)?;
-    host::make_private_file(&inner.join(EVENTS))?;
+    let written = apart(named, host::make_private_file(&inner.join(BASE))?, &inner.join(EVENTS))?;
     let extensions = path.join("extensions");
     host::make_private_dir(&extensions)?;
     for name in named.instances().extensions(key).map_err(problem)? {
@@ -98,31 +96,54 @@ fn into(named: &Named, path: &Path, file: Option<File>) -> anyhow::Result<(u64, 
 
 /// Every message, one per line.
 fn messages(named: &Named, out: impl Write) -> anyhow::Result<(u64, Seen)> {
+    written(named, out, |each| named.instances().read(&named.key, each))
+}
+
+/// Every confirmed message, one per line, and beside them the events of the turn that is not over.
+fn apart(named: &Named, out: impl Write, events: &Path) -> anyhow::Result<(u64, Seen)> {
+    let (count, (open, seen)) = written(named, out, |each| named.instances().read_apart(&named.key, each))?;
+    let mut file = BufWriter::new(host::make_private_file(events)?);
+    for event in open {
+        writeln!(file, "{}", serde_json::to_string(&event)?)?;
+    }
+    file.flush()?;
+    Ok((count, seen))
+}
+
+/// Writes the messages that `read` gives out, and counts them.
+fn written<T>(
+    named: &Named,
+    out: impl Write,
+    read: impl FnOnce(&mut dyn FnMut(Message)) -> Result<T, ConversationError>,
+) -> anyhow::Result<(u64, T)> {
     let mut out = BufWriter::with_capacity(64 * 1024, out);
     let (mut count, mut failed) = (0, None);
-    let seen = named.instances().read(&named.key, &mut |message| {
+    let told = read(&mut |message| {
         if failed.is_none() {
             count += 1;
             failed = transcript::line(&mut out, &message).err();
         }
     });
-    let seen = seen.map_err(|error| named.problem(&error))?;
+    let told = told.map_err(|error| named.problem(&error))?;
     failed.map_or_else(|| out.flush(), Err)?;
-    Ok((count, seen))
+    Ok((count, told))
 }
 
 pub(super) fn import(global: &Global, options: &InstanceImport, printer: &Printer) -> anyhow::Result<Ended> {
     let key = instances::key_of(&options.key)?;
-    let from = From::look(&options.path).map_err(|error| refused(&error, &key))?;
-    let agent = match (&global.agent, &from.agent) {
+    let mut from = From::look(&options.path).map_err(|error| refused(&error, &key))?;
+    let agent = match (&global.agent, &from.metadata.agent) {
         (Some(agent), _) => agent.to_string(),
         (None, Some(agent)) => agent.clone(),
         (None, None) => AgentName::main().to_string(),
     };
-    let kept = made_instances(global)?;
+    let (kept, redactor) = made_instances(global)?;
+    from.redact(&redactor);
     let mut lines = Lines::of(from.messages, &from.path);
-    let mut messages = std::iter::from_fn(|| lines.read::<Message>());
-    let imported = Imported { messages: &mut messages, events: &from.events };
+    let read = std::iter::from_fn(|| lines.read::<Message>());
+    let mut messages = read.map(|message| Ok(message?.redacted(&redactor)));
+    let (events, created_at) = (from.events.as_slice(), from.metadata.created_at);
+    let imported = Imported { events, created_at, ..Imported::of(&mut messages) };
     let count = kept.import(&key, &agent, imported).map_err(|error| refused(&error, &key))?;
     for (name, state) in &from.extensions {
         if let Err(error) = kept.set_state(&key, name, state) {
@@ -169,7 +190,14 @@ struct From {
     path: PathBuf,
     events: Vec<MessageEvent>,
     extensions: Vec<State>,
+    metadata: Metadata,
+}
+
+/// What is known of the instance that it was.
+#[derive(Default)]
+struct Metadata {
     agent: Option<String>,
+    created_at: Option<Timestamp>,
 }
 
 impl From {
@@ -186,14 +214,26 @@ impl From {
         Ok(Self {
             events: events(&inner.join(EVENTS))?,
             extensions: extensions(&path.join("extensions"))?,
-            agent: agent(&path.join(METADATA))?,
+            metadata: metadata(&path.join(METADATA))?,
             ..Self::of(opened(&base)?, base)
         })
     }
 
     fn of(messages: Box<dyn Read>, path: PathBuf) -> Self {
         let messages = BufReader::with_capacity(64 * 1024, messages);
-        Self { messages, path, events: Vec::new(), extensions: Vec::new(), agent: None }
+        Self { messages, path, events: Vec::new(), extensions: Vec::new(), metadata: Metadata::default() }
+    }
+
+    /// Takes the values of secrets out of what is in memory.
+    fn redact(&mut self, redactor: &Redactor) {
+        self.events = std::mem::take(&mut self.events).into_iter().map(|event| event.redacted(redactor)).collect();
+        for (_, state) in &mut self.extensions {
+            let mut value = Value::Object(std::mem::take(state));
+            redactor.json(&mut value);
+            if let Value::Object(redacted) = value {
+                *state = redacted;
+            }
+        }
     }
 }
 
@@ -222,16 +262,20 @@ fn extensions(place: &Path) -> Result<Vec<State>, ConversationError> {
     Ok(found)
 }
 
-/// Whose instance it was.
-fn agent(path: &Path) -> Result<Option<String>, ConversationError> {
+/// Whose instance it was, and since when.
+fn metadata(path: &Path) -> Result<Metadata, ConversationError> {
     if !host::is_file(path) {
-        return Ok(None);
+        return Ok(Metadata::default());
     }
     let damaged = |reason: String| ConversationError::DamagedFile { path: path.to_owned(), reason };
     let text = host::read_text(path).map_err(|error| unreadable(path, error))?;
     let metadata: Value = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
-    match &metadata["agentName"] {
-        Value::String(agent) => Ok(Some(agent.clone())),
-        _ => Err(damaged("it does not say which agent's instance it is".to_owned())),
-    }
+    let Value::String(agent) = &metadata["agentName"] else {
+        return Err(damaged("it does not say which agent's instance it is".to_owned()));
+    };
+    let created_at = match &metadata["createdAt"] {
+        Value::Null => None,
+        moment => Some(serde_json::from_value(moment.clone()).map_err(|error| damaged(error.to_string()))?),
+    };
+    Ok(Metadata { agent: Some(agent.clone()), created_at })
 }
