@@ -6,7 +6,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use paddock_state::{HomeError, SystemRoot, private};
 use serde_json::{Map, Value};

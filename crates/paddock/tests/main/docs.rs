@@ -13,6 +13,7 @@ mod own_store;
 mod pages;
 mod promises;
 mod served;
+mod system_root;
 mod tables;
 mod twins;
 

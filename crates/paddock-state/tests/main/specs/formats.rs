@@ -157,35 +157,3 @@ fn extension_state_is_stored_as_the_specification_shows() {
     let stored = std::fs::read_to_string(ground.file("extensions/memory.json")).unwrap();
     assert_eq!(stored, shown.block("extensions/memory.json"));
 }
-
-#[test]
-fn the_layout_is_the_one_of_the_specification() {
-    let directory = tempfile::tempdir().unwrap();
-    let sources = HomeSources { option: Some(directory.path().join("home")), ..HomeSources::default() };
-    let system = SystemRoot::resolve(&sources, None).unwrap();
-    let home = WorkspaceHome::claim(&system, &Origin::new("/a", "p")).unwrap();
-    let instances = paddock_state::instance::FileInstances::of(&home, paddock_db::Durability::Process);
-    let key = InstanceKey::new("chat").unwrap();
-    instances.create(&key, "main").unwrap();
-    instances.set_state(&key, &ExtensionName::new("memory").unwrap(), &Map::new()).unwrap();
-    drop(instances.conversation(&key).unwrap());
-    let name = |path: PathBuf| {
-        let path = path.strip_prefix(system.path()).unwrap().to_str().unwrap().to_owned();
-        let path = path.replace(home.id().as_str(), "<workspaceId>").replace("/chat/", "/<instanceKey>/");
-        path.replace("/memory.json", "/<extension>.json")
-    };
-    let mut expected: BTreeSet<String> = [system.config_file(), home.state_db(), home.content_db()].map(name).into();
-    expected.extend([system.packages_dir(), system.secrets_dir(), home.history_dir()].map(|path| name(path) + "/"));
-    expected.extend(files(system.path()).into_iter().map(name));
-    let shown: BTreeSet<String> = page().rows_under("Layout").into_iter().map(|row| row[0].clone()).collect();
-    assert_eq!(shown, expected);
-}
-
-fn files(directory: &std::path::Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() { found.extend(files(&path)) } else { found.push(path) }
-    }
-    found
-}

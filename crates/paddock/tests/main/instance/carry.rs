@@ -107,6 +107,32 @@ fn an_open_turn_is_in_the_messages_of_an_export() {
 }
 
 #[test]
+fn an_export_of_everything_changes_nothing_and_comes_back_as_it_was() {
+    let world = with_chat();
+    open_turn(&world, "chat");
+    insta::assert_snapshot!(instance(&world, &["export", "chat", "all"]), @r#"
+    [stderr]
+    note: turn "turn-7" is not over; its 1 event so far are in events.jsonl
+    wrote 3 messages to "all"
+    [exit 0]
+    "#);
+    assert_eq!(world.read("all/messages/base.jsonl"), LINES, "what is confirmed");
+    let events = world.read("all/messages/events.jsonl");
+    assert!(events.starts_with(r#"{"type":"append","message":{"id":"m4","#) && events.lines().count() == 1, "{events}");
+    // Another day, at another place.
+    let metadata = world.read("all/metadata.json");
+    let made = metadata.split("\"createdAt\": \"").nth(1).unwrap().split('"').next().unwrap();
+    world.write("all/metadata.json", metadata.replace(made, "2026-01-02T03:04:05.678Z"));
+    assert_eq!(instance(&world, &["import", "back", "all"]).code, 0);
+    let shown = instance(&world, &["show", "back", "--json"]).json();
+    assert_eq!((&shown["createdAt"], &shown["openTurn"]["events"]), (&json!("2026-01-02T03:04:05.678Z"), &json!(1)));
+    assert_eq!(instance(&world, &["export", "back", "again"]).code, 0);
+    for file in ["messages/base.jsonl", "messages/events.jsonl"] {
+        assert_eq!(world.read(&format!("again/{file}")), world.read(&format!("all/{file}")), "{file}");
+    }
+}
+
+#[test]
 fn what_goondan_wrote_is_imported() {
     let world = World::configured(CONFIG);
     let [first, second, third] = LINES.lines().collect::<Vec<_>>()[..] else { panic!() };

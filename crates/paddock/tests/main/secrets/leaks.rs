@@ -11,6 +11,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::harness::{Ran, World};
+use crate::server::{Server, token};
 use crate::website::{Page, Website};
 
 /// Nothing in it needs an escape anywhere.
@@ -145,6 +146,10 @@ fn a_planted_value_is_found_nowhere() {
     by_files_and_paths(&mut heard);
     over_mcp(&mut heard);
     by_the_command_line(&mut heard);
+    by_a_run(&mut heard);
+    by_an_import(&mut heard);
+    by_what_waits_for_a_person(&mut heard);
+    over_http(&mut heard);
     for arguments in
         [&["audit", "query", "--json"][..], &["audit", "export"], &["log"], &["log", "--json"], &["config", "show"]]
     {
@@ -289,6 +294,110 @@ fn by_the_command_line(heard: &mut Heard) {
     let ran = heard.world.paddock(&["check"]);
     heard.take("a broken configuration", &ran);
     heard.world.write("paddock.toml", config);
+}
+
+/// A person says them to a model, which says them back, in words and in calls.
+fn by_a_run(heard: &mut Heard) {
+    let calling = |tool: &str, arguments: Value| json!({ "content": ODD, "tool_calls": [{ "name": tool, "arguments": arguments }] });
+    let lines = [
+        json!({ "content": format!("- [ ] use {PLAIN}") }),
+        calling("read_file", json!({ "path": "settings.txt" })),
+        calling("execute_command", json!({ "command": "echo \"$PLAIN $ODD\"" })),
+        calling("make_dir", json!({ "path": format!("d/{PLAIN}") })),
+        json!({ "content": format!("it was {PLAIN}, and {ODD}") }),
+    ];
+    let script = heard.world.path().join("script.jsonl");
+    fs::write(&script, lines.map(|line| line.to_string()).join("\n")).unwrap();
+    let model = format!("script:{}", script.display());
+    let prompt = format!("Is {PLAIN} or {ODD} right?");
+    let ran = heard.world.paddock(&["run", &prompt, "--thread", "said", "--model", &model, "--no-wait"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    heard.take("a run", &ran);
+    for arguments in [
+        &["threads", "show", "said", "--json"][..],
+        &["threads", "replay", "said"],
+        &["instance", "messages", "said", "--jsonl"],
+    ] {
+        let ran = heard.world.paddock(arguments);
+        assert_eq!(ran.code, 0, "{ran}");
+        heard.listen(&format!("{arguments:?}"), &ran);
+    }
+    let ran = heard.world.paddock(&["instance", "export", "said"]);
+    heard.take("a conversation", &ran);
+}
+
+/// A conversation that somebody else wrote, with them wherever a text can stand.
+fn by_an_import(heard: &mut Heard) {
+    let message = |id: &str, text: &str| {
+        json!({
+            "id": id, "data": { "role": "tool", "content": [text], text: 1 }, "metadata": { "beside": text },
+            "createdAt": "2026-11-15T12:30:00.000Z",
+            "source": { "type": "tool", "toolCallId": text, "toolName": text },
+        })
+    };
+    let events = [
+        json!({ "type": "append", "message": message("m2", ODD) }),
+        json!({ "type": "replace", "targetId": PLAIN, "message": message("m3", PLAIN) }),
+    ];
+    heard.world.write("from/messages/base.jsonl", format!("{}\n", message(PLAIN, ODD)));
+    heard.world.write("from/messages/events.jsonl", events.map(|event| event.to_string() + "\n").concat());
+    heard.world.write("from/extensions/memory.json", json!({ PLAIN: [ODD], "more": { "key": PLAIN } }).to_string());
+    let ran = heard.world.paddock(&["--log", "trace", "instance", "import", "came", "from"]);
+    assert_eq!(ran.code, 0, "{ran}");
+    heard.listen("an import", &ran);
+    // The message that an event looks for is found although its id is another now.
+    let ran = heard.world.paddock(&["instance", "export", "came"]);
+    assert_eq!((ran.stdout.lines().count(), ran.stdout.matches("\"m3\"").count()), (2, 1), "{ran}");
+    heard.take("what was imported", &ran);
+    fs::remove_dir_all(heard.world.project().join("from")).unwrap();
+}
+
+/// What a person is shown before a file that holds them is deleted.
+fn by_what_waits_for_a_person(heard: &mut Heard) {
+    let delete = json!({ "path": "settings.txt" }).to_string();
+    let ran = heard.world.paddock(&["tool", "delete_file", &delete]);
+    assert_eq!(ran.code, 3, "{ran}");
+    heard.listen("a call that waits", &ran);
+    let ran = heard.world.paddock(&["approvals", "list", "--json"]);
+    heard.listen("what waits", &ran);
+    let id = ran.json()[0]["id"].as_str().unwrap().to_owned();
+    for arguments in [&["approvals", "show", &id][..], &["approvals", "show", &id, "--json"]] {
+        let ran = heard.world.paddock(arguments);
+        heard.take(&format!("{arguments:?}"), &ran);
+    }
+    let ran = heard.world.paddock(&["approvals", "reject", &id, "--reason", PLAIN]);
+    assert_eq!(ran.code, 0, "{ran}");
+    heard.listen("a rejection", &ran);
+}
+
+/// The same over HTTP, for programs and for agents.
+fn over_http(heard: &mut Heard) {
+    let server = Server::start(&heard.world);
+    let (api, agent) = (token(&heard.world, &["program", "--api"]), token(&heard.world, &["agent"]));
+    let mut marked = 0;
+    for target in [
+        "/api/v1/instances/said/export",
+        "/api/v1/instances/came/messages",
+        "/api/v1/approvals",
+        "/api/v1/audit/export",
+        "/api/v1/threads/said/steps",
+    ] {
+        let answer = server.request("GET", target).bearer(&api).text();
+        heard.wrong.extend(held(target, answer.as_bytes()));
+        marked += usize::from(answer.contains("[secret "));
+        heard.count += 1;
+    }
+    for (tool, arguments) in [
+        ("read_file", json!({ "path": "settings.txt" })),
+        ("execute_command", json!({ "command": "echo \"$PLAIN $ODD\"" })),
+        (PLAIN, json!({})),
+    ] {
+        let answer = server.call(&agent, tool, &arguments);
+        heard.wrong.extend(held(tool, answer.as_bytes()));
+        marked += usize::from(answer.contains("[secret "));
+        heard.count += 1;
+    }
+    assert!(marked >= 5, "{marked} answers are marked");
 }
 
 #[test]
