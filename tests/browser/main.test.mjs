@@ -5,6 +5,7 @@ import "./modules.mjs";
 import "./settings.mjs";
 import "./live.mjs";
 import "./approvals.mjs";
+import "./commands.mjs";
 import "./threads.mjs";
 import "./forks.mjs";
 import "./files.mjs";

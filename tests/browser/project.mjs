@@ -40,6 +40,8 @@ scope = "READ_ONLY"
 mount = { physical = "." }
 hide = [".env", ".env.*"]
 
+[commands]
+
 [approvals]
 above = "medium"
 
