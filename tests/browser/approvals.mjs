@@ -68,6 +68,7 @@ test("on the page of one call the letters are about it", async () => {
   const page = await paddock.visit("/approvals");
   await card(page, "alone.sql").getByRole("heading").getByRole("link").click();
   await page.getByRole("heading", { level: 1, name: /^Approval/ }).waitFor();
+  await accessible(page);
   // Shown by the module that hears the keys.
   await page.locator("[data-keys-help]:not([hidden])").first().waitFor();
   await page.keyboard.press("a");

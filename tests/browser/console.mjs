@@ -45,15 +45,18 @@ export class Console {
   async person(options = {}) {
     const context = await this.browser.newContext({ viewport: WIDE, colorScheme: "light", ...options });
     context.setDefaultTimeout(HANG);
-    if (this.session) {
-      await context.addCookies(this.session);
-    } else {
-      const page = await context.newPage();
-      await page.goto(await this.link());
-      this.session = await context.cookies();
-      await page.close();
-    }
+    this.session ??= await this.signIn();
+    await context.addCookies(this.session);
     return context;
+  }
+
+  /** The cookies of a browser that used a link and is gone: nobody after it has anything else of what it fetched. */
+  async signIn() {
+    const context = await this.browser.newContext();
+    await (await context.newPage()).goto(await this.link());
+    const cookies = await context.cookies();
+    await context.close();
+    return cookies;
   }
 
   /** A page of the console, in a browser of its own unless one is given; what it complains about fails the test. */
@@ -79,11 +82,20 @@ export function quiet(page, expected = /^$/) {
   assert.deepEqual(complaints, []);
 }
 
-/** Nobody is shut out: axe finds nothing. */
+/** Nobody is shut out: axe finds nothing, in both themes, on a wide screen and as wide as a phone. The page is left as it was. */
 export async function accessible(page) {
-  const { violations } = await new AxeBuilder({ page }).analyze();
-  const told = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map((node) => node.target).slice(0, 3).join(", ")}`);
-  assert.deepEqual(told, []);
+  const before = page.viewportSize();
+  for (const [width, size] of [["wide", WIDE], ["phone", PHONE]]) {
+    await page.setViewportSize(size);
+    for (const colorScheme of ["dark", "light"]) {
+      await page.emulateMedia({ colorScheme });
+      // No page has frames: then axe needs no page of its own to put its answer together.
+      const { violations } = await new AxeBuilder({ page }).setLegacyMode().analyze();
+      const told = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map((node) => node.target).slice(0, 3).join(", ")}`);
+      assert.deepEqual(told, [], `${page.url()}, ${width}, ${colorScheme}`);
+    }
+  }
+  await page.setViewportSize(before);
 }
 
 /** Nothing is wider than the screen. */

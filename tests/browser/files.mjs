@@ -1,9 +1,9 @@
 // Files: browsing, previews, what is hidden, uploads by drop and by a plain form, history and the way back.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
-import { PHONE, accessible, fits, quiet } from "./console.mjs";
+import { PHONE, accessible, fits, quiet, until } from "./console.mjs";
 import { paddock } from "./stage.mjs";
 
 const PLACE = "/files/project/workspace";
@@ -70,6 +70,29 @@ test("dropped files are uploaded, and one that is there is replaced only when th
   await page.getByText("kept the old one").waitFor();
   assert.equal(onDisk("taken.txt"), "newer\n");
   quiet(page, TAKEN);
+});
+
+test("a bar shows how far an upload is while it is on its way", async () => {
+  const page = await paddock.visit(PLACE);
+  const size = 4 << 20;
+  const there = join(paddock.project.directory, "workspace/slow.bin");
+  // A connection too slow to be done before somebody looked, and fast again once they have.
+  const connection = await page.context().newCDPSession(page);
+  const carries = (bytes) => connection.send("Network.emulateNetworkConditions", { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: bytes });
+  await carries(32 << 10);
+  await drop(page, [["slow.bin", "x".repeat(size)]]);
+  const bar = page.getByRole("progressbar", { name: "Upload of slow.bin" });
+  const at = await until("the bar moves", () => bar.evaluate(({ value }) => value));
+  assert.ok(at < size, `${at} of ${size}`);
+  assert.equal(await bar.evaluate(({ max }) => max), size);
+  assert.match(await page.getByRole("list", { name: "Uploads" }).textContent(), /slow\.bin\s*[0-9]+ %/);
+  assert.ok(!existsSync(there), "nothing is there before all of it is");
+  await accessible(page);
+  await carries(-1);
+  await page.getByRole("status").getByText("“slow.bin” is uploaded").waitFor();
+  await bar.waitFor({ state: "hidden" });
+  assert.equal(statSync(there).size, size);
+  quiet(page);
 });
 
 test("an upload works without scripts", async () => {

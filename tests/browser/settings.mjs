@@ -1,7 +1,7 @@
 // Tokens: made once however often the button is pressed, shown once, revoked only after a question.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { quiet, until } from "./console.mjs";
+import { accessible, quiet, until } from "./console.mjs";
 import { paddock } from "./stage.mjs";
 
 const tokens = async () => JSON.parse(await paddock.project.must("token", "list", "--json"));
@@ -23,6 +23,7 @@ test("a button pressed again while the server works makes one token, whose secre
   await press();
   release.resolve();
   await page.getByText(/pdk_[0-9a-f]{64}/).first().waitFor();
+  await accessible(page);
   assert.equal(sent.length, 1);
   assert.equal((await named("laptop")).length, 1);
   await paddock.go(page, "/settings");

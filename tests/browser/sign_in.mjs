@@ -1,7 +1,7 @@
 // Signing in: once per link, with a cookie that no script can read, and out again.
 import assert from "node:assert/strict";
 import test from "node:test";
-import { quiet } from "./console.mjs";
+import { accessible, quiet } from "./console.mjs";
 import { paddock } from "./stage.mjs";
 
 /** A browser that nobody has signed in, at an address. */
@@ -22,6 +22,7 @@ test("a sign-in link opens the console, once", async () => {
   const second = await stranger(link);
   assert.equal(second.status, 403);
   await second.page.getByText("paddock login").waitFor();
+  await accessible(second.page);
   assert.equal((await second.page.goto(`${paddock.url}/`)).status(), 401);
 });
 

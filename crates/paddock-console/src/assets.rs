@@ -24,18 +24,19 @@ pub(crate) async fn serve(Path(path): Path<String>, headers: HeaderMap) -> Respo
     let packed = takes_gzip(&headers).then(|| gzip(&asset.data)).flatten();
     let tag = format!("\"{tag}{}\"", if packed.is_some() { "-gzip" } else { "" });
     let known = headers.get(header::IF_NONE_MATCH).is_some_and(|given| given.as_bytes() == tag.as_bytes());
-    if known {
-        return (StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response();
-    }
-    let headers = [
-        (header::CONTENT_TYPE, content_type(&path).to_owned()),
+    // Also of what is the same still: whoever is told nothing here is told by the guard to throw away what they have.
+    let kept = [
         (header::CACHE_CONTROL, "no-cache".to_owned()),
         (header::ETAG, tag),
         (header::VARY, "accept-encoding".to_owned()),
     ];
+    if known {
+        return (StatusCode::NOT_MODIFIED, kept).into_response();
+    }
+    let kind = [(header::CONTENT_TYPE, content_type(&path))];
     match packed {
-        Some(packed) => (headers, [(header::CONTENT_ENCODING, "gzip")], packed).into_response(),
-        None => (headers, asset.data).into_response(),
+        Some(packed) => (kept, kind, [(header::CONTENT_ENCODING, "gzip")], packed).into_response(),
+        None => (kept, kind, asset.data).into_response(),
     }
 }
 
