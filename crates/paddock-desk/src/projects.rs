@@ -30,8 +30,9 @@ use crate::project::count_first;
 use crate::workspaces::WorkspaceShown;
 use crate::{host, past, workspaces};
 
-/// The projects of one page, where nobody says how many, and at most.
-const USUAL: usize = 100;
+/// The projects of one page, where nobody says how many.
+pub const USUAL: usize = 100;
+/// And at most.
 const MOST: usize = 500;
 /// The user name that goes with a token where no other is said.
 const ANYBODY: &str = "git";

@@ -24,7 +24,7 @@ use crate::secrets;
 pub(crate) use approvals::{ApprovalEdit, Approvals};
 pub(crate) use connect::{ClientName, Connect};
 pub(crate) use instance::{Instance, InstanceExport, InstanceImport, InstanceList, InstanceMessages};
-pub(crate) use projects::{ExportFormat, ExportProject, ImportProject, New, Publish, Share};
+pub(crate) use projects::{ExportFormat, ExportProject, ImportProject, New, Projects, Publish, Share};
 pub(crate) use run::{How, Resume, Run, Threads};
 pub(crate) use serve::{LogFormat, Login, Serve, Token};
 
@@ -162,6 +162,8 @@ pub(crate) enum Command {
     Mount(Mount),
     /// Show what each Workspace holds and how much it may
     Quota(Quota),
+    /// Show the projects in the read-write Workspaces of an agent, and how much each holds
+    Projects(Projects),
     /// Start a project from a template
     New(New),
     /// Take a project in: a Zip, a Git bundle or a Git repository

@@ -25,6 +25,7 @@ mod map;
 mod mcp;
 mod mount;
 mod new;
+mod projects;
 mod publish;
 mod quota;
 mod resolve;
@@ -73,6 +74,7 @@ pub(crate) fn run(cli: &Cli, printer: &Printer) -> anyhow::Result<Ended> {
         Command::Discard(options) => discard::run(global, options, printer),
         Command::Mount(options) => mount::run(global, options, printer),
         Command::Quota(options) => quota::run(global, options, printer),
+        Command::Projects(options) => projects::run(global, options, printer),
         Command::New(options) => new::run(global, options, printer),
         Command::Import(options) => import::run(global, options, printer),
         Command::Export(options) => export::run(global, options, printer),

@@ -138,10 +138,7 @@ fn at_work(agent: &AgentAtWork) -> Markup {
                             th scope="row" data-label="Workspace" { a.path href=(address(&row.prefix)) { (row.prefix) } }
                             td data-label="Scope" { (scope(&row.scope)) }
                             td data-label="Store" { span.label { (row.store) } }
-                            td data-label="Holds" { @match row.used {
-                                Some(used) => (quota(&row.prefix, used.bytes, row.quota.bytes)),
-                                None => span.muted { "not counted" },
-                            } }
+                            td data-label="Holds" { (quota(row)) }
                         }
                     } }
                 }

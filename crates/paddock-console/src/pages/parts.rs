@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use paddock_desk::past;
+use paddock_desk::workspaces::WorkspaceShown;
 
 /// An icon of the sprite.
 pub(crate) fn icon(name: &str) -> Markup {
@@ -102,16 +103,27 @@ pub(crate) fn outcome(word: &str) -> Markup {
     html! { span class={ "outcome " (class) } { (word) } }
 }
 
-/// How full a Workspace is.
-pub(crate) fn quota(prefix: &str, used: u64, most: Option<u64>) -> Markup {
-    let Some(most) = most else { return html! { span { (past::size(used)) } } };
-    let share = (used.saturating_mul(100)).checked_div(most).unwrap_or(100);
+/// How full a Workspace is: a meter for each quota that it has.
+pub(crate) fn quota(workspace: &WorkspaceShown) -> Markup {
+    let WorkspaceShown { prefix, used, quota, .. } = workspace;
+    let Some(used) = used else { return html! { span.muted { "not counted" } } };
     html! {
         div.quota {
-            div.quota-text { span { (past::size(used)) " of " (past::size(most)) } span.muted { (share) " %" } }
-            meter min="0" max=(most) low=(most / 4 * 3) high=(most / 10 * 9) optimum="0" value=(used)
-                aria-label={ "Storage of " (prefix) } { (share) " %" }
+            @match quota.bytes {
+                Some(most) => (meter(&format!("Storage of {prefix}"), (used.bytes, most), past::size, "")),
+                None => div.quota-text { (past::size(used.bytes)) },
+            }
+            @if let Some(most) = quota.files { (meter(&format!("Files of {prefix}"), (used.files, most), |files| files.to_string(), " files")) }
         }
+    }
+}
+
+/// So much of at most so much.
+fn meter(label: &str, (used, most): (u64, u64), said: fn(u64) -> String, unit: &str) -> Markup {
+    let share = used.saturating_mul(100).checked_div(most).unwrap_or(100);
+    html! {
+        div.quota-text { span { (said(used)) " of " (said(most)) (unit) } span.muted { (share) " %" } }
+        meter min="0" max=(most) low=(most / 4 * 3) high=(most / 10 * 9) optimum="0" value=(used) aria-label=(label) { (share) " %" }
     }
 }
 

@@ -94,7 +94,7 @@ fn storage(listed: &ProjectsShown) -> Markup {
                 @for workspace in &listed.workspaces {
                     div.stack {
                         h3.path { (shown(&workspace.prefix)) }
-                        @if let Some(used) = workspace.used { (quota(&workspace.prefix, used.bytes, workspace.quota.bytes)) }
+                        (quota(workspace))
                         dl.bars {
                             @for project in listed.projects.iter().filter(|project| project.workspace == workspace.prefix) {
                                 (bar(project, largest))

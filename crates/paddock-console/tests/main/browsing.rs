@@ -1,5 +1,7 @@
 //! The pages of Files and Search, as a browser without JavaScript sees them: what agents wrote is text, whatever it is.
 
+use serde_json::json;
+
 use crate::harness::Served;
 
 fn write(served: &Served, path: &str, content: impl AsRef<[u8]>) {
@@ -173,10 +175,33 @@ fn a_search_has_a_page() {
 }
 
 #[test]
+fn each_quota_of_a_workspace_has_its_meter() {
+    let served = Served::start_with(
+        "[[workspace]]\nprefix = \"/few\"\nscope = \"RW\"\nmount = { virtual = \"few\" }\nquota = { files = 10 }\n\
+         [[workspace]]\nprefix = \"/both\"\nscope = \"RW\"\nmount = { virtual = \"both\" }\nquota = { bytes = \"1 KiB\", files = 4 }\n",
+    );
+    for path in ["/few/a.txt", "/few/b.txt", "/both/a.txt"] {
+        served.tool("main", "write_file", json!({ "path": path, "content": "1234" }));
+    }
+    for page in ["/", "/projects"] {
+        let page = served.get(page).text();
+        let meter = |label: &str| page.split("<meter").find(|meter| meter.contains(&format!("aria-label=\"{label}\"")));
+        assert!(
+            page.contains("2 of 10 files") && page.contains("1 of 4 files") && page.contains("4 B of 1.0 KiB"),
+            "{page}"
+        );
+        assert!(meter("Files of /few").unwrap().contains("max=\"10\"") && meter("Storage of /few").is_none(), "{page}");
+        assert!(meter("Files of /both").unwrap().contains("value=\"1\""), "{page}");
+        assert!(meter("Storage of /both").unwrap().contains("max=\"1024\""), "{page}");
+        assert!(meter("Files of /notes").is_none(), "no quota, no meter: {page}");
+    }
+}
+
+#[test]
 fn the_overview_shows_who_works_here_on_what() {
     let served = Served::start();
-    served.tool("main", "write_file", serde_json::json!({ "path": "/project/workspace/b.txt", "content": "b" }));
-    served.tool("main", "read_file", serde_json::json!({ "path": "/elsewhere" }));
+    served.tool("main", "write_file", json!({ "path": "/project/workspace/b.txt", "content": "b" }));
+    served.tool("main", "read_file", json!({ "path": "/elsewhere" }));
     served.desk.audit_log().unwrap().flush().unwrap();
     let page = served.get("/").text();
     for part in

@@ -1,8 +1,24 @@
-//! `paddock new`, `import`, `export`, `publish` and `share`: projects in a read-write Workspace.
+//! `paddock projects`, `new`, `import`, `export`, `publish` and `share`: projects in a read-write Workspace.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
+
+/// `paddock projects`
+#[derive(Debug, Args)]
+pub(crate) struct Projects {
+    /// The most that is shown
+    #[arg(short, value_name = "N", default_value_t = paddock_desk::projects::USUAL)]
+    pub(crate) n: usize,
+
+    /// Behind this project
+    #[arg(long, value_name = "PATH")]
+    pub(crate) after: Option<String>,
+
+    /// Print them as JSON, with the Workspaces that they are in
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// `paddock new`
 #[derive(Debug, Args)]

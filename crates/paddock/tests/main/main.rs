@@ -34,6 +34,7 @@ mod policy;
 mod postgres;
 mod projects;
 mod quota;
+mod readers;
 mod reload;
 mod runs;
 mod secrets;

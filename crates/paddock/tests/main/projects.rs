@@ -1,4 +1,4 @@
-//! Projects from the command line: new, export, import, push, publish.
+//! Projects from the command line: the list of them, new, export, import, push, publish.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -86,6 +86,37 @@ fn a_template_goes_home_and_comes_back_the_same_in_every_format() {
     done(&world, &["undo"]);
     assert_eq!(world.paddock(&["export", "/notes/site", "--output", "x.zip"]).code, 1);
     assert!(!world.has("x.zip"), "no part of one is left");
+}
+
+/// How much is stored, project by project: as the API answers it, and without what is hidden.
+#[test]
+fn projects_are_listed_with_what_each_holds() {
+    let world = world();
+    insta::assert_snapshot!(world.paddock(&["projects"]), @"
+    [stderr]
+    there are no projects
+    [exit 0]
+    ");
+    world.write("work/app/package.json", "{}");
+    world.write("work/app/.env", "TOKEN=never-counted");
+    world.write("work/site/index.html", "<p>".repeat(1000));
+    let import = ["tool", "write_file", r#"{"path": "/notes/kept/index.html", "content": "12345"}"#];
+    assert_eq!(world.paddock(&import).code, 0);
+    insta::assert_snapshot!(world.paddock(&["projects"]), @"
+    /notes/kept  static  5 B, 1 file
+    /work/app    node    2 B, 1 file
+    /work/site   static  2.9 KiB, 1 file
+    [exit 0]
+    ");
+    insta::assert_snapshot!(world.paddock(&["projects", "-n", "1", "--after", "/notes/kept"]), @"
+    /work/app  node  2 B, 1 file
+    [stderr]
+    there are more: `paddock projects --after /work/app`
+    [exit 0]
+    ");
+    let told = world.paddock(&["projects", "--json"]).json();
+    assert_eq!(told["projects"][2]["size"], serde_json::json!({ "bytes": 3000, "files": 1 }), "{told}");
+    assert_eq!(told["workspaces"].as_array().map(Vec::len), Some(2), "{told}");
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! `paddock serve` as people start it; under load, and killed under load, with nothing lost that was answered.
 //!
-//! Agents write and are asked about deletes over HTTP while somebody listens to the events. The process is killed with -9 at a moment of
-//! chance. What was answered has to be there afterwards: the file, its row in the history, the approval that waits; and whoever
-//! listened goes on with the new server exactly where the old one was killed.
+//! Agents write and are asked about deletes over HTTP while somebody decides about these and somebody listens to the events. The process is
+//! killed with -9 at a moment of chance. What was answered has to be there afterwards: the file, its row in the history, the approval that
+//! waits, the decision; and whoever listened goes on with the new server exactly where the old one was killed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -126,13 +126,37 @@ fn it_sets_a_directory_up_where_it_is_asked_to() {
     assert!(open.stderr.contains("--host"), "{open}");
 }
 
+/// What was done, as an event tells it: the tool or the person's command, and the path.
+type Act = (String, String);
+
 /// What was answered before the kill.
 #[derive(Default)]
 struct Answered {
     written: BTreeSet<String>,
     parked: BTreeSet<String>,
-    told: BTreeSet<String>,
+    /// What somebody decided about a path.
+    decided: BTreeMap<String, &'static str>,
+    told: BTreeSet<Act>,
     last: Option<String>,
+}
+
+impl Answered {
+    /// Everything that whoever listens has to be told of.
+    fn acts(&self) -> BTreeSet<Act> {
+        let of = |tool: &str, path: &String| (tool.to_owned(), path.clone());
+        let written = self.written.iter().map(|path| of("write_file", path));
+        let parked = self.parked.iter().map(|path| of("delete_file", path));
+        let decided = self.decided.iter().map(|(path, decision)| of(&format!("approvals {decision}"), path));
+        written.chain(parked).chain(decided).collect()
+    }
+
+    fn extend(&mut self, more: Self) {
+        self.written.extend(more.written);
+        self.parked.extend(more.parked);
+        self.decided.extend(more.decided);
+        self.told.extend(more.told);
+        self.last = more.last.or(self.last.take());
+    }
 }
 
 #[test]
@@ -154,10 +178,15 @@ fn what_was_answered_is_there_after_kill_9() {
                 std::thread::yield_now();
             }
             let agents: Vec<_> = (0..4).map(|agent| scope.spawn(move || work(server, secret, round, agent))).collect();
-            // Long enough that some calls are answered, and never the same.
-            std::thread::sleep(Duration::from_millis(120 + 70 * u64::try_from(round % 5).unwrap()));
+            let (first, enough) = std::sync::mpsc::channel();
+            let person = scope.spawn(move || decide(server, api, &first));
+            // Once somebody has agreed and somebody has refused, at a moment that is never the same.
+            let enough = enough.recv();
+            std::thread::sleep(Duration::from_millis(70 * u64::try_from(round % 5).unwrap()));
             server.signal(Signal::KILL);
             let mut answered = ears.join().unwrap();
+            answered.decided = person.join().unwrap();
+            enough.unwrap();
             for agent in agents {
                 let (written, parked) = agent.join().unwrap();
                 answered.written.extend(written);
@@ -167,28 +196,49 @@ fn what_was_answered_is_there_after_kill_9() {
         });
         server.ended();
         assert!(!answered.written.is_empty(), "nothing was answered before the kill");
-        all.written.extend(answered.written);
-        all.parked.extend(answered.parked);
-        all.told.extend(answered.told);
-        all.last = answered.last.or(all.last);
+        all.extend(answered);
     }
     let recorded = world.paddock(&["audit", "export"]).stdout;
-    let waiting = world.paddock(&["approvals", "list", "--json"]).stdout;
     for path in &all.written {
         assert!(world.has(path.trim_start_matches("/project/")), "{path} was answered and is gone");
         assert!(recorded.contains(path.as_str()), "{path} was answered and is not in the audit");
     }
-    for path in &all.parked {
-        assert!(waiting.contains(path.as_str()), "{path} waits and is not listed");
-    }
+    are_as_decided(&world.paddock(&["approvals", "list", "--all", "--json"]).json(), &all);
     assert_eq!(world.paddock(&["audit", "verify"]).code, 0);
     // Whoever listened hears of all the rest from the next server, and of nothing twice.
     let server = Server::start(&world);
     let rest = caught_up(&server, &api, all.last.as_deref(), &all);
-    for path in all.written.iter().chain(&all.parked) {
-        assert!(all.told.contains(path) || rest.contains(path), "{path} was never told");
+    for act in all.acts() {
+        assert!(all.told.contains(&act) || rest.contains(&act), "{act:?} was never told");
     }
     assert!(rest.is_disjoint(&all.told), "told twice: {:?}", rest.intersection(&all.told).collect::<Vec<_>>());
+    decisions_hold(&server, &secret, &all);
+}
+
+/// Each approval that was asked for is listed, and each decision that was answered is the one it has.
+fn are_as_decided(listed: &Value, all: &Answered) {
+    let of = |path: &str| {
+        let rows: Vec<&Value> = listed.as_array().unwrap().iter().filter(|row| row["path"] == path).collect();
+        assert_eq!(rows.len(), 1, "{path}: {rows:?}");
+        rows[0]
+    };
+    for path in &all.parked {
+        of(path);
+    }
+    for (path, decision) in &all.decided {
+        let row = of(path);
+        let wanted = if *decision == "approve" { "approved" } else { "rejected" };
+        assert_eq!((&row["status"], &row["decided_by"]), (&json!(wanted), &json!("token program")), "{row}");
+    }
+}
+
+/// Who makes the calls again is let through, or told why not.
+fn decisions_hold(server: &Server, secret: &str, all: &Answered) {
+    for (path, decision) in &all.decided {
+        let answer = server.call(secret, "delete_file", &json!({ "path": path }));
+        let wanted = if *decision == "approve" { "Deleted" } else { REASON };
+        assert!(answer.contains(wanted), "{decision} {path}: {answer}");
+    }
 }
 
 /// How many rounds of calls each agent makes; `cargo xtask soak` asks for more.
@@ -276,6 +326,33 @@ fn work(server: &Server, secret: &str, round: usize, agent: usize) -> (Vec<Strin
     (written, parked)
 }
 
+const REASON: &str = "it is still needed";
+
+/// Agrees to every other call that waits and refuses the rest, until the server is gone; answers what was answered. Says when there was
+/// one of each.
+fn decide(server: &Server, secret: &str, enough: &std::sync::mpsc::Sender<()>) -> BTreeMap<String, &'static str> {
+    let mut decided = BTreeMap::new();
+    let ask = |method: &str, path: &str| server.request(method, path).bearer(secret);
+    while let Ok(waiting) = ask("GET", "/api/v1/approvals?which=waiting").try_send() {
+        let waiting: Vec<Value> = serde_json::from_slice(&waiting.body).unwrap();
+        for approval in waiting {
+            let decision = if decided.len() % 2 == 0 { "approve" } else { "reject" };
+            let mut body = json!({ "decision": decision, "shown": approval["shown"] });
+            if decision == "reject" {
+                body["reason"] = json!(REASON);
+            }
+            let target = format!("/api/v1/approvals/{}/decision", approval["id"].as_str().unwrap());
+            let Ok(answer) = ask("POST", &target).json_body(&body).try_send() else { return decided };
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            decided.insert(approval["path"].as_str().unwrap().to_owned(), decision);
+            if decided.len() == 2 {
+                enough.send(()).unwrap();
+            }
+        }
+    }
+    decided
+}
+
 /// Listens until the server is gone.
 fn listen(server: &Server, secret: &str, last: Option<&str>, listening: &AtomicBool) -> Answered {
     let mut answered = Answered { last: last.map(str::to_owned), ..Answered::default() };
@@ -292,8 +369,8 @@ fn listen(server: &Server, secret: &str, last: Option<&str>, listening: &AtomicB
         }
         if let Some(mark) = line.trim_end().strip_prefix("id: ") {
             id = Some(mark.to_owned());
-        } else if let Some(path) = path_of(&line) {
-            assert!(answered.told.insert(path.clone()), "{path} was told twice");
+        } else if let Some(act) = act_of(&line) {
+            assert!(answered.told.insert(act.clone()), "{act:?} was told twice");
         } else if line.trim_end().is_empty() && id.is_some() {
             // An event counts when it came whole.
             answered.last = id.take();
@@ -301,28 +378,31 @@ fn listen(server: &Server, secret: &str, last: Option<&str>, listening: &AtomicB
     }
 }
 
-fn caught_up(server: &Server, secret: &str, last: Option<&str>, all: &Answered) -> BTreeSet<String> {
+fn caught_up(server: &Server, secret: &str, last: Option<&str>, all: &Answered) -> BTreeSet<Act> {
     let mut from = stream(server, secret, last);
     let mut rest = BTreeSet::new();
-    // Something that comes last, so that it is known when everything was told.
-    let wanted = all.written.iter().chain(&all.parked).filter(|path| !all.told.contains(*path)).count();
+    let mut missing: BTreeSet<Act> = all.acts().difference(&all.told).cloned().collect();
     let mut line = String::new();
     let until = std::time::Instant::now() + Duration::from_secs(30);
-    while rest.iter().filter(|path| all.written.contains(*path) || all.parked.contains(*path)).count() < wanted {
+    while !missing.is_empty() {
         line.clear();
         assert!(from.read_line(&mut line).unwrap() > 0, "the stream ended");
         if std::time::Instant::now() > until {
             // What is missing is told by whoever asked.
             return rest;
         }
-        rest.extend(path_of(&line));
+        if let Some(act) = act_of(&line) {
+            missing.remove(&act);
+            rest.insert(act);
+        }
     }
     rest
 }
 
-fn path_of(line: &str) -> Option<String> {
+fn act_of(line: &str) -> Option<Act> {
     let event: Value = serde_json::from_str(line.trim_end().strip_prefix("data: ")?).ok()?;
-    event["path"].as_str().filter(|path| !path.is_empty()).map(str::to_owned)
+    let path = event["path"].as_str().filter(|path| !path.is_empty())?;
+    Some((event["tool"].as_str()?.to_owned(), path.to_owned()))
 }
 
 fn stream(server: &Server, secret: &str, last: Option<&str>) -> BufReader<TcpStream> {

@@ -26,7 +26,7 @@ const TWINS: &[(&str, &str, &str)] = &[
     ("GET /instances", "GET /api/v1/instances", "instance list"),
     ("GET /instances/{key}", "GET /api/v1/instances/{key}", "instance show"),
     ("GET /instances/{key}/export", "GET /api/v1/instances/{key}/export", "instance export"),
-    ("GET /projects", "GET /api/v1/projects", "export"),
+    ("GET /projects", "GET /api/v1/projects", "projects"),
     ("GET /search", "GET /api/v1/search", "tool"),
     ("GET /settings", "GET /api/v1/tokens", "token list"),
     ("GET /settings/about", "GET /api/v1/check", "check"),
