@@ -1,15 +1,14 @@
 //! Thousands who listen to the events of one `paddock serve`, each over a connection of its own: all are told, one more than there is
 //! room for is refused, and the others are served meanwhile.
 
-use std::io::{BufRead as _, BufReader};
 use std::net::TcpStream;
 use std::process::Command;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::harness::{World, eventually};
-use crate::server::{Server, token};
+use crate::server::{Listener, Server, token};
 
 /// How many come at once before it is looked who was let in.
 const AT_ONCE: usize = 256;
@@ -44,34 +43,6 @@ fn hold_many_connections() {
     setrlimit(Resource::Nofile, Rlimit { current: allowed.maximum, ..allowed }).unwrap();
 }
 
-/// Whoever asked to listen, once they are greeted; nothing where there is no room for them.
-fn let_in(connection: TcpStream) -> Option<BufReader<TcpStream>> {
-    let mut reader = BufReader::new(connection);
-    let mut said = String::new();
-    reader.read_line(&mut said).unwrap();
-    if said.starts_with("HTTP/1.1 503 ") {
-        return None;
-    }
-    while !said.contains(": here") {
-        assert!(reader.read_line(&mut said).unwrap() > 0, "{said}");
-    }
-    Some(reader)
-}
-
-/// The path of the next event that is about a file.
-fn told(reader: &mut BufReader<TcpStream>) -> String {
-    loop {
-        let mut line = String::new();
-        assert!(reader.read_line(&mut line).unwrap() > 0, "the stream ended");
-        if let Some(data) = line.trim_end().strip_prefix("data: ") {
-            let event: Value = serde_json::from_str(data).unwrap();
-            if let Some(path) = event["path"].as_str().filter(|path| !path.is_empty()) {
-                return path.to_owned();
-            }
-        }
-    }
-}
-
 #[test]
 fn thousands_listen_and_are_told_and_one_too_many_is_refused() {
     hold_many_connections();
@@ -83,7 +54,7 @@ fn thousands_listen_and_are_told_and_one_too_many_is_refused() {
     loop {
         let coming: Vec<TcpStream> = (0..AT_ONCE).map(|_| asks().open()).collect();
         let before = readers.len();
-        readers.extend(coming.into_iter().filter_map(let_in));
+        readers.extend(coming.into_iter().filter_map(Listener::let_in));
         if readers.len() < before + AT_ONCE {
             break;
         }
@@ -97,9 +68,9 @@ fn thousands_listen_and_are_told_and_one_too_many_is_refused() {
     let written = server.call(&agent, "write_file", &json!({ "path": "/notes/a.txt", "content": "a" }));
     assert!(!written.contains("\"isError\":true"), "{written}");
     for reader in &mut readers {
-        assert_eq!(told(reader), "/notes/a.txt");
+        assert_eq!(reader.next()["path"], "/notes/a.txt");
     }
     // Where one goes, another may come.
     readers.pop();
-    assert!(eventually(|| let_in(asks().open()).is_some()), "a place that is left stays taken");
+    assert!(eventually(|| Listener::let_in(asks().open()).is_some()), "a place that is left stays taken");
 }

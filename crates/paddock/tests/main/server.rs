@@ -5,8 +5,9 @@
 mod http;
 
 use std::io::{BufRead as _, BufReader};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -89,6 +90,44 @@ impl Server {
 
     pub(crate) fn call(&self, secret: &str, tool: &str, arguments: &Value) -> String {
         self.try_call(secret, tool, arguments).unwrap_or_else(|| panic!("{tool} was not answered"))
+    }
+}
+
+/// Somebody who listens to what happens.
+pub(crate) struct Listener(BufReader<TcpStream>);
+
+impl Listener {
+    /// Whoever asked for the events, once they are greeted; nothing where there is no room for them.
+    pub(crate) fn let_in(connection: TcpStream) -> Option<Self> {
+        let mut listener = Self(BufReader::new(connection));
+        let status = listener.line();
+        if status.starts_with("HTTP/1.1 503 ") {
+            return None;
+        }
+        assert!(status.starts_with("HTTP/1.1 200 "), "{status}");
+        while !listener.line().starts_with(": here") {}
+        Some(listener)
+    }
+
+    /// The next event that is about a path, and not about a token or somebody who signs in.
+    pub(crate) fn next(&mut self) -> Value {
+        // A silent stream shows signs of life for ever.
+        let until = Instant::now() + Duration::from_secs(60);
+        loop {
+            let line = self.line();
+            let event = line.trim_end().strip_prefix("data: ").map(|data| serde_json::from_str::<Value>(data).unwrap());
+            if let Some(event) = event.filter(|event| event["path"].as_str().is_some_and(|path| path.starts_with('/')))
+            {
+                return event;
+            }
+            assert!(Instant::now() < until, "nothing is told");
+        }
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        assert!(self.0.read_line(&mut line).unwrap() > 0, "the stream ended");
+        line
     }
 }
 

@@ -1,14 +1,11 @@
 //! Two `paddock serve` on one PostgreSQL, each on a machine of its own as far as they know: another directory, another System Root. What
 //! waits at one is decided at the other, and holds; what happens at one is told at the other.
 
-use std::io::{BufRead as _, BufReader};
-use std::net::TcpStream;
-
 use paddock_db::postgres_testing::Database;
 use serde_json::{Value, json};
 
 use crate::harness::{World, eventually};
-use crate::server::{Server, token};
+use crate::server::{Listener, Server, token};
 
 /// Two machines of one installation: they share its key, and nothing else but the server.
 fn machines(database: &Database) -> (World, World) {
@@ -78,18 +75,6 @@ fn what_waits_at_one_is_decided_at_the_other() {
     assert!(used["used_by"].is_string(), "{used}");
 }
 
-/// The next event of a stream whose path this is.
-fn told(stream: &mut BufReader<TcpStream>, path: &str) -> Value {
-    loop {
-        let mut line = String::new();
-        assert!(stream.read_line(&mut line).unwrap() > 0, "the stream ended");
-        let event = line.trim_end().strip_prefix("data: ").and_then(|data| serde_json::from_str::<Value>(data).ok());
-        if let Some(event) = event.filter(|event| event["path"] == path) {
-            return event;
-        }
-    }
-}
-
 #[test]
 fn what_happens_at_one_is_told_at_the_other() {
     let database = Database::fresh();
@@ -97,28 +82,21 @@ fn what_happens_at_one_is_told_at_the_other() {
     let (first, second) = (serve(&here), serve(&there));
     let agent = token(&here, &["worker", "--agent", "main"]);
     let person = token(&there, &["person", "--api"]);
-    let listens = |server: &Server| {
-        let mut stream = BufReader::new(server.request("GET", "/api/v1/events").bearer(&person).open());
-        let mut line = String::new();
-        while !line.starts_with(": here") {
-            line.clear();
-            assert!(stream.read_line(&mut line).unwrap() > 0, "the stream ended");
-        }
-        stream
-    };
+    let listens =
+        |server: &Server| Listener::let_in(server.request("GET", "/api/v1/events").bearer(&person).open()).unwrap();
     let (mut at_first, mut at_second) = (listens(&first), listens(&second));
     first.call(&agent, "write_file", &json!({ "path": "/notes/new.txt", "content": "new" }));
     first.call(&agent, "delete_file", &json!({ "path": "/notes/old.txt" }));
-    for stream in [&mut at_first, &mut at_second] {
-        let written = told(stream, "/notes/new.txt");
-        assert_eq!((&written["tool"], &written["outcome"]), (&json!("write_file"), &json!("done")));
-        assert_eq!(told(stream, "/notes/old.txt")["kind"], "approval-waiting");
+    for listener in [&mut at_second, &mut at_first] {
+        let (written, waits) = (listener.next(), listener.next());
+        assert_eq!((&written["path"], &written["outcome"]), (&json!("/notes/new.txt"), &json!("done")));
+        assert_eq!((&waits["path"], &waits["kind"]), (&json!("/notes/old.txt"), &json!("approval-waiting")));
     }
     // And what a person decides at the second is told at the first.
     let (_, waiting) = ask(&second, &person, "GET", "/api/v1/approvals", None);
     let (status, decided) = decide(&second, &person, waiting[0]["id"].as_str().unwrap());
     assert_eq!(status, 200, "{decided}");
-    assert_eq!(told(&mut at_first, "/notes/old.txt")["tool"], "approvals approve");
+    assert_eq!(at_first.next()["tool"], "approvals approve");
 }
 
 #[test]
