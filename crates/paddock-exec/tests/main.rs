@@ -9,6 +9,8 @@
 )]
 
 mod main {
+    #[path = "../../../../tests/could_not_run.rs"]
+    mod could_not_run;
     pub mod harness;
 
     mod changes;

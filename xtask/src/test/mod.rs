@@ -9,6 +9,7 @@ mod outcome;
 pub(crate) mod reports;
 mod suites;
 mod summary;
+mod unrun;
 
 use std::time::Instant;
 

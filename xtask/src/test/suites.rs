@@ -4,6 +4,7 @@
 
 use anyhow::Result;
 
+use super::unrun::{self, Unrun};
 use super::{Fetch, Outcome, mounts, reports};
 use crate::browser;
 use crate::clients;
@@ -154,8 +155,11 @@ fn unit_and_integration(repo: &Repo) -> Result<Outcome> {
     for (tests, _) in &left_out {
         command.args(["--skip", tests]);
     }
+    let unrun = Unrun::begin(repo)?;
+    command.env(unrun::VARIABLE, unrun.path());
     let mut outcome = reports::run(&reports::LIBTEST, &mut command)?;
     outcome.could_not.extend(left_out.into_iter().map(|(_, why)| why));
+    outcome.could_not.extend(unrun.lines()?);
     outcome.ran_with = programs;
     Ok(outcome)
 }

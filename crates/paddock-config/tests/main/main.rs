@@ -3,6 +3,8 @@
 
 mod adhoc;
 mod building;
+#[path = "../../../../tests/could_not_run.rs"]
+mod could_not_run;
 mod editing;
 mod errors;
 mod instances;

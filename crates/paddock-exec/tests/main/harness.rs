@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
+use super::could_not_run::tell;
 use paddock_exec::{Command, Ended, Error, How, Output, Protections, Sandbox, Shown, Stage};
 
 const AS: &str = "PADDOCK_EXEC_TEST_AS";
@@ -17,7 +18,7 @@ pub fn as_each_user(name: &str, body: impl Fn()) {
         return;
     }
     if !rustix::process::geteuid().is_root() {
-        println!("not run as root: the tests are run by an ordinary user");
+        tell("the sandbox as root: these tests are run by an ordinary user");
         return;
     }
     let name = name.split_once("::").map_or(name, |(_, rest)| rest);
@@ -33,6 +34,12 @@ pub fn as_each_user(name: &str, body: impl Fn()) {
         .expect("the test starts again as an ordinary user");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("1 passed"), "as an ordinary user: {text}\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Says that this machine could not run the test that is running, or a part of it, as the user that runs it.
+pub fn could_not_run(why: &str) {
+    let user = if rustix::process::geteuid().is_root() { "" } else { " (as an ordinary user)" };
+    super::could_not_run::could_not_run(&format!("{why}{user}"));
 }
 
 /// This test binary, where an ordinary user can start it.

@@ -75,7 +75,7 @@ as_each_user! {
         let text = "for i in 1 2 3 4 5 6; do (timeout 0.6 sh -c 'while :; do :; done'); done; echo through";
         let ran = bounded(&yard, text, |limits| limits.cpu = Duration::from_secs(1));
         if ran.ended.tiers.cpu == Tier::PerProcess {
-            println!("could not run: no control group counts processor time here");
+            could_not_run("no control group counts processor time here");
             assert!(ran.out.contains("through"));
         } else {
             assert_eq!(ran.ended.limit, Some(Limit::Cpu), "{ran:?}");
@@ -100,7 +100,7 @@ as_each_user! {
         let text = "for i in 1 2 3 4; do /usr/bin/python3 -c 'import time; a = bytearray(b\"x\" * (60 << 20)); time.sleep(1); print(len(a))' & done; wait";
         let ran = bounded(&yard, text, |limits| limits.memory = 150 * MIB);
         if ran.ended.tiers.memory == Tier::PerProcess {
-            println!("could not run: no control group counts memory here");
+            could_not_run("no control group counts memory here");
         } else {
             assert!(ran.ended.reached.contains(&Limit::Memory), "{ran:?}");
         }

@@ -55,22 +55,22 @@ as_each_user! {
 
     fn only_local_sockets_can_be_made() {
         let yard = Yard::new();
-        for (name, family, kind) in [
-            ("inet", libc::AF_INET, libc::SOCK_STREAM),
-            ("inet6", libc::AF_INET6, libc::SOCK_DGRAM),
-            ("raw", libc::AF_INET, libc::SOCK_RAW),
-            ("netlink", libc::AF_NETLINK, libc::SOCK_RAW),
-            ("packet", libc::AF_PACKET, libc::SOCK_RAW),
-            ("vsock", libc::AF_VSOCK, libc::SOCK_STREAM),
-            ("alg", libc::AF_ALG, libc::SOCK_SEQPACKET),
-            ("bluetooth", libc::AF_BLUETOOTH, libc::SOCK_RAW),
+        for (name, family, kind, protocol) in [
+            ("inet", libc::AF_INET, libc::SOCK_STREAM, 0),
+            ("inet6", libc::AF_INET6, libc::SOCK_DGRAM, 0),
+            ("raw", libc::AF_INET, libc::SOCK_RAW, libc::IPPROTO_ICMP),
+            ("netlink", libc::AF_NETLINK, libc::SOCK_RAW, 0),
+            ("packet", libc::AF_PACKET, libc::SOCK_RAW, 0),
+            ("vsock", libc::AF_VSOCK, libc::SOCK_STREAM, 0),
+            ("alg", libc::AF_ALG, libc::SOCK_SEQPACKET, 0),
+            ("bluetooth", libc::AF_BLUETOOTH, libc::SOCK_RAW, 0),
         ] {
-            let text = python(&format!("try:\n  socket.socket({family}, {kind}); print('made')\nexcept OSError as e: print(e.errno)"));
+            let text = python(&format!("try:\n  socket.socket({family}, {kind}, {protocol}); print('made')\nexcept OSError as e: print(e.errno)"));
             let ran = sh(vec![yard.direct()], &text);
             assert_eq!(ran.out.trim(), libc::EPERM.to_string(), "{name}: {ran:?}");
             let open = sh_without(vec![yard.direct()], &text, |on| (on.filter, on.capabilities) = (false, false));
             if open.out.trim() != "made" {
-                println!("could not run: {name} answers {} here even without the filter", open.out.trim());
+                could_not_run(&format!("{name} answers {} here even without the filter", open.out.trim()));
             }
         }
     }

@@ -50,7 +50,7 @@ as_each_user! {
 
     fn node_runs_and_writes() {
         if fs::metadata("/usr/bin/node").is_err() {
-            println!("could not run: no node at /usr/bin");
+            could_not_run("no node at /usr/bin");
             return;
         }
         let text = "node -e \"const fs=require('fs'); fs.writeFileSync('a','x'); console.log(fs.readFileSync('a','utf8'), require('child_process').execSync('echo in').toString().trim())\"";
@@ -140,7 +140,7 @@ as_each_user! {
 
     fn tools_are_shown_at_their_own_place() {
         let Some(home) = fs::read_dir("/opt").ok().and_then(|mut all| all.next()).and_then(Result::ok) else {
-            println!("could not run: nothing in /opt");
+            could_not_run("nothing in /opt");
             return;
         };
         let yard = Yard::new();

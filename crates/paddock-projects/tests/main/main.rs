@@ -3,6 +3,8 @@
 // A test prepares and inspects the host's disk behind the Workspaces' back, and starts git to ask it what it thinks.
 #![allow(clippy::disallowed_methods)]
 
+#[path = "../../../../tests/could_not_run.rs"]
+mod could_not_run;
 mod exporting;
 mod git_in;
 mod git_out;

@@ -4,6 +4,7 @@ use std::process::Command;
 
 use paddock_projects::{FaultKind, ProjectError, TemplateSource, Templates, projects, unwatched};
 
+use crate::could_not_run::could_not_run;
 use crate::world::{GROUNDS, Node, Tree, World, file, path, tree};
 
 fn create(
@@ -109,7 +110,7 @@ fn templates_of_packages_stand_beside_those_of_the_program() {
 fn the_api_passes_its_own_tests() {
     if Command::new("node").arg("--version").output().is_err() {
         // Not every machine has Node; the templates do not need it to be made.
-        return;
+        return could_not_run("there is no node");
     }
     let world = World::new();
     create(&world, &Templates::default(), "node-api", "/p/api").unwrap();

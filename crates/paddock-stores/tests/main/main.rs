@@ -7,6 +7,8 @@
 mod adversaries;
 mod bases;
 mod conformance;
+#[path = "../../../../tests/could_not_run.rs"]
+mod could_not_run;
 mod doubles;
 mod foreign;
 mod forks;

@@ -12,6 +12,8 @@ mod config;
 mod connect;
 mod connection;
 mod costs;
+#[path = "../../../../tests/could_not_run.rs"]
+mod could_not_run;
 mod crash;
 mod deep;
 mod demo;

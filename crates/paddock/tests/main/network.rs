@@ -7,6 +7,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::could_not_run::could_not_run;
 use crate::harness::World;
 use crate::website::{Page, Website};
 
@@ -55,11 +56,10 @@ fn connections(world: &World) -> Vec<(String, String)> {
 }
 
 /// A program of the host that a test needs; without it the test says so.
-#[expect(clippy::print_stdout, reason = "a test that cannot run says so")]
 fn has(program: &str) -> bool {
     let there = Path::new(program).exists();
     if !there {
-        println!("could not run: no {program} here");
+        could_not_run(&format!("no {program} here"));
     }
     there
 }

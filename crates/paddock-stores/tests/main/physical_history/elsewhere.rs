@@ -9,25 +9,21 @@ use paddock_stores::KeptPlace;
 use tempfile::TempDir;
 
 use super::{Pasture, append, delete, edit, kept, set_mode};
+use crate::could_not_run::could_not_run;
 
 /// A directory on another file system than the one of temporary files; nothing where there is none.
 fn another_file_system() -> Option<TempDir> {
     let here = TempDir::new().unwrap();
     let Ok(other) = TempDir::new_in("/dev/shm") else {
-        not_run("there is no /dev/shm");
+        could_not_run("there is no /dev/shm");
         return None;
     };
     let device = |path: &Path| fs::metadata(path).unwrap().dev();
     let found = (device(here.path()) != device(other.path())).then_some(other);
     if found.is_none() {
-        not_run("/dev/shm is no other file system than that of temporary files");
+        could_not_run("/dev/shm is no other file system than that of temporary files");
     }
     found
-}
-
-#[allow(clippy::print_stderr, reason = "a test that cannot be run here says so")]
-fn not_run(why: &str) {
-    eprintln!("not run: {why}");
 }
 
 fn pasture_with_far_place(cap: u64) -> Option<(Pasture, TempDir)> {
@@ -107,7 +103,7 @@ fn a_copy_is_whole_at_any_size_around_a_step() {
 fn a_delete_that_the_host_refuses_leaves_no_copy() {
     let Some((pasture, other)) = pasture_with_far_place(1024) else { return };
     if rustix::process::geteuid().is_root() {
-        not_run("the host refuses nothing to its administrator");
+        could_not_run("the host refuses nothing to its administrator");
         return;
     }
     pasture.write("/w/d/f", "one");

@@ -11,6 +11,7 @@ use paddock_core::{Alter, Before, Expect, Looks, Staged};
 use tempfile::TempDir;
 
 use super::Pasture;
+use crate::could_not_run::could_not_run;
 
 /// A file in a directory of its own, ready to be taken.
 fn staged(home: &Path, name: &str, content: &str, mode: u32) -> Staged {
@@ -63,7 +64,7 @@ fn a_file_with_another_name_is_copied_so_that_nobody_writes_through_it() {
 #[test]
 fn a_file_of_another_file_system_is_copied() {
     let pasture = Pasture::new();
-    let Ok(home) = TempDir::new_in("/dev/shm") else { return };
+    let Ok(home) = TempDir::new_in("/dev/shm") else { return could_not_run("there is no /dev/shm") };
     let file = staged(home.path(), "f", "from memory", 0o600);
     pasture.alter("/w/f", Alter::Take(file), Expect::Any).unwrap();
     assert_eq!(pasture.read("/w/f"), "from memory");
