@@ -156,6 +156,8 @@ impl Work {
             spared: &[],
             settings: &settings,
             time_limit: Duration::from_secs(60),
+            cpu_limit: settings.limits.cpu,
+            input: None,
         };
         let began = Instant::now();
         let ran = self.runner.run(&call, &spec, &mut |_| std::ops::ControlFlow::Continue(()))?;

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -122,6 +123,10 @@ pub struct CommandSpec<'a> {
     pub settings: &'a CommandSettings,
     /// How long it may take.
     pub time_limit: Duration,
+    /// How much processor time it may use.
+    pub cpu_limit: Duration,
+    /// What its bytes of input are read from; it never gets the descriptor itself.
+    pub input: Option<BorrowedFd<'a>>,
 }
 
 /// What is run.

@@ -119,6 +119,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) effects: &'a [Effect],
     /// What a command changed already.
     pub(crate) holding: Option<Holding<'a>>,
+    /// Does it depend on bytes that are in no argument?
+    pub(crate) reads_input: bool,
 }
 
 impl Asked for Asking<'_> {
@@ -135,7 +137,9 @@ impl Asked for Asking<'_> {
     }
 
     fn arguments(&self) -> String {
-        canonical(self.given)
+        let arguments = canonical(self.given);
+        // Never the same call as one without an input.
+        if self.reads_input { format!("{arguments} and an input") } else { arguments }
     }
 
     fn shown_arguments(&self) -> String {

@@ -8,8 +8,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use paddock_core::{
     AgentPolicy, Audit, Call, CallId, CallRecord, Earlier, Effect, Held, Holding, LogicalPath, OpKind, Operation,
@@ -270,6 +271,7 @@ impl Context<'_> {
             rule: rule.map(RiskRule::told),
             effects,
             holding,
+            reads_input: self.control.input.is_some(),
         }
     }
 
@@ -311,6 +313,16 @@ impl Context<'_> {
     /// All the paths of what is kept from the call: the same file may be reached through two Workspaces.
     pub(crate) fn spared(&self) -> Vec<LogicalPath> {
         self.control.protected.iter().flat_map(|path| self.policy.vfs.names_of(path)).collect()
+    }
+
+    /// What a command reads.
+    pub(crate) fn input(&self) -> Option<BorrowedFd<'_>> {
+        self.control.input.as_ref().map(|input| input.as_fd())
+    }
+
+    /// How long a command may take, where a person said so who starts it.
+    pub(crate) fn time_limit(&self) -> Option<Duration> {
+        self.control.time_limit
     }
 
     /// Is it only looked whether the call could run?
@@ -545,7 +557,6 @@ mod tests {
 
     use std::io::Write;
     use std::sync::{Arc, Mutex};
-    use std::time::Duration;
 
     use paddock_core::{AccessScope, AgentName, HidePattern, Mount, NameRules, NoJournal, Origin, Vfs, Workspace};
     use paddock_stores::MemoryStore;

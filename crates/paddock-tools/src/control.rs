@@ -1,5 +1,6 @@
 //! What bounds one call from outside: a way to stop it, and the time it has.
 
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,10 @@ pub struct Control {
     pub call: Option<CallId>,
     /// What it must not change, beside what the policy says.
     pub protected: Vec<LogicalPath>,
+    /// What a command reads, where a person starts one and hands it something.
+    pub input: Option<Arc<OwnedFd>>,
+    /// How long a command may take that a person starts, in the place of what agents are allowed.
+    pub time_limit: Option<Duration>,
     /// How far it goes.
     pub(crate) goes: Goes,
     /// Told what a command prints, as it comes.
@@ -60,7 +65,17 @@ impl Control {
     pub fn for_at_most(time: Duration) -> Self {
         let deadline = Instant::now() + time.min(LONGEST);
         let requester = Requester { session: this_process().to_owned(), ..Requester::default() };
-        let (cancel, call, protected) = (Arc::new(Cancel::default()), None, Vec::new());
-        Self { cancel, deadline, requester, call, protected, goes: Goes::All, listener: None, colours: false }
+        Self {
+            cancel: Arc::new(Cancel::default()),
+            deadline,
+            requester,
+            call: None,
+            protected: Vec::new(),
+            input: None,
+            time_limit: None,
+            goes: Goes::All,
+            listener: None,
+            colours: false,
+        }
     }
 }

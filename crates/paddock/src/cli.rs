@@ -242,6 +242,7 @@ pub(crate) struct Tool {
   paddock exec -- ls -la
   paddock exec --workspace /project/workspace/app -- npm test
   paddock exec 'grep -rn TODO . | sort'
+  paddock exec --timeout 3600 -- python3 agent.py < tasks.jsonl
 
 What the command changed is looked at when it ends, and kept as a whole or not at all; `paddock undo` takes it back.
 Exit codes: the command's own; 3 held for a person, 125 refused or not started.")]
@@ -251,9 +252,13 @@ pub(crate) struct Exec {
     #[arg(long, value_name = "PATH")]
     pub(crate) workspace: Option<String>,
 
-    /// The most seconds it may take; never more than the configuration allows
+    /// The most seconds it may take, also more than agents are allowed [default: time_limit of the configuration]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) timeout: Option<u64>,
+
+    /// Pass on what is typed at the terminal; a pipe or a file is always passed on
+    #[arg(short, long)]
+    pub(crate) interactive: bool,
 
     /// Print what came of it as JSON
     #[arg(long)]

@@ -6,7 +6,8 @@
 #![allow(clippy::disallowed_methods, reason = "for the person at the terminal, never for an agent")]
 
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -67,6 +68,15 @@ pub(crate) fn edited_text(text: &str) -> io::Result<String> {
         return Err(io::Error::other(format!("\"{program}\" ended with {status}")));
     }
     std::fs::read_to_string(file.path())
+}
+
+/// What this process was given to read: a pipe, a file, a socket; a terminal only when it is asked for. Programs take a pipe for
+/// work to do, so what is none of these must not become one.
+pub(crate) fn own_input(terminal_too: bool) -> io::Result<Option<OwnedFd>> {
+    let input = std::fs::File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let kind = input.metadata()?.file_type();
+    let is_given = kind.is_fifo() || kind.is_file() || kind.is_socket();
+    Ok((is_given || (terminal_too && io::IsTerminal::is_terminal(&input))).then(|| input.into()))
 }
 
 /// A file, for reading it piece by piece.

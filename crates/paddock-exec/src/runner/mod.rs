@@ -6,6 +6,7 @@
 //! module must never change a Workspace itself.
 
 mod hidden;
+mod input;
 mod proposal;
 mod scene;
 mod served;
@@ -26,6 +27,7 @@ use crate::features;
 use crate::proxy::Proxy;
 use crate::sandbox::{self, Command, Ended, Limit, Sandbox};
 use hidden::Names;
+use input::Relay;
 use scene::Scene;
 use stage::{Stage, Stages};
 use watch::Watch;
@@ -61,7 +63,12 @@ impl Runner {
         let stage = Arc::new(self.stages.make(call.id)?);
         let mut scene = Scene::of(call, spec, &stage, &self.names)?;
         let proxy = self.proxy(call, spec);
-        let sandbox = Sandbox::new(std::mem::take(&mut scene.shown), command(spec, proxy.as_ref()));
+        let mut command = command(spec, proxy.as_ref());
+        let relay = spec.input.map(Relay::from).transpose()?.map(|(relay, read)| {
+            command.input = Some(read);
+            relay
+        });
+        let sandbox = Sandbox::new(std::mem::take(&mut scene.shown), command);
         let stopped = std::cell::Cell::new(false);
         let watch = Watch::new(stage.path().to_owned(), spec.settings.limits.staged);
         let filled = std::cell::Cell::new(false);
@@ -78,6 +85,7 @@ impl Runner {
                 stopped.set(true);
             }
         })?;
+        drop(relay);
         let ended_by = if ended.stopped && filled.get() { Some(STAGED) } else { ended_by(&ended) };
         let mut notes = scene.notes.clone();
         let others = ended.reached.iter().map(|limit| limit.name()).filter(|name| ended_by != Some(*name));
@@ -159,7 +167,7 @@ fn command(spec: &CommandSpec<'_>, proxy: Option<&Proxy>) -> Command {
     command.tools = spec.settings.tools.clone();
     command.limits = sandbox::Limits {
         wall: spec.time_limit,
-        cpu: limits.cpu,
+        cpu: spec.cpu_limit,
         memory: limits.memory,
         processes: limits.processes,
         file_size: limits.file,

@@ -40,7 +40,7 @@ pub(crate) fn execute_command(cx: &Context<'_>, given: Map<String, Value>) -> Re
     cx.notes(None, &args.command);
     let place = Place::of(cx, args.workspace.as_deref())?;
     cx.names(&place.directory);
-    let waiting = match cx.earlier()? {
+    let waiting = match earlier(cx)? {
         Earlier::Nothing { waiting } => waiting,
         Earlier::Waits(id) => return Err(Failure::Parked(id)),
         Earlier::Agreed(held) => {
@@ -56,6 +56,11 @@ pub(crate) fn execute_command(cx: &Context<'_>, given: Map<String, Value>) -> Re
         ran.ran.notes.push(held::still_waiting(waiting));
     }
     Ok(ran.answer())
+}
+
+/// What became of the same command before. With an input none is the same: nobody knows what it will read.
+fn earlier(cx: &Context<'_>) -> Result<Earlier, Failure> {
+    if cx.input().is_some() { Ok(Earlier::Nothing { waiting: 0 }) } else { cx.earlier() }
 }
 
 /// Where a command runs.
@@ -132,6 +137,7 @@ pub(crate) fn run(
     if cx.rehearses() {
         return Err(Failure::Rehearsed);
     }
+    let allowed = &settings.limits;
     let spec = CommandSpec {
         command: line,
         vfs: &cx.policy().vfs,
@@ -139,7 +145,10 @@ pub(crate) fn run(
         confined: place.confined,
         spared: &cx.spared(),
         settings,
-        time_limit: timeout.map_or(settings.limits.time, |asked| asked.min(settings.limits.time)),
+        time_limit: cx.time_limit().unwrap_or_else(|| timeout.unwrap_or(allowed.time).min(allowed.time)),
+        // Who lets it run longer than agents may does not mean it to end at what these may use.
+        cpu_limit: allowed.cpu.max(cx.time_limit().unwrap_or_default()),
+        input: cx.input(),
     };
     let mut captured = Captured::new(settings.limits.output, evicted::anonymous_file(), cx.redactor().clone());
     let ran = commands.runner.run(cx.call(), &spec, &mut |piece| {

@@ -1,7 +1,8 @@
-//! `paddock exec`: a command in the agent's sandbox, exactly as the agent would run it.
+//! `paddock exec`: a command in the agent's sandbox, or a whole program.
 //!
-//! What it prints is shown as it comes, with colours and without anything else that moves a terminal. Its exit code is
-//! passed through; 125 says that Paddock refused it or could not start it.
+//! A person starts it, so it reads what they hand it and may take as long as they say. What it prints is shown as it comes, with
+//! colours and without anything else that moves a terminal. Its exit code is passed through; 125 says that Paddock refused it or
+//! could not start it.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -15,12 +16,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::cli::{Exec, Global};
 use crate::failure::{Ended, Failure};
+use crate::host;
 use crate::printer::Printer;
 use paddock_desk::Project;
 use paddock_desk::unified::harmless;
 
-/// Beside the time that the command has.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// The command has limits of its own, which may be longer than any other call takes.
+const LONGEST: Duration = Duration::MAX;
 /// What `exec` answers when Paddock refused the command, or could not start it.
 const REFUSED: u8 = 125;
 /// What it answers when somebody interrupted it.
@@ -31,7 +33,9 @@ const ENDED: i64 = 124;
 pub(crate) fn run(global: &Global, options: &Exec, printer: &Printer) -> anyhow::Result<Ended> {
     check(options)?;
     let toolbox = Project::find(&global.places())?.toolbox(global.agent())?;
-    let mut control = Control::for_at_most(options.timeout.map_or(PATIENCE, Duration::from_secs) + PATIENCE);
+    let mut control = Control::for_at_most(LONGEST);
+    control.time_limit = options.timeout.map(Duration::from_secs);
+    control.input = host::own_input(options.interactive)?.map(Arc::new);
     if !options.json {
         control.listener = Some(Arc::new(show()));
         control.colours = true;
@@ -77,9 +81,6 @@ fn arguments(options: &Exec) -> Map<String, Value> {
     arguments.insert("command".into(), as_shell(&options.command).into());
     if let Some(workspace) = &options.workspace {
         arguments.insert("workspace".into(), workspace.clone().into());
-    }
-    if let Some(seconds) = options.timeout {
-        arguments.insert("timeout".into(), seconds.into());
     }
     arguments
 }

@@ -23,6 +23,7 @@ mod forks;
 mod half_way;
 mod harness;
 mod init;
+mod inside;
 mod instance;
 mod lacking;
 mod mount;
