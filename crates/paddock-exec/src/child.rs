@@ -77,7 +77,9 @@ impl Child<'_> {
         let (system, scratch) = self.new_system()?;
         let (new, grounded) = self.each_step(system, &scratch)?;
         self.stage = stage::PIVOT;
+        let old = if self.plan.protections.detached { None } else { Some(open_path(CWD, c"/")?) };
         enter(&new, self.plan.protections.read_only && !grounded)?;
+        uncover(old.as_ref().unwrap_or(&new))?;
         self.stage = stage::NETWORK;
         self.network()?;
         self.stage = stage::CONFINE;
@@ -577,17 +579,20 @@ fn times(tv_sec: i64, tv_nsec: i64) -> Timestamps {
     Timestamps { last_access: time, last_modification: time }
 }
 
-/// Makes the new system the only one.
+/// Makes the new system the one that paths begin in.
 fn enter(new: &OwnedFd, read_only: bool) -> Answer<()> {
     if read_only {
         sys::mount_setattr(new.as_fd(), false, u64::from(MountAttrFlags::MOUNT_ATTR_RDONLY.bits()), 0)?;
     }
     rustix::process::fchdir(new)?;
-    rustix::process::pivot_root(c".", c".")?;
-    // Whatever the new system was put on lies on top of it now, with the old system among it. None of it may stay: a path
-    // that goes up through ".." would come out in what is left.
+    rustix::process::pivot_root(c".", c".")
+}
+
+/// Whatever the new system was put on lies on top of it now, with the old system among it. None of it may stay above this one,
+/// which is the new system itself: a path that goes up through ".." would come out in what is left.
+fn uncover(last: &OwnedFd) -> Answer<()> {
     for _ in 0..MOST_COVERS {
-        if is_uncovered(new)? {
+        if is_on_top(last)? {
             return rustix::process::chdir(c"/");
         }
         rustix::mount::unmount(c".", UnmountFlags::DETACH)?;
@@ -598,10 +603,10 @@ fn enter(new: &OwnedFd, read_only: bool) -> Answer<()> {
 /// More than the scratch space, the system below a Workspace's ground, and the old system.
 const MOST_COVERS: usize = 8;
 
-/// Does the way up from the top of the new system end in itself?
-fn is_uncovered(new: &OwnedFd) -> Answer<bool> {
+/// Does the way up from the top of the new system end in this one?
+fn is_on_top(last: &OwnedFd) -> Answer<bool> {
     let up = rustix::fs::statat(CWD, c"..", rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
-    let here = rustix::fs::fstat(new)?;
+    let here = rustix::fs::fstat(last)?;
     Ok((up.st_dev, up.st_ino) == (here.st_dev, here.st_ino))
 }
 

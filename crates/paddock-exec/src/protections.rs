@@ -12,6 +12,8 @@ pub struct Protections {
     pub processes: bool,
     /// Own System V and message-queue namespace.
     pub ipc: bool,
+    /// The system of the host taken away once the new one is entered.
+    pub detached: bool,
     /// Read-only attributes of mounts.
     pub read_only: bool,
     /// Hidden names masked.
@@ -48,6 +50,7 @@ impl Protections {
         network: true,
         processes: true,
         ipc: true,
+        detached: true,
         read_only: true,
         masks: true,
         sockets: true,

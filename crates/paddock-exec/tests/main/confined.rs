@@ -80,14 +80,23 @@ as_each_user! {
             assert!(ran.out.starts_with("1\n/\n"), "{ran:?}");
             assert!(!ran.out.contains("SECRET") && !ran.out.contains("root\n"), "{ran:?}");
         }
+        let text = format!("cat /..{}", key.display());
+        let open = sh_without(vec![yard.direct()], &text, |on| (on.detached, on.landlock) = (false, false));
+        assert_eq!(open.out, "SECRET", "{open:?}");
     }
 
     fn places_of_the_host_are_not_there() {
         let yard = with_secrets();
         let key = yard.path("elsewhere/key");
         assert!(fs::read_to_string(&key).is_ok() && fs::metadata("/etc/shadow").is_ok());
-        let ran = sh(vec![yard.direct()], &format!("cat {} /etc/shadow /etc/gshadow ~/.ssh/* /root/.bashrc; ls /root /home /var /run /sys", key.display())).badly();
-        assert_eq!(ran.out, "", "{ran:?}");
+        // A path of the host, and the same by the way up.
+        let text = |up: &str| format!("cat {up}{} {up}/etc/shadow {up}/etc/gshadow ~/.ssh/* {up}/root/.bashrc; ls {up}/root {up}/home {up}/var {up}/run {up}/sys", key.display());
+        for up in ["", "/.."] {
+            let ran = sh(vec![yard.direct()], &text(up)).badly();
+            assert_eq!(ran.out, "", "{ran:?}");
+        }
+        let open = sh_without(vec![yard.direct()], &text("/.."), |on| (on.detached, on.landlock) = (false, false));
+        assert!(open.out.contains("SECRET") && open.out.contains("/../var:\n"), "{open:?}");
         sh(vec![yard.direct()], "cat /etc/passwd /etc/hosts sub/open").well();
         // Shown on purpose it can be read: the mount is what keeps it away.
         let mut command = Command::new("/project", ["cat", key.to_str().unwrap()]);
@@ -124,10 +133,13 @@ as_each_user! {
         for staged in [false, true] {
             let yard = Yard::new();
             yard.write("w/keys/a/b", "SECRET");
-            let shown = if staged { yard.staged() } else { yard.direct() };
-            let ran = sh(vec![Shown { masks: vec!["keys".into()], ..shown }], "cat keys/a/b; ls -R keys; cat < keys/a/b").badly();
+            let shown = || Shown { masks: vec!["keys".into()], ..if staged { yard.staged_anew() } else { yard.direct() } };
+            let text = "cat keys/a/b; ls -R keys; cat < keys/a/b";
+            let ran = sh(vec![shown()], text).badly();
             assert!(!ran.out.contains("SECRET") && !ran.out.contains("a"), "{ran:?}");
             assert_eq!(yard.read("w/keys/a/b"), "SECRET");
+            let open = sh_without(vec![shown()], text, |on| on.masks = false).well();
+            assert!(open.out.starts_with("SECRET") && open.out.ends_with("SECRET"), "{open:?}");
         }
     }
 
@@ -195,6 +207,22 @@ as_each_user! {
         sh(vec![yard.direct()], "sleep 60 & kill -9 $! && wait $!; kill -9 -1").badly();
     }
 
+    fn a_process_of_the_host_cannot_be_opened_nor_one_of_its_own_emptied() {
+        let yard = Yard::new();
+        let mut victim = std::process::Command::new("sleep").arg("600").spawn().unwrap();
+        let pidfd_open = call(&format!("lib.syscall(434, {}, 0)", victim.id()));
+        let held = sh(vec![yard.direct()], &pidfd_open);
+        let open = sh_without(vec![yard.direct()], &pidfd_open, |on| (on.processes, on.landlock) = (false, false));
+        victim.kill().unwrap();
+        victim.wait().unwrap();
+        assert_eq!(held.out.trim(), libc::ESRCH.to_string(), "{held:?}");
+        assert_eq!(open.out.trim(), "ok", "{open:?}");
+        // What another process has open cannot be taken out of it.
+        let pidfd_getfd = call("lib.syscall(438, lib.syscall(434, os.getpid(), 0), 0, 0)");
+        assert_eq!(sh(vec![yard.direct()], &pidfd_getfd).out.trim(), libc::EPERM.to_string());
+        assert_eq!(sh_without(vec![yard.direct()], &pidfd_getfd, |on| on.filter = false).out.trim(), "ok");
+    }
+
     fn what_is_read_only_stays_so() {
         let yard = Yard::new();
         yard.write("w/a", "text");
@@ -259,12 +287,13 @@ as_each_user! {
             ("add_key", "lib.syscall(248, b'user', b'paddock', b'x', 1, -2)".to_owned()),
             ("unshare", format!("lib.unshare({})", libc::CLONE_NEWUSER)),
             ("fsopen", "lib.syscall(430, b'tmpfs', 0)".to_owned()),
+            ("setns", "lib.setns(os.open('/proc/self/ns/uts', os.O_RDONLY), 0)".to_owned()),
         ] {
             assert_eq!(sh(vec![yard.direct()], &call(&text)).out.trim(), refused, "{name}");
             // What a container around the tests keeps away by itself cannot be seen to succeed.
             let open = sh_without(vec![yard.direct()], &call(&text), |on| (on.filter, on.landlock, on.capabilities) = (false, false, false));
             if open.out.trim() != "ok" {
-                println!("could not run: {name} answers {} here even without the filter", open.out.trim());
+                could_not_run(&format!("{name} answers {} here even without the filter", open.out.trim()));
                 assert_ne!(open.out.trim(), "", "{open:?}");
             }
         }
@@ -281,7 +310,7 @@ as_each_user! {
         assert_eq!(ran.code(), 128 + libc::SIGSYS, "{ran:?}");
         let open = sh_without(vec![yard.direct()], &text, |on| on.filter = false);
         if open.code() != 0 {
-            println!("could not run: no 32-bit calls on this kernel ({})", open.code());
+            could_not_run(&format!("no 32-bit calls on this kernel ({})", open.code()));
         }
     }
 
@@ -303,20 +332,37 @@ as_each_user! {
             let ran = sh(env_hidden(yard.direct()), text);
             assert_eq!(ran.out.trim(), libc::EPERM.to_string(), "{ran:?}");
         }
+        // What is mounted read-only is not made writable again.
+        let hooks = with_hooks();
+        let remount = call("lib.mount(None, b'.git/hooks', None, 0x1020, None)") + "; echo evil > .git/hooks/pre-commit && echo planted";
+        let ran = sh(guarded(&hooks), &remount);
+        assert!(ran.out.trim() == libc::EPERM.to_string() && !hooks.has("w/.git/hooks/pre-commit"), "{ran:?}");
         let off = |on: &mut paddock_exec::Protections| (on.filter, on.landlock, on.capabilities) = (false, false, false);
         if !rustix::process::geteuid().is_root() {
-            println!("could not run: a user other than 0 has no capability after an exec even when none is dropped");
+            could_not_run("a user other than 0 has no capability after an exec even when none is dropped");
             return;
         }
         assert_eq!(sh_without(env_hidden(yard.direct()), &mount, off).out.trim(), "ok");
         let open = sh_without(env_hidden(yard.direct()), &unmount, off);
         assert_eq!(open.out.trim(), "ok\nSECRET", "{open:?}");
+        let open = sh_without(guarded(&hooks), &remount, off);
+        assert!(open.out.trim() == "ok\nplanted" && hooks.has("w/.git/hooks/pre-commit"), "{open:?}");
     }
 
     fn devices_are_not_made_and_fifos_are() {
         let yard = Yard::new();
-        sh(vec![yard.direct()], "mknod d c 1 3").badly();
-        sh(vec![yard.direct()], "mknod b b 7 0").badly();
+        let off = |on: &mut paddock_exec::Protections| (on.filter, on.landlock, on.capabilities) = (false, false, false);
+        for device in ["d c 1 3", "b b 7 0"] {
+            sh(vec![yard.direct()], &format!("mknod {device}")).badly();
+            if sh_without(vec![yard.direct()], &format!("mknod {device}"), off).code() != 0 {
+                could_not_run(&format!("this kernel makes no device ({device}) in a user namespace, whatever else holds"));
+            }
+        }
+        // The one that every user can make, and by which an overlay hides a name.
+        sh(vec![yard.direct()], "mknod whiteout c 0 0").badly();
+        assert!(!yard.has("w/whiteout"));
+        sh_without(vec![yard.direct()], "mknod whiteout c 0 0", off).well();
+        assert!(yard.has("w/whiteout"));
         sh(vec![yard.direct()], "mkfifo p && test -p p").well();
         assert_eq!(sh(vec![yard.direct()], "ls /dev/kmsg /dev/mem /dev/vda /dev/fuse /dev/kvm /dev/tty").badly().out, "");
     }
@@ -335,7 +381,7 @@ as_each_user! {
 
     fn a_program_that_is_set_user_id_gains_nothing() {
         if !rustix::process::geteuid().is_root() {
-            println!("could not run: an ordinary user maps no other user to become");
+            could_not_run("an ordinary user maps no other user to become");
             return;
         }
         let yard = Yard::new();
@@ -383,16 +429,14 @@ as_each_user! {
     }
 
     fn what_the_word_list_cannot_see_changes_nothing_when_staged() {
-        let yard = Yard::new();
-        yard.write("w/f", "kept");
-        for text in ["find . -type f -delete", ": > f", "/usr/bin/python3 -c \"import os; os.remove('f')\"", "$(echo r)m f", "echo cm0gZg== | base64 -d | sh", "cp /dev/null f", "truncate -s 0 f", "perl -e 'unlink \"f\"'"] {
-            let yard2 = Yard::new();
-            yard2.write("w/f", "kept");
-            let ran = sh(vec![yard2.staged()], text).well();
-            assert_eq!(yard2.read("w/f"), "kept", "{text}: {ran:?}");
+        for text in ["git init -q . && git clean -fdxq", "find . -type f -delete", ": > f", "/usr/bin/python3 -c \"import os; os.remove('f')\"", "$(echo r)m f", "echo cm0gZg== | base64 -d | sh", "cp /dev/null f", "truncate -s 0 f", "perl -e 'unlink \"f\"'"] {
+            let yard = Yard::new();
+            yard.write("w/f", "kept");
+            let ran = sh(vec![yard.staged()], text).well();
+            assert_eq!(yard.read("w/f"), "kept", "{text}: {ran:?}");
+            sh(vec![yard.direct()], text).well();
+            assert!(!yard.has("w/f") || yard.read("w/f").is_empty(), "{text}: directly it would be gone");
         }
-        sh(vec![yard.direct()], ": > f").well();
-        assert_eq!(yard.read("w/f"), "", "directly it would be gone");
     }
 
     fn places_of_the_host_are_not_told_where_layers_are_shown() {
@@ -409,7 +453,7 @@ as_each_user! {
         let made = std::process::Command::new("ipcmk").args(["-M", "4096"]).output();
         let number = made.ok().and_then(|made| String::from_utf8(made.stdout).ok()?.split_whitespace().last()?.parse::<u32>().ok());
         let Some(number) = number else {
-            println!("could not run: no shared memory of the host can be made here");
+            could_not_run("no shared memory of the host can be made here");
             return;
         };
         let yard = Yard::new();
