@@ -1,13 +1,20 @@
 //! Many commands, one after the other and at once, leave nothing behind; and what is served from outside.
 //!
-//! Counts come from `PADDOCK_EXEC_RUNS` (200) and `PADDOCK_EXEC_AT_ONCE` (8); a soak sets larger ones.
+//! Counts come from `PADDOCK_EXEC_RUNS` (200, or 50 where a Workspace is served) and `PADDOCK_EXEC_AT_ONCE` (8); a soak sets larger ones.
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 
-use paddock_exec::{Command, How, Sandbox, Shown, Stage, What};
+use paddock_core::{
+    AccessScope, CommandLine, CommandRunner, CommandSettings, CommandSpec, Expect, Mount, NoAudit, NoJournal,
+    Operation, Output, Vfs, Workspace,
+};
+use paddock_exec::{Command, How, Runner, Sandbox, Shown, Stage, What};
+use paddock_stores::conformance::world::{Open, path_of, run, with_call};
+use paddock_stores::virtual_store::VirtualStore;
 
 use crate::as_each_user;
 use crate::main::harness::*;
@@ -23,6 +30,7 @@ struct Holdings {
     threads: usize,
     children: String,
     mounts: usize,
+    namespaces: BTreeSet<PathBuf>,
     groups: BTreeSet<PathBuf>,
     files: Vec<PathBuf>,
 }
@@ -48,9 +56,29 @@ fn held(yard: &Yard) -> Holdings {
         threads: entries("/proc/self/task"),
         children: children.map(|task| fs::read_to_string(task.path().join("children")).unwrap_or_default()).collect(),
         mounts: fs::read_to_string("/proc/self/mountinfo").unwrap().lines().count(),
+        namespaces: namespaces(),
         groups: groups(),
         files: tree(yard.dir.path()),
     }
+}
+
+/// The namespaces that this process keeps: those of its threads, of its children, and those it has open. One that is in no
+/// process, no descriptor and no mount is gone.
+fn namespaces() -> BTreeSet<PathBuf> {
+    let listed = |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    let tasks: Vec<PathBuf> = listed("/proc/self/task".into()).collect();
+    let children = tasks.iter().flat_map(|task| {
+        let text = fs::read_to_string(task.join("children")).unwrap_or_default();
+        text.split_whitespace().map(|pid| PathBuf::from(format!("/proc/{pid}"))).collect::<Vec<_>>()
+    });
+    let kept = tasks.iter().cloned().chain(children).flat_map(|process| listed(process.join("ns")));
+    let links = kept.chain(listed("/proc/self/fd".into())).filter_map(|path| fs::read_link(path).ok());
+    links.filter(|link| link.to_str().is_some_and(is_namespace)).collect()
+}
+
+/// Sockets and pipes are called alike.
+fn is_namespace(link: &str) -> bool {
+    link.contains(":[") && !["socket:", "pipe:", "anon_inode:"].iter().any(|other| link.starts_with(other))
 }
 
 /// Control groups that this process has made.
@@ -92,7 +120,93 @@ fn one(yard: &Yard, number: usize) {
     paddock_exec::staged::remove_tree(directory.path()).unwrap();
 }
 
+/// A Workspace that is no directory of the host, and whoever shows it to commands; nothing where this user cannot mount one.
+struct Virtual {
+    runner: Runner,
+    vfs: Vfs,
+}
+
+impl Virtual {
+    fn new(yard: &Yard) -> Option<Self> {
+        if fs::File::options().read(true).write(true).open("/dev/fuse").is_err() {
+            could_not_run("/dev/fuse cannot be opened by this user");
+            return None;
+        }
+        let mount = Mount::new(Arc::new(VirtualStore::in_memory()), None);
+        let workspace = Workspace::new(path_of("/virtual"), AccessScope::ReadWrite, mount);
+        let vfs = Vfs::new(vec![workspace], Arc::new(Open), Arc::new(NoJournal)).unwrap();
+        let write = Operation::Write { path: path_of("/virtual/a"), content: b"a".to_vec(), expect: Expect::Any };
+        with_call(|call| run(&vfs, call, write)).unwrap();
+        Some(Self { runner: Runner::new(yard.path("staged"), Arc::new(NoAudit)), vfs })
+    }
+
+    /// A command that reads, writes, and leaves processes running.
+    fn one(&self) {
+        let settings = CommandSettings::default();
+        let directory = path_of("/virtual");
+        let spec = CommandSpec {
+            command: CommandLine::Shell("cat a; echo new > b; sleep 60 & setsid sleep 60 & echo done"),
+            vfs: &self.vfs,
+            directory: &directory,
+            confined: false,
+            spared: &[],
+            settings: &settings,
+            time_limit: settings.limits.time,
+            cpu_limit: settings.limits.cpu,
+            input: None,
+        };
+        let mut printed = Vec::new();
+        let mut keep = |piece: Output<'_>| {
+            let (Output::Out(bytes) | Output::Err(bytes)) = piece;
+            printed.extend_from_slice(bytes);
+            ControlFlow::Continue(())
+        };
+        let ran = with_call(|call| self.runner.run(call, &spec, &mut keep)).unwrap();
+        assert_eq!((ran.exit, ran.proposed.alterations.len()), (0, 1));
+        assert_eq!(String::from_utf8_lossy(&printed), "adone\n");
+    }
+}
+
 as_each_user! {
+    fn many_commands_on_served_workspaces_leave_nothing_behind() {
+        alone("many_commands_on_served_workspaces_leave_nothing_behind", || {
+            let yard = Yard::new();
+            let Some(served) = Virtual::new(&yard) else { return };
+            served.one();
+            paddock_exec::tidy_up();
+            let before = holdings(&yard);
+            for _ in 0..count("PADDOCK_EXEC_RUNS", 50) {
+                served.one();
+            }
+            std::thread::scope(|scope| {
+                for _ in 0..count("PADDOCK_EXEC_AT_ONCE", 8) {
+                    scope.spawn(|| served.one());
+                }
+            });
+            paddock_exec::tidy_up();
+            assert_eq!(holdings(&yard), before);
+        });
+    }
+
+    fn a_namespace_that_is_kept_is_noticed() {
+        alone("a_namespace_that_is_kept_is_noticed", || {
+            let before = namespaces();
+            // Of another process, whose end would not end it while it is open.
+            let mut child = std::process::Command::new("unshare").args(["-Ur", "sleep", "600"]).spawn().unwrap();
+            let theirs = PathBuf::from(format!("/proc/{}/ns/user", child.id()));
+            while fs::read_link(&theirs).unwrap() == fs::read_link("/proc/self/ns/user").unwrap() {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            assert_ne!(namespaces(), before, "a child in it");
+            let kept = fs::File::open(&theirs).unwrap();
+            child.kill().unwrap();
+            child.wait().unwrap();
+            assert_ne!(namespaces(), before, "open");
+            drop(kept);
+            assert_eq!(namespaces(), before);
+        });
+    }
+
     fn many_commands_leave_nothing_behind() {
         alone("many_commands_leave_nothing_behind", || {
             let yard = Yard::new();
@@ -138,7 +252,7 @@ as_each_user! {
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(text.contains("1 passed"), "{text}");
         if text.contains("it had 0 groups") {
-            println!("could not run: no control group can be written here");
+            could_not_run("no control group can be written here");
         }
         assert!(groups_of(number).is_empty(), "{:?}", groups_of(number));
     }
@@ -162,7 +276,7 @@ as_each_user! {
 
     fn a_served_file_system_is_handed_out() {
         if fs::File::options().read(true).write(true).open("/dev/fuse").is_err() {
-            println!("could not run: /dev/fuse cannot be opened by this user");
+            could_not_run("/dev/fuse cannot be opened by this user");
             return;
         }
         let yard = Yard::new();
