@@ -233,16 +233,48 @@ mod tests {
         assert_eq!(clean("four words in here", 9), "four word…");
     }
 
-    #[test]
-    fn a_cancelled_search_waits_for_nobody() {
-        use paddock_core::{AgentName, AgentPolicy, LogicalPath, NoAudit, NoJournal, Vfs};
-        use paddock_state::Redactor;
-
+    /// A service that accepts and says nothing, and where it is.
+    fn silent() -> (std::net::TcpListener, WebSearch) {
         let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", silent.local_addr().unwrap());
+        (silent, WebSearch { url, key: None })
+    }
+
+    fn searched(service: WebSearch, control: &crate::control::Control) -> Answer {
+        use paddock_core::{AgentName, AgentPolicy, LogicalPath, NoAudit, NoJournal, Vfs};
+
         let vfs = Vfs::new(Vec::new(), Arc::new(crate::gate::RecordingGate::new()), Arc::new(NoJournal)).unwrap();
-        let policy = AgentPolicy::new(AgentName::main(), LogicalPath::top(), vfs)
-            .with_web_search(Some(WebSearch { url, key: None }));
+        let policy = AgentPolicy::new(AgentName::main(), LogicalPath::top(), vfs).with_web_search(Some(service));
+        let given = json!({ "query": "x" }).as_object().cloned().unwrap();
+        let redactor = paddock_state::Redactor::none();
+        crate::boundary::call(&policy, &NoAudit, &redactor, "web_search", given, control)
+    }
+
+    #[test]
+    fn a_service_that_says_nothing_or_stops_half_way_is_too_slow() {
+        use std::io::Write as _;
+
+        let short = Duration::from_millis(100);
+        let (_silent, service) = silent();
+        assert_eq!(fetch(&service, "x", short), Err(NotSearched::Slow));
+        let (halting, service) = silent();
+        let half = std::thread::spawn(move || {
+            let mut stream = halting.accept().unwrap().0;
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{").unwrap();
+            stream
+        });
+        // Long enough to get that far, for a machine that is busy.
+        assert_eq!(fetch(&service, "x", 20 * short), Err(NotSearched::Slow));
+        drop(half.join());
+        let (_silent, service) = silent();
+        let answer = searched(service, &crate::control::Control::for_at_most(short));
+        assert_eq!(answer.structured["error"], "timed_out", "{}", answer.text());
+        assert!(answer.text().contains("The search service took too long."), "{}", answer.text());
+    }
+
+    #[test]
+    fn a_cancelled_search_waits_for_nobody() {
+        let (silent, service) = silent();
         let control = crate::control::Control::for_at_most(Duration::from_secs(600));
         let cancel = Arc::clone(&control.cancel);
         let asked = std::thread::spawn(move || {
@@ -251,8 +283,7 @@ mod tests {
             cancel.stop();
             connected
         });
-        let given = json!({ "query": "x" }).as_object().cloned().unwrap();
-        let answer = crate::boundary::call(&policy, &NoAudit, &Redactor::none(), "web_search", given, &control);
+        let answer = searched(service, &control);
         assert_eq!(answer.structured["error"], "cancelled", "{}", answer.text());
         drop(asked.join());
     }
