@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::could_not_run::could_not_run;
 use crate::harness::{Ran, World, eventually, runs};
 
 /// A command through exactly the agent's call.
@@ -364,100 +365,44 @@ changes = "direct"
     assert!(!world.has("w/.git/hooks/pre-commit") && world.read("w/.git/config") == "[core]\n");
 }
 
-/// Every place by every operation: what a file tool may do a command may do, and nothing else.
-#[test]
-fn the_same_verdict_by_tool_and_by_command() {
-    let config = r#"
-[[workspace]]
-prefix = "/ro"
-scope = "READ_ONLY"
-mount = { physical = "ro" }
-[[workspace]]
-prefix = "/rw"
-scope = "READ_WRITE"
-mount = { physical = "rw" }
-hide = ["hidden*"]
-[[workspace]]
-prefix = "/wo"
-scope = "WRITE_ONLY"
-mount = { physical = "wo" }
-[commands]
-[approvals]
-above = "high"
-"#;
-    let places = [
-        ("/ro", "file"),
-        ("/rw", "file"),
-        ("/wo", "file"),
-        ("/rw", "hidden"),
-        ("/rw", ".envrc"),
-        ("/rw", ".vscode/tasks.json"),
-        ("/none", "file"),
-    ];
-    let tools = |dir: &str, name: &str| {
-        let path = format!("{dir}/{name}");
-        [
-            ("read", "read_file", json!({ "path": path })),
-            ("list", "list_dir", json!({ "path": dir })),
-            ("write", "write_file", json!({ "path": path, "content": "by an agent" })),
-            ("delete", "delete_file", json!({ "path": path })),
-            ("rename away", "move_file", json!({ "source": path, "destination": "/rw/arrived" })),
-            ("rename here", "move_file", json!({ "source": "/rw/other", "destination": format!("{path}.new") })),
-        ]
-    };
-    let commands = |dir: &str, name: &str| {
-        let path = format!("{dir}/{name}");
-        [
-            format!("cat {path} && test -s {path}"),
-            format!("ls {dir} && ls {dir}/* {dir}/.[a-z]* 2>/dev/null | grep -q ."),
-            format!("echo by an agent > {path}"),
-            format!("unlink {path}"),
-            format!("mv {path} /rw/arrived"),
-            format!("mv /rw/other {path}.new"),
-        ]
-    };
-    for (dir, name) in places {
-        for (n, (operation, tool, arguments)) in tools(dir, name).into_iter().enumerate() {
-            // What would be guarded under another name is not asked here; and into a write-only Workspace a program copies
-            // and then deletes what it cannot rename, both of which are allowed.
-            if operation == "rename here" && (name.starts_with('.') || dir == "/wo") {
-                continue;
-            }
-            let fresh = || {
-                let world = World::configured(config);
-                for place in
-                    ["ro/file", "rw/file", "rw/other", "wo/file", "rw/hidden", "rw/.envrc", "rw/.vscode/tasks.json"]
-                {
-                    world.write(place, "by a person");
-                }
-                world
-            };
-            let by_tool = fresh().paddock(&["tool", tool, &arguments.to_string()]).code == 0;
-            let answer = execute(&fresh(), &commands(dir, name)[n]);
-            let by_command = answer["verdict"] == "done";
-            assert_eq!(by_tool, by_command, "{operation} of {dir}/{name}: {answer:#}");
-        }
-    }
+/// Where the programs of the toolchain that builds this are; nothing where they are found no other way than by name.
+fn toolchain() -> Option<String> {
+    let ran = std::process::Command::new("rustc").arg("--print=sysroot").output().ok()?;
+    Some(String::from_utf8(ran.stdout).ok()?.trim().to_owned()).filter(|place| !place.is_empty())
 }
 
-/// Programs as people use them, on a directory of the host and on a Virtual Workspace.
+/// Programs as people use them, on a directory of the host and on a Virtual Workspace, staged.
 #[test]
 fn real_work_is_done_inside() {
-    let world = World::configured(
+    let sysroot = toolchain().expect("whoever compiled this has a compiler");
+    let world = World::configured(&format!(
         r#"
 [[workspace]]
 prefix = "/disk"
 scope = "READ_WRITE"
-mount = { physical = "disk" }
+mount = {{ physical = "disk" }}
 [[workspace]]
 prefix = "/notes"
 scope = "READ_WRITE"
-mount = { virtual = "notes" }
+mount = {{ virtual = "notes" }}
 [commands]
-time_limit = "120 s"
-"#,
-    );
-    let works = [
+time_limit = "300 s"
+cpu_limit = "300 s"
+tools = ["{sysroot}"]
+env = {{ PATH = "{sysroot}/bin:/usr/bin:/bin", npm_config_cache = "/tmp/npm", CARGO_HOME = "/tmp/cargo" }}
+"#
+    ));
+    let cargo = "mkdir -p c/src && printf '[package]\\nname = \"c\"\\nedition = \"2021\"\\n[workspace]\\n' > c/Cargo.toml && \
+                 printf 'fn main() { println!(\"built by cargo\"); }' > c/src/main.rs && cd c && \
+                 cargo build -q --offline && ./target/debug/c && test -s Cargo.lock";
+    // With pip it would hold more files than this test has time for.
+    let venv = "python3 -m venv --without-pip v && . v/bin/activate && \
+                python -c 'import sys; print(sys.prefix != sys.base_prefix)'";
+    let npm = "mkdir -p dep app && echo '{\"name\": \"dep\", \"version\": \"1.0.0\"}' > dep/package.json && \
+               echo 'module.exports = 7' > dep/index.js && cd app && echo 'console.log(require(\"dep\") * 6)' > start.js && \
+               echo '{\"name\": \"app\", \"version\": \"1.0.0\", \"scripts\": {\"start\": \"node start.js\"}}' > package.json && \
+               npm install --offline --silent --no-audit --no-fund ../dep > /dev/null && npm run --silent start";
+    let mut works = vec![
         ("printf '#include <stdio.h>\\nint main(void) { puts(\"built\"); }' > a.c && gcc a.c -o a && ./a", "built\n"),
         ("python3 -c 'from multiprocessing import Pool; print(sum(Pool(2).map(abs, [-1, -2, -3])))'", "6\n"),
         ("sqlite3 t.db 'create table t(a); insert into t values (7); select a from t;'", "7\n"),
@@ -467,11 +412,18 @@ time_limit = "120 s"
         ),
         ("git clone -q --no-hardlinks r copy 2>/dev/null && ls -d copy/.git", "copy/.git\n"),
         ("tar cf t.tar a.c && mkdir -p out && tar xf t.tar -C out && cmp a.c out/a.c && echo same", "same\n"),
+        (cargo, "built by cargo\n"),
+        (venv, "True\n"),
     ];
+    if std::path::Path::new("/usr/bin/npm").exists() {
+        works.push((npm, "42\n"));
+    } else {
+        could_not_run("no npm at /usr/bin");
+    }
     for workspace in ["/disk", "/notes"] {
-        for (command, expected) in works {
+        for (command, expected) in &works {
             let answer = execute_with(&world, &json!({ "command": command, "workspace": workspace }));
-            assert_eq!(printed(&answer), expected, "{workspace}: {command}");
+            assert_eq!(printed(&answer), *expected, "{workspace}: {command}");
         }
     }
 }

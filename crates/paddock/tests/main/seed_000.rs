@@ -1,5 +1,5 @@
 //! The use cases and validation tests of the first specification, in its words, each through `paddock tool` and
-//! through MCP in both eras. Those about commands come with commands.
+//! through MCP in both eras.
 
 use serde_json::{Value, json};
 
@@ -14,9 +14,16 @@ struct Case {
     says: &'static str,
 }
 
+/// The sample project, in which somebody has worked already.
+fn world() -> World {
+    let world = World::seed();
+    world.write("workspace/hola.txt", "hola");
+    world
+}
+
 impl Case {
     fn through_the_cli(&self) -> World {
-        let world = World::seed();
+        let world = world();
         let ran = world.paddock(&["tool", self.tool, &self.arguments.to_string()]);
         assert!(ran.stdout.contains(self.says), "{ran}");
         assert_eq!(ran.code, i32::from(!self.allowed), "{ran}");
@@ -24,7 +31,7 @@ impl Case {
     }
 
     async fn through_mcp(&self, era: Era) -> World {
-        let world = World::seed();
+        let world = world();
         let client = Client::connect(&world, era, &["mcp"]).await;
         let (refused, text) = client.call(self.tool, self.arguments.clone()).await;
         assert!(text.contains(self.says), "{text}");
@@ -158,6 +165,24 @@ case!(
     true,
     "File written successfully",
     |world| assert_eq!(world.read("workspace/test.txt"), "Hola Mundo")
+);
+
+case!(
+    test_4_comando_peligroso_ejecuta_rm_rf_workspace,
+    "execute_command",
+    {"command": "rm -rf workspace/"},
+    false,
+    "❌ ERROR: Dangerous command \"rm\" is not allowed.",
+    |world| assert_eq!(world.read("workspace/hola.txt"), "hola")
+);
+
+case!(
+    test_5_comando_seguro_en_workspace_ejecuta_ls_la,
+    "execute_command",
+    {"command": "ls -la"},
+    true,
+    "hola.txt",
+    |world| assert_eq!(world.read("workspace/hola.txt"), "hola")
 );
 
 // Beneficios: "Rollback Fácil: borrar workspace/ no afecta la app"
