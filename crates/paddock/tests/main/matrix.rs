@@ -126,7 +126,8 @@ fn compare(mount: impl Fn(&str) -> String) {
                 allowed.push(what);
             }
         }
-        rows += &format!("{}: {}\n", place.what, allowed.join(", "));
+        let allowed = if allowed.is_empty() { "nothing".to_owned() } else { allowed.join(", ") };
+        rows += &format!("{}: {allowed}\n", place.what);
     }
     assert_eq!(differing, DIFFERS, "{answers}");
     // That both refuse everything would be the same verdict too.
@@ -137,7 +138,7 @@ fn compare(mount: impl Fn(&str) -> String) {
     hidden: list
     guarded: read, list, follow a link, exec
     in a guarded directory: read, list, follow a link, exec
-    no Workspace: 
+    no Workspace: nothing
     ");
 }
 
