@@ -92,6 +92,10 @@ mod tests {
         assert_ne!(plain.headers()[header::ETAG], packed.headers()[header::ETAG]);
         let mut again = asked("gzip");
         again.insert(header::IF_NONE_MATCH, packed.headers()[header::ETAG].clone());
-        assert_eq!(serve(path(), again).await.status(), StatusCode::NOT_MODIFIED);
+        let same = serve(path(), again).await;
+        assert_eq!(same.status(), StatusCode::NOT_MODIFIED);
+        for kept in [header::CACHE_CONTROL, header::ETAG, header::VARY] {
+            assert_eq!(same.headers().get(&kept), packed.headers().get(&kept), "{kept}");
+        }
     }
 }
