@@ -246,6 +246,11 @@ pub(super) fn find(desk: &Desk, id: &str) -> Result<Approval> {
         ([only], _) => *only,
         (_, [(only, _)]) => only,
         (_, []) => return Err(none()),
+        ([], several) => {
+            let text =
+                format!("nothing waits; \"{}\" begins the ids of {} that are decided", visible(id), several.len());
+            return Err(Failure::misused(text, "write more letters"));
+        }
         (_, several) => return Err(too_many(id, several.len())),
     };
     approvals.show(meant).map_err(told)

@@ -370,7 +370,7 @@ pub(crate) fn used_link() -> Response {
     sheet(
         "This link is used up",
         &html! {
-            p { "A sign-in link opens the console once, within 15 minutes. Print a new one in the project's directory:" }
+            p { "A sign-in link opens the console of its own project once, within 15 minutes. Print a new one in the directory of the project that is served here:" }
             pre.terminal { "paddock login" }
         },
     )

@@ -11,7 +11,7 @@ const AFTER: &str = "Examples:
   paddock connect cursor --undo            take back what was written
   paddock connect vscode --http            ask a running `paddock serve`
 
-Exit codes: 0 done, or nothing to do; 1 not wanted, or failed; 2 a file that cannot be read as it should.";
+Exit codes: 0 done, or nothing to do; 1 not wanted, or failed; 2 a file that cannot be read as it should, or nobody who can be asked.";
 
 /// `paddock connect`
 #[derive(Debug, Args)]
