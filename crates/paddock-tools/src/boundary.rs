@@ -159,6 +159,16 @@ impl Context<'_> {
         self.note.replace(ended.map_or_else(|| text.clone(), |ended| format!("{ended}: {text}")));
     }
 
+    /// What is remembered of the command.
+    pub(crate) fn noted(&self) -> String {
+        self.note.borrow().clone()
+    }
+
+    /// Has remembered what was noted of it before.
+    pub(crate) fn notes_as_before(&self, noted: &str) {
+        noted.clone_into(&mut self.note.borrow_mut());
+    }
+
     /// What the call changes it changes by the way: nobody means it who takes back the last call.
     pub(crate) fn changes_by_the_way(&self) {
         self.aside.set(true);

@@ -87,7 +87,21 @@ impl<'a> Person<'a> {
     /// # Errors
     /// When it is denied or fails; or when it cannot be recorded.
     pub fn act(&self, command: &str, call: &Call<'_>, operation: Operation) -> Result<Acted, Refused> {
-        self.act_as(command, call, operation, false)
+        self.act_as(command, call, operation, |plan| plan)
+    }
+
+    /// As [`Self::act`], with what is said of it where calls are listed.
+    ///
+    /// # Errors
+    /// As [`Self::act`].
+    pub fn act_noting(
+        &self,
+        command: &str,
+        call: &Call<'_>,
+        operation: Operation,
+        note: &str,
+    ) -> Result<Acted, Refused> {
+        self.act_as(command, call, operation, |plan| plan.noting(note))
     }
 
     /// As [`Self::act`], for what is kept beside somebody's work and is not what an undo means.
@@ -97,13 +111,19 @@ impl<'a> Person<'a> {
         call: &Call<'_>,
         operation: Operation,
     ) -> Result<Acted, Refused> {
-        self.act_as(command, call, operation, true)
+        self.act_as(command, call, operation, Plan::aside)
     }
 
-    fn act_as(&self, command: &str, call: &Call<'_>, operation: Operation, aside: bool) -> Result<Acted, Refused> {
+    fn act_as(
+        &self,
+        command: &str,
+        call: &Call<'_>,
+        operation: Operation,
+        how: impl FnOnce(Plan) -> Plan,
+    ) -> Result<Acted, Refused> {
         let began = Instant::now();
         let path = operation.path().clone();
-        let done = self.run_as(call, operation, aside);
+        let done = self.run_as(call, operation, how);
         let decision = self.vfs.judge(paddock_core::OpKind::Read, &path);
         let (outcome, reason) = match &done {
             Ok(_) => ("done", ""),
@@ -147,12 +167,16 @@ impl<'a> Person<'a> {
     }
 
     fn run(&self, call: &Call<'_>, operation: Operation) -> Result<Outcome, Refused> {
-        self.run_as(call, operation, false)
+        self.run_as(call, operation, |plan| plan)
     }
 
-    fn run_as(&self, call: &Call<'_>, operation: Operation, aside: bool) -> Result<Outcome, Refused> {
-        let plan = self.vfs.plan(call, operation)?;
-        let plan = if aside { plan.aside() } else { plan };
+    fn run_as(
+        &self,
+        call: &Call<'_>,
+        operation: Operation,
+        how: impl FnOnce(Plan) -> Plan,
+    ) -> Result<Outcome, Refused> {
+        let plan = how(self.vfs.plan(call, operation)?);
         match self.vfs.ask(call, &Request::of_person("person", Risk::Low), &plan)? {
             Passed::Now(token) => self.vfs.run(call, plan, token),
             Passed::Parked(id) => Err(Refused::Gate(format!("it waits as {id}"))),

@@ -132,8 +132,9 @@ pub fn apply(desk: &Desk, layer: &str, agent: &AgentName, dry_run: bool) -> Resu
     }
     project::count_first()?;
     let operation = Operation::Alter { path: layer.source.clone(), alterations: merge.alterations.clone() };
-    let acted =
-        person.act("apply", &call, operation).map_err(|refused| take_back(&layered, &person, &call, &refused))?;
+    let note = format!("applies {}", applied.called);
+    let acted = person.act_noting("apply", &call, operation, &note);
+    let acted = acted.map_err(|refused| take_back(&layered, &person, &call, &refused))?;
     applied.changed_meanwhile = !merge.applied(&call, &layer.store).unwrap_or(false);
     applied.call = Some(acted.call.to_string());
     applied.done = true;

@@ -165,7 +165,7 @@ pub(crate) fn run(
     let (shown, all) = captured.finish();
     let evicted = if shown.cut { all.and_then(|all| evicted::keep(cx, all)) } else { None };
     let proposed = std::mem::take(&mut ran.proposed);
-    let told = held::kept_answer(&ran, &shown);
+    let told = held::kept_answer(&ran, &shown, &cx.noted());
     let changes = commit(cx, settings, place, proposed, &told)?;
     Ok(Done { ran, shown, evicted, changes })
 }

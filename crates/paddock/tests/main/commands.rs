@@ -577,3 +577,16 @@ mod over_mcp {
         assert_eq!(execute(&world, "true")["verdict"], "done");
     }
 }
+
+/// Who looks back sees which command it was, not only where it ran.
+#[test]
+fn a_change_that_was_held_is_listed_with_its_command_once_it_is_made() {
+    let world = open_project();
+    world.write("work/old.txt", "a person's");
+    let held = execute(&world, "unlink old.txt");
+    assert_eq!(held["verdict"], "parked", "{held:#}");
+    let approved = world.paddock(&["approvals", "approve", "ap-"]);
+    assert!(approved.code == 0 && approved.to_string().contains("it is not run again"), "{approved}");
+    let log = world.paddock(&["log"]);
+    assert!(log.stdout.contains("(exit 0: unlink old.txt)"), "{log}");
+}

@@ -13,8 +13,8 @@ use crate::failure::Failure;
 use crate::output::Shown;
 
 /// What is kept of the command's own answer.
-pub(super) fn kept_answer(ran: &Ran, shown: &Shown) -> String {
-    json!({ "text": shown.text, "exit_code": ran.exit, "ended_by": ran.ended_by }).to_string()
+pub(super) fn kept_answer(ran: &Ran, shown: &Shown, noted: &str) -> String {
+    json!({ "text": shown.text, "exit_code": ran.exit, "ended_by": ran.ended_by, "noted": noted }).to_string()
 }
 
 /// Makes it.
@@ -24,6 +24,7 @@ pub(crate) fn make(cx: &Context<'_>, held: Held) -> Result<Answer, Failure> {
     cx.is_under_way(commands.and_then(|commands| commands.runner.making(cx.call().id)));
     let Held { id, of, path, alterations, told, by, token } = held;
     cx.brings(token);
+    cx.notes_as_before(serde_json::from_str::<Value>(&told).unwrap_or_default()["noted"].as_str().unwrap_or_default());
     let holding = Holding { alterations: &alterations, told: &told, of: Some(&of) };
     let mut effects: Vec<Effect> = Vec::new();
     let operation = Operation::Commit { path, alterations: alterations.clone() };
