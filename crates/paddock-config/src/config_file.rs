@@ -128,10 +128,18 @@ fn syntax_problems(source: &Source, faults: &[toml::de::Error]) -> Vec<Problem> 
         .iter()
         .filter_map(|fault| {
             let span = fault.span().unwrap_or_default();
-            let message = Fault::Syntax(fault.message().to_owned());
-            lines.insert(source.position(span.start).line).then(|| Problem::new(message, span))
+            let line = source.position(span.start).line;
+            let told = single_table(source.line(line)).unwrap_or_else(|| Fault::Syntax(fault.message().to_owned()));
+            lines.insert(line).then(|| Problem::new(told, span))
         })
         .collect()
+}
+
+/// The second of several tables that a list of them has: with single brackets it is taken for the first again.
+fn single_table(line: &str) -> Option<Fault> {
+    let key = line.trim().strip_prefix('[')?.strip_suffix(']')?;
+    let is_of_list = key == "workspace" || key.ends_with(".workspace") || key == "approvals.rule";
+    is_of_list.then(|| Fault::SingleTable { key: key.to_owned() })
 }
 
 /// Notes each prefix that an agent uses twice.

@@ -201,6 +201,9 @@ impl Fault {
                 (None, None) => format!("known keys here are {}", quoted(known)),
             },
             Self::MissingKey { key, .. } => missing_key_hint(key),
+            Self::WrongType { key, .. } if key.ends_with("mount") => {
+                "write it in braces, such as { physical = \"DIRECTORY\" }".into()
+            }
             Self::WrongType { expected, .. } => match *expected {
                 "a table" => "write it in braces, such as { name = \"value\" }".into(),
                 "a list" => "write it in brackets, such as [\"a\", \"b\"]".into(),

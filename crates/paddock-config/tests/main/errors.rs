@@ -611,3 +611,21 @@ hint: use "low", "medium", "high"
 "#,
     );
 }
+
+#[test]
+fn the_next_of_several_tables_takes_double_brackets_too() {
+    let table = "prefix = \"/a\"\nscope = \"RO\"\nmount = { physical = \".\" }\n";
+    for first in ["[[workspace]]", "[workspace]"] {
+        let text = format!("{first}\n{table}[workspace]\n{table}");
+        let error = ConfigFile::parse("paddock.toml", &text).unwrap_err().to_string();
+        assert!(error.contains("hint: write [[workspace]] with double brackets"), "{error}");
+        assert!(error.contains("paddock.toml:5:"), "{error}");
+    }
+}
+
+#[test]
+fn a_mount_that_is_only_a_text_is_told_how_it_is_written() {
+    let text = "[[workspace]]\nprefix = \"/a\"\nscope = \"RO\"\nmount = \"src\"\n";
+    let error = ConfigFile::parse("paddock.toml", text).unwrap_err().to_string();
+    assert!(error.contains("hint: write it in braces, such as { physical = \"DIRECTORY\" }"), "{error}");
+}
