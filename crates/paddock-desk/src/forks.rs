@@ -127,20 +127,27 @@ pub fn make(desk: &Desk, asked: &NewForkAsked) -> Result<ForkShown> {
         AgentName::parse(name).map_err(|error| Failure::misused(error, "name agents as the configuration does"))
     };
     let mut agents = asked.agents.iter().map(parsed).collect::<Result<Vec<_>>>()?;
-    // Whoever was named first is whose Workspace is meant, unless it is said.
+    // Whoever was named first is whose Workspace is meant, or else `main`, unless it is said.
     let first = agents.first().cloned().unwrap_or_else(AgentName::main);
     if agents.is_empty() {
         agents.push(first.clone());
     }
     agents.sort();
     agents.dedup();
-    let from = asked.from.as_ref().map(parsed).transpose()?.unwrap_or(first);
+    let from = asked.from.as_ref().map(parsed).transpose()?;
+    let from = from.unwrap_or_else(|| if has(desk, &first, &asked.workspace) { first } else { AgentName::main() });
     let layered = Layered::at(desk)?;
     let call = layered.call(&from);
     let new = NewFork { name: &asked.name, source: &asked.workspace, from: &from, agents: &agents };
     let record = layered.layers()?.make(&call, &new).map_err(layered::told)?;
     layered.record(&call, "fork", &layered::place(&LayerName::Fork(record.clone()))?, true)?;
     Ok(shown(&record, Some((0, 0)), false, None))
+}
+
+/// Does an agent have a Workspace of this prefix?
+fn has(desk: &Desk, agent: &AgentName, prefix: &str) -> bool {
+    let policy = desk.policy(agent).map(|policy| policy.current());
+    policy.is_ok_and(|policy| policy.vfs.workspaces().iter().any(|workspace| workspace.prefix().as_str() == prefix))
 }
 
 /// The Workspaces nested in one that is forked: a fork shows nothing of them.

@@ -431,6 +431,8 @@ fn what_cannot_be_forked_is_refused_clearly() {
     error: agent main has no Workspace at "/nowhere" [2]
     error: there is no fork "nothing" [2]
     "#);
+    let of_main = world.paddock(&["fork", "/w", "z", "--agent", "worker"]);
+    assert!(of_main.code == 0 && of_main.stdout.contains("for worker"), "{of_main}");
     world.write("paddock.toml", format!("{CONFIG}\n[virtual]\nurl = \"memory\"\n"));
     assert!(refused(&["fork", "/w", "y"]).contains("kept in memory"));
     let taken = "\n[[workspace]]\nprefix = \"/forks/y\"\nscope = \"RW\"\nmount = { virtual = \"y\" }\n[agents.worker]";
