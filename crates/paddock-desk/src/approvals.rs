@@ -6,7 +6,7 @@
 pub mod deciding;
 
 use paddock_core::visible;
-use paddock_ledger::approvals::{Approval, ApprovalError, ApprovalQuery, Approvals, Grant, Reach};
+use paddock_ledger::approvals::{Approval, ApprovalError, ApprovalQuery, Approvals, Decision, Grant, Reach};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -254,6 +254,21 @@ pub(super) fn find(desk: &Desk, id: &str) -> Result<Approval> {
         (_, several) => return Err(too_many(id, several.len())),
     };
     approvals.show(meant).map_err(told)
+}
+
+/// Of what waits, this is no longer wanted.
+pub(crate) fn withdraw(
+    desk: &Desk,
+    among: &ApprovalQuery,
+    why: &str,
+    unwanted: impl Fn(&Approval) -> bool,
+) -> Result<()> {
+    let Some(approvals) = recorded(desk)? else { return Ok(()) };
+    for approval in approvals.list(among).map_err(told)?.iter().filter(|one| unwanted(one)) {
+        let reject = Decision::Reject(why.to_owned());
+        approvals.decide(&approval.id, None, desk.by(), &reject).map_err(told)?;
+    }
+    Ok(())
 }
 
 /// What is allowed without asking, the newest first.

@@ -10,6 +10,7 @@ mod resolving;
 use paddock_config::schema::MountSpec;
 use paddock_config::{LayerError, LayerName, Layers, NewFork};
 use paddock_core::{AgentName, Call, LogicalPath, Workspace, visible};
+use paddock_ledger::approvals::ApprovalQuery;
 use paddock_state::ForkRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,7 @@ pub use applying::{Applied, AppliedChange, apply};
 pub use comparing::{Compared, ConflictLines, ConflictShown, Detail, PathDiff, Sides, compare};
 pub use resolving::{ResolveAsked, Resolved, Side, resolve};
 
+use crate::approvals;
 use crate::desk::Desk;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::layered::{self, Layered};
@@ -150,6 +152,14 @@ fn has(desk: &Desk, agent: &AgentName, prefix: &str) -> bool {
     policy.is_ok_and(|policy| policy.vfs.workspaces().iter().any(|workspace| workspace.prefix().as_str() == prefix))
 }
 
+/// What was asked for in a fork is no longer wanted: there is nothing left that it could be done to.
+fn withdraw_in(desk: &Desk, place: &LogicalPath) -> Result<()> {
+    approvals::withdraw(desk, &ApprovalQuery::default(), "the fork was discarded", |approval| {
+        let path = LogicalPath::parse(&approval.path, &LogicalPath::top());
+        path.is_ok_and(|path| path.below(place).is_some())
+    })
+}
+
 /// The Workspaces nested in one that is forked: a fork shows nothing of them.
 ///
 /// # Errors
@@ -183,6 +193,9 @@ pub fn discard(desk: &Desk, layer: &str, agent: &AgentName) -> Result<Discarded>
     let discarded = layers.discard(&call, &name).map_err(layered::told);
     layered.record(&call, "discard", &layered::place(&name)?, discarded.is_ok())?;
     discarded?;
+    if matches!(name, LayerName::Fork(_)) {
+        withdraw_in(desk, &layered::place(&name)?)?;
+    }
     Ok(Discarded { name: name.as_str().to_owned(), is_overlay: matches!(name, LayerName::Overlay { .. }) })
 }
 

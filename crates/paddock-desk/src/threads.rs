@@ -9,7 +9,7 @@ mod shown;
 use paddock_agent::record::{Record, RecordError};
 use paddock_agent::{RunError, RunSettings};
 use paddock_core::{AgentName, CallId, CallRecord, visible};
-use paddock_ledger::approvals::{ApprovalQuery, Decision};
+use paddock_ledger::approvals::ApprovalQuery;
 use paddock_state::InstanceKey;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -133,13 +133,8 @@ pub fn cancel(desk: &Desk, id: &str) -> Result<ThreadShown> {
 
 /// What it asked for is no longer wanted.
 fn withdraw(desk: &Desk, thread: &str, why: &str) -> Result<()> {
-    let Some(waiting) = approvals::recorded(desk)? else { return Ok(()) };
     let query = ApprovalQuery { thread: Some(thread.to_owned()), ..ApprovalQuery::default() };
-    for approval in waiting.list(&query).map_err(approvals::told)? {
-        let reject = Decision::Reject(why.to_owned());
-        waiting.decide(&approval.id, None, desk.by(), &reject).map_err(approvals::told)?;
-    }
-    Ok(())
+    approvals::withdraw(desk, &query, why, |_| true)
 }
 
 /// Begins another run where one was at one of its checkpoints.

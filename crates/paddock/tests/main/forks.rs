@@ -615,3 +615,21 @@ fn a_fork_shows_and_takes_nothing_where_another_workspace_is_nested() {
     assert_eq!(world.paddock(&["apply", "f"]).code, 0);
     assert_eq!((world.read("src1/b.txt").as_str(), world.read("s[r]c*/a.txt").as_str()), ("x", "one"));
 }
+
+#[test]
+fn what_waits_in_a_fork_goes_with_it() {
+    let world = World::configured(CONFIG);
+    world.write("w/a.txt", "one");
+    assert_eq!(world.paddock(&["fork", "/w", "x"]).code, 0);
+    let waits = tool(&world, "main", "delete_file", &json!({"path": "/forks/x/a.txt"}));
+    assert_eq!(waits.code, 3, "{waits}");
+    let elsewhere = {
+        write(&world, "/notes/n", "n");
+        tool(&world, "main", "delete_file", &json!({"path": "/notes/n"}))
+    };
+    assert_eq!(elsewhere.code, 3, "{elsewhere}");
+    assert_eq!(world.paddock(&["discard", "x", "--yes"]).code, 0);
+    let left = world.paddock(&["approvals", "list", "--json"]).json();
+    let paths: Vec<&str> = left.as_array().unwrap().iter().map(|one| one["path"].as_str().unwrap()).collect();
+    assert_eq!(paths, ["/notes/n"]);
+}
