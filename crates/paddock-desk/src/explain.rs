@@ -4,8 +4,12 @@
 //! The verdict is the policy's own; here it is only told. It must never change anything: what a line would allow, a person
 //! writes.
 
+use std::path::Path;
+
 use paddock_config::ConfigFile;
-use paddock_core::{AgentName, AgentPolicy, Decision, LogicalPath, OpKind, Risk, RiskRule, Rule, Workspace};
+use paddock_core::{
+    AgentName, AgentPolicy, Decision, LogicalPath, OpKind, RelPathBuf, Risk, RiskRule, Rule, Workspace,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -38,6 +42,9 @@ pub struct Explained {
     pub asked: Option<String>,
     /// The evaluation, in order; it ends with what decided.
     pub steps: Vec<Step>,
+    /// What the agent calls the path, where a path of the host was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meant: Option<String>,
     /// What would allow it, where a line can.
     pub would_allow: Option<WouldAllow>,
     /// All of it in words.
@@ -105,6 +112,7 @@ pub fn on_policy(policy: &AgentPolicy, file: Option<&ConfigFile>, operation: &st
         origin: workspace.origin().to_string(),
     });
     let risk = risk_rule(policy, op, &path).filter(|_| decision.allowed());
+    let meant = meant(policy, &path).filter(|_| decision.workspace().is_none());
     Ok(Explained {
         agent: policy.agent.to_string(),
         operation: op.verb().to_owned(),
@@ -116,7 +124,8 @@ pub fn on_policy(policy: &AgentPolicy, file: Option<&ConfigFile>, operation: &st
         risk_rule: risk.map(RiskRule::told),
         asked: asked(policy, op, risk).filter(|_| decision.allowed()),
         steps: steps(op, &path, &decision, risk),
-        would_allow: file.and_then(|file| would_allow(policy, file, op, &path, &decision)),
+        would_allow: file.filter(|_| meant.is_none()).and_then(|file| would_allow(policy, file, op, &path, &decision)),
+        meant,
         said: decision.explain(),
     })
 }
@@ -152,6 +161,17 @@ fn operation(text: &str) -> Result<OpKind> {
 fn risk_rule<'p>(policy: &'p AgentPolicy, op: OpKind, path: &LogicalPath) -> Option<&'p RiskRule> {
     let tool = paddock_tools::catalogue::names().find(|tool| operation(tool).is_ok_and(|of_tool| of_tool == op))?;
     policy.rules.0.iter().find(|rule| rule.matches(tool, path))
+}
+
+/// What the agent calls a path of the host: people have those at hand.
+fn meant(policy: &AgentPolicy, path: &LogicalPath) -> Option<String> {
+    let inside = |workspace: &Workspace| {
+        let rel = Path::new(path.as_str()).strip_prefix(workspace.host_directory()?).ok()?.to_str()?;
+        RelPathBuf::parse(rel).ok().map(|rel| workspace.prefix().join(rel.as_rel()).to_string())
+    };
+    let found =
+        policy.vfs.workspaces().iter().filter_map(|workspace| Some((workspace.host_directory()?, inside(workspace)?)));
+    found.max_by_key(|(directory, _)| directory.as_os_str().len()).map(|(_, meant)| meant)
 }
 
 /// Is it so risky that a person is asked first? As for a call of the tool that does it, on something that is there.

@@ -27,6 +27,10 @@ fn show(told: &Explained, printer: &Printer) -> anyhow::Result<()> {
     if let Some(asked) = &told.asked {
         printer.line(format_args!("  then: {asked}"))?;
     }
+    if let Some(meant) = &told.meant {
+        printer
+            .line(format_args!("  that is a path of the host: the agent calls it {}", paddock_core::visible(meant)))?;
+    }
     let Some(line) = &told.would_allow else { return Ok(()) };
     printer.line(format_args!("  would allow it, {}:", line.place))?;
     line.text.lines().try_for_each(|line| printer.line(format_args!("    {line}")))

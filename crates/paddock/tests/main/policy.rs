@@ -200,3 +200,15 @@ fn without_a_configuration_there_is_nothing_and_a_way_to_begin() {
     world.write("paddock.toml", "");
     assert_eq!(world.paddock(&["map", "--json"]).json()["tools"], serde_json::json!([]));
 }
+
+#[test]
+fn why_knows_a_path_of_the_host_by_what_the_agent_calls_it() {
+    let world = World::seed();
+    let path = world.project().canonicalize().unwrap().join("workspace/a/b.txt");
+    let told = world.paddock(&["why", "write", path.to_str().unwrap()]);
+    assert!(
+        told.stdout.contains("that is a path of the host: the agent calls it /project/workspace/a/b.txt"),
+        "{told}"
+    );
+    assert!(told.code == 1 && !told.stdout.contains("would allow it"), "{told}");
+}
