@@ -472,7 +472,7 @@ pub(crate) struct Fork {
     #[arg(long, value_name = "NAME", value_parser = agent_name)]
     pub(crate) agent: Vec<AgentName>,
 
-    /// The agent that has the Workspace [default: the first that gets the fork, or main]
+    /// The agent that has the Workspace [default: the first of --agent, or main]
     #[arg(long, value_name = "AGENT", value_parser = agent_name)]
     pub(crate) from: Option<AgentName>,
 

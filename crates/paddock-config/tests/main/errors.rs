@@ -509,7 +509,7 @@ error: "mount" must be a table, not a text
    |
 16 | mount = "."
    |         ^^^
-hint: write it in braces, such as { name = "value" }
+hint: write it in braces, such as { physical = "DIRECTORY" }
 "#,
     );
 }
