@@ -66,7 +66,10 @@ impl Tree {
             if opening.writes {
                 self.may_write(&path)?;
             }
-            if opening.empties {
+            if opening.writes && self.is_write_only(&path) {
+                // The kernel found it while an earlier one was being closed: it goes on as if it were made anew.
+                *content = Some(self.one_way(0o644, opening)?);
+            } else if opening.empties {
                 let mode = self.seen(&path)?.mode.unwrap_or(0o644);
                 *content = Some(Held::new(&self.room, mode, Based::Whole, State::Begun)?);
             } else if opening.reads && content.is_none() {
@@ -115,18 +118,35 @@ impl Tree {
         let mut held = Held::new(&self.room, mode, Based::New { exclusive: opening.exclusive }, State::Begun)?;
         self.acting.plan(path, Alter::Take(held.staged()?)).map_err(|refused| errno::of(&refused))?;
         if self.is_write_only(path) {
-            held.based = Based::New { exclusive: false };
-            (held.one_way, held.appends) = (true, opening.appends);
+            held = self.one_way(mode, opening)?;
         } else if opening.exclusive && self.others == Others::MayChange && self.acting.facts(path).is_ok() {
             // Somebody else was faster.
             return Err(Errno::EEXIST);
         }
         let node = self.nodes.looked_up(path, Kind::File);
-        *node.content() = Some(held);
-        lock(&self.being_made).insert(node.ino, Arc::clone(&node));
+        let fh = {
+            // It is open before the content is let go: the last close of an earlier one, which the kernel tells late, would
+            // take it away.
+            let mut content = node.content();
+            *content = Some(held);
+            lock(&self.being_made).insert(node.ino, Arc::clone(&node));
+            self.opened(Arc::clone(&node), opening, true)
+        };
         self.touch_parent(path);
-        let attributes = self.attributes(&node)?;
-        Ok((attributes, self.opened(node, opening, true), flags(opening)))
+        match self.attributes(&node) {
+            Ok(attributes) => Ok((attributes, fh, flags(opening))),
+            Err(errno) => {
+                let _ = self.release(fh);
+                Err(errno)
+            }
+        }
+    }
+
+    /// What goes to a write-only Workspace, whatever is there.
+    fn one_way(&self, mode: u32, opening: Opening) -> Result<Held> {
+        let mut held = Held::new(&self.room, mode, Based::New { exclusive: false }, State::Begun)?;
+        (held.one_way, held.appends) = (true, opening.appends);
+        Ok(held)
     }
 
     fn opened(&self, node: Arc<Node>, opening: Opening, begins: bool) -> FileHandle {

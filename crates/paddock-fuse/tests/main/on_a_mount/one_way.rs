@@ -73,3 +73,16 @@ fn programs_can_put_things_in() {
     assert!(Command::new("sh").arg("-c").arg(script).status().unwrap().success());
     assert_eq!(read(&behind, "/drop/log").as_deref(), Some("one\ntwo\n"));
 }
+
+/// The kernel tells the last close of a file late: by then it may have been made again.
+#[test]
+fn one_append_after_the_other_arrives() {
+    let (mounted, behind) = drop_box();
+    let path = mounted.at("/drop/log");
+    for _ in 0..2000 {
+        let mut file = OpenOptions::new().append(true).create(true).open(&path).unwrap();
+        file.write_all(b"x").unwrap();
+    }
+    drop(mounted);
+    assert_eq!(read(&behind, "/drop/log").map(|text| text.len()), Some(2000));
+}
