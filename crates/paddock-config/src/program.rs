@@ -407,7 +407,9 @@ fn territory(database: &str, namespace: &Namespace) -> Territory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use paddock_core::{DenyRule, OpKind};
+    use std::time::{Duration, Instant};
+
+    use paddock_core::{Alter, Alteration, Call, CallId, Cancel, DenyRule, Expect, OpKind, Operation, Refused};
     use paddock_state::{HomeSources, SystemRoot};
     use paddock_stores::virtual_store::MemoryBase;
 
@@ -629,6 +631,50 @@ mod tests {
         let mounts =
             [mount("/code", AccessScope::ReadOnly, world.code()), mount("/drafts", AccessScope::ReadOnly, through())];
         assert!(world.policy(&mounts).is_ok());
+    }
+
+    /// What counts is what was followed, not what stands there when somebody looks.
+    #[test]
+    fn a_link_that_stood_there_for_a_moment_is_not_followed_either() {
+        let world = World::new();
+        let outside = tempfile::tempdir().unwrap();
+        let planted = world.directory.path().join("code/drafts");
+        std::os::unix::fs::symlink(outside.path(), &planted).unwrap();
+        // A person's own link, which leads to the place where the agent put its one.
+        std::os::unix::fs::symlink(&planted, world.directory.path().join("own")).unwrap();
+        for named in ["code/drafts", "own"] {
+            let through = ProgramStore::directory(&world.path(named), &world.host).unwrap();
+            std::fs::remove_file(&planted).unwrap();
+            let mounts = [
+                mount("/code", AccessScope::ReadWrite, world.code()),
+                mount("/drafts", AccessScope::ReadOnly, through),
+            ];
+            let error = world.policy(&mounts).unwrap_err();
+            assert!(matches!(error, ProgramError::Directory(Fault::LinkThatAgentsWrite { .. })), "{named}: {error}");
+            std::os::unix::fs::symlink(outside.path(), &planted).unwrap();
+        }
+    }
+
+    #[test]
+    fn no_command_puts_a_link_where_another_mount_will_be() {
+        let world = World::new();
+        let drafts = ProgramStore::directory(&world.path("code/drafts"), &world.host).unwrap();
+        let mounts =
+            [mount("/code", AccessScope::ReadWrite, world.code()), mount("/drafts", AccessScope::ReadWrite, drafts)];
+        let policy = world.policy(&mounts).unwrap();
+        let refused = |path: &str| {
+            let path = policy.path(path).unwrap();
+            let how = Alter::Link { leads_to: "/etc".into() };
+            let alterations = vec![Alteration { path: path.clone(), how, expect: Expect::Any }];
+            let (cancel, deadline) = (Cancel::default(), Instant::now() + Duration::from_secs(60));
+            let call = Call { id: CallId::next(), agent: &policy.agent, cancel: &cancel, deadline };
+            match policy.vfs.plan(&call, Operation::Commit { path, alterations }) {
+                Err(Refused::Denied(denial)) => Some(denial.rule),
+                _ => None,
+            }
+        };
+        assert_eq!(refused("/code/drafts"), Some(DenyRule::HoldsWorkspace));
+        assert_eq!(refused("/code/beside"), None);
     }
 
     #[test]

@@ -134,3 +134,15 @@ fn directories_that_cannot_be_served() {
     }
     serve(&project, &["over", "over/in"]).unwrap();
 }
+
+/// A link in a directory that the agent writes may be the agent's own.
+#[test]
+fn a_directory_behind_a_link_that_the_agent_could_have_put_there_is_refused() {
+    let project = Project::new();
+    project.make("work");
+    project.make("secret");
+    symlink(project.root.join("secret"), project.root.join("work/notes")).unwrap();
+    let refused = serve(&project, &["work", "work/notes:ro"]).unwrap_err().to_string();
+    assert!(refused.contains("in a directory that agents write"), "{refused}");
+    assert!(serve(&project, &["work:ro", "work/notes:ro"]).is_ok());
+}
