@@ -8,9 +8,10 @@
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
@@ -29,14 +30,13 @@ pub(super) struct Watch {
     dir: PathBuf,
     most: u64,
     began: Instant,
-    /// Set when there is too much.
-    over: RefCell<Option<Arc<AtomicBool>>>,
+    counting: RefCell<Option<Counting>>,
 }
 
 impl Watch {
     /// Over everything in a directory, which may hold so many bytes.
     pub(super) fn new(dir: PathBuf, most: u64) -> Self {
-        Self { dir, most, began: Instant::now(), over: RefCell::new(None) }
+        Self { dir, most, began: Instant::now(), counting: RefCell::new(None) }
     }
 
     /// Is there more than there may be, as far as was counted?
@@ -44,39 +44,64 @@ impl Watch {
         if self.began.elapsed() < FIRST {
             return false;
         }
-        let mut over = self.over.borrow_mut();
-        let over = over.get_or_insert_with(|| self.start());
-        over.load(Ordering::Relaxed)
+        let mut counting = self.counting.borrow_mut();
+        let counting = counting.get_or_insert_with(|| Counting::start(&self.dir, self.most));
+        counting.told.is_over.load(Ordering::Relaxed)
     }
+}
 
-    fn start(&self) -> Arc<AtomicBool> {
-        let over = Arc::new(AtomicBool::new(false));
-        let (weak, dir, most) = (Arc::downgrade(&over), self.dir.clone(), self.most);
-        let counting = std::thread::Builder::new().name("layers".to_owned()).spawn(move || watch(&weak, &dir, most));
-        if let Err(error) = counting {
+/// A thread that counts. Dropped, it has ended.
+struct Counting {
+    told: Arc<Told>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread and the run tell each other.
+#[derive(Default)]
+struct Told {
+    /// There is too much.
+    is_over: AtomicBool,
+    /// Nobody asks any more.
+    is_done: AtomicBool,
+}
+
+impl Counting {
+    fn start(dir: &Path, most: u64) -> Self {
+        let told = Arc::new(Told::default());
+        let (shared, dir) = (Arc::clone(&told), dir.to_owned());
+        let thread = thread::Builder::new().name("layers".to_owned()).spawn(move || watch(&shared, &dir, most));
+        if let Err(error) = &thread {
             tracing::warn!(%error, "what a command writes is not counted while it runs");
         }
-        over
+        Self { told, thread: thread.ok() }
+    }
+}
+
+impl Drop for Counting {
+    fn drop(&mut self) {
+        self.told.is_done.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            let _ = thread.join();
+        }
     }
 }
 
 /// Counts until there is too much or nobody asks any more.
-fn watch(over: &Weak<AtomicBool>, dir: &std::path::Path, most: u64) {
-    loop {
+fn watch(told: &Told, dir: &Path, most: u64) {
+    let is_done = || told.is_done.load(Ordering::Relaxed);
+    while !is_done() {
         let began = Instant::now();
-        let found = size(dir, most);
-        let Some(over) = over.upgrade() else { return };
-        if found > most {
-            return over.store(true, Ordering::Relaxed);
+        if size(dir, most, &is_done) > most {
+            return told.is_over.store(true, Ordering::Relaxed);
         }
-        drop(over);
-        std::thread::sleep(PAUSE.max(began.elapsed() * REST));
+        thread::park_timeout(PAUSE.max(began.elapsed() * REST));
     }
 }
 
-/// The bytes that everything below a directory takes up on its disk; some more than `most` is enough to know. What cannot be
-/// looked at counts nothing.
-pub(super) fn size(dir: &std::path::Path, most: u64) -> u64 {
+/// The bytes that everything below a directory takes up on its disk; some more than `most` is enough to know, and nothing has
+/// to be known when nobody asks any more. What cannot be looked at counts nothing.
+fn size(dir: &Path, most: u64, is_done: &dyn Fn() -> bool) -> u64 {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(top) = rustix::fs::openat(CWD, dir, flags, Mode::empty()) else { return 0 };
     let names = inside(&top);
@@ -89,7 +114,7 @@ pub(super) fn size(dir: &std::path::Path, most: u64) -> u64 {
         };
         let Ok(meta) = rustix::fs::statat(&*here, &name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
         found = found.saturating_add(u64::try_from(meta.st_blocks).unwrap_or(0).saturating_mul(512));
-        if found > most {
+        if found > most || is_done() {
             break;
         }
         if FileType::from_raw_mode(meta.st_mode) == FileType::Directory
@@ -115,17 +140,30 @@ fn inside(dir: &OwnedFd) -> Vec<OsString> {
 mod tests {
     use super::*;
 
+    fn counted(dir: &Path, most: u64) -> u64 {
+        size(dir, most, &|| false)
+    }
+
     #[test]
     fn everything_below_is_counted_and_no_link_is_followed() {
         let home = tempfile::tempdir().unwrap();
         let at = |name: &str| home.path().join(name);
         std::fs::create_dir_all(at("a/b/c")).unwrap();
-        let empty = size(home.path(), u64::MAX);
+        let empty = counted(home.path(), u64::MAX);
         std::fs::write(at("a/b/c/f"), vec![1; 64 * 1024]).unwrap();
         std::fs::write(at("a/g"), vec![1; 64 * 1024]).unwrap();
         std::os::unix::fs::symlink("/usr", at("a/usr")).unwrap();
-        let found = size(home.path(), u64::MAX) - empty;
+        let found = counted(home.path(), u64::MAX) - empty;
         assert!((128 * 1024..1024 * 1024).contains(&found), "{found}");
-        assert!(size(home.path(), 1000) > 1000 && size(&at("none"), 1000) == 0);
+        assert!(counted(home.path(), 1000) > 1000 && counted(&at("none"), 1000) == 0);
+    }
+
+    #[test]
+    fn who_counts_has_ended_when_the_run_has() {
+        let home = tempfile::tempdir().unwrap();
+        let counting = Counting::start(home.path(), u64::MAX);
+        let told = Arc::downgrade(&counting.told);
+        drop(counting);
+        assert!(told.upgrade().is_none(), "nobody shares it any more");
     }
 }

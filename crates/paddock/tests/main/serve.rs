@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -177,11 +178,17 @@ fn what_was_answered_is_there_after_kill_9() {
             while !listening.load(Ordering::Acquire) && !ears.is_finished() {
                 std::thread::yield_now();
             }
-            let agents: Vec<_> = (0..4).map(|agent| scope.spawn(move || work(server, secret, round, agent))).collect();
-            let (first, enough) = std::sync::mpsc::channel();
+            let (wrote, written) = channel();
+            let working = |agent| {
+                let wrote = wrote.clone();
+                scope.spawn(move || work(server, secret, round, agent, &wrote))
+            };
+            let agents: Vec<_> = (0..4).map(working).collect();
+            drop(wrote);
+            let (first, enough) = channel();
             let person = scope.spawn(move || decide(server, api, &first));
-            // Once somebody has agreed and somebody has refused, at a moment that is never the same.
-            let enough = enough.recv();
+            // Once something is written, somebody has agreed and somebody has refused, at a moment that is never the same.
+            let enough = enough.recv().and(written.recv());
             std::thread::sleep(Duration::from_millis(70 * u64::try_from(round % 5).unwrap()));
             server.signal(Signal::KILL);
             let mut answered = ears.join().unwrap();
@@ -304,12 +311,16 @@ fn make_calls(server: &Server, secret: &str, agent: usize, round: usize) {
 }
 
 /// Writes and asks for deletes until the server is gone; answers what was answered.
-fn work(server: &Server, secret: &str, round: usize, agent: usize) -> (Vec<String>, Vec<String>) {
+fn work(server: &Server, secret: &str, round: usize, agent: usize, wrote: &Sender<()>) -> (Vec<String>, Vec<String>) {
     let (mut written, mut parked) = (Vec::new(), Vec::new());
     for n in 0.. {
         let path = format!("/project/workspace/new-{round}-{agent}-{n}");
         match server.try_call(secret, "write_file", &json!({ "path": path, "content": "new" })) {
-            Some(_) => written.push(path),
+            Some(_) => {
+                written.push(path);
+                // Only the first is waited for.
+                let _ = wrote.send(());
+            }
             None => break,
         }
         if n < 5 {
@@ -330,7 +341,7 @@ const REASON: &str = "it is still needed";
 
 /// Agrees to every other call that waits and refuses the rest, until the server is gone; answers what was answered. Says when there was
 /// one of each.
-fn decide(server: &Server, secret: &str, enough: &std::sync::mpsc::Sender<()>) -> BTreeMap<String, &'static str> {
+fn decide(server: &Server, secret: &str, enough: &Sender<()>) -> BTreeMap<String, &'static str> {
     let mut decided = BTreeMap::new();
     let ask = |method: &str, path: &str| server.request(method, path).bearer(secret);
     while let Ok(waiting) = ask("GET", "/api/v1/approvals?which=waiting").try_send() {
