@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use crate::alter::Alteration;
+use crate::call::CallId;
 use crate::path::LogicalPath;
 use crate::ports::Risk;
 
@@ -76,6 +77,23 @@ pub struct Requester {
     pub user: Option<String>,
     /// The token of a decision that was made.
     pub token: Option<String>,
+}
+
+impl Requester {
+    /// What the session of a process begins with that makes one call and ends.
+    const ONE_CALL: &str = "one-call-";
+
+    /// The name of a session that ends with the call that it is of.
+    #[must_use]
+    pub fn session_of(call: &CallId) -> String {
+        format!("{}{call}", Self::ONE_CALL)
+    }
+
+    /// Is a session over when its first call is? What is agreed to for such a one holds for nothing more.
+    #[must_use]
+    pub fn is_of_one_call(session: &str) -> bool {
+        session.starts_with(Self::ONE_CALL)
+    }
 }
 
 /// What would change, as a person is shown it.

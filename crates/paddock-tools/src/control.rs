@@ -61,6 +61,13 @@ fn this_process() -> &'static str {
 }
 
 impl Control {
+    /// The same for a process that makes this one call and ends: nothing can be agreed to for its session.
+    #[must_use]
+    pub fn alone(mut self) -> Self {
+        self.requester.session = Requester::session_of(&CallId::next());
+        self
+    }
+
     /// A call that may take this long from now.
     pub fn for_at_most(time: Duration) -> Self {
         let deadline = Instant::now() + time.min(LONGEST);

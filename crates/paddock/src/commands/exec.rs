@@ -33,7 +33,7 @@ const ENDED: i64 = 124;
 pub(crate) fn run(global: &Global, options: &Exec, printer: &Printer) -> anyhow::Result<Ended> {
     check(options)?;
     let toolbox = Project::find(&global.places())?.toolbox(global.agent())?;
-    let mut control = Control::for_at_most(LONGEST);
+    let mut control = Control::for_at_most(LONGEST).alone();
     control.time_limit = options.timeout.map(Duration::from_secs);
     control.input = host::own_input(options.interactive)?.map(Arc::new);
     if !options.json {

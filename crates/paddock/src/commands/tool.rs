@@ -21,7 +21,7 @@ pub(crate) fn run(global: &Global, options: &Tool, printer: &Printer) -> anyhow:
     if toolbox.tools().iter().any(|tool| tool.name == options.name && !tool.hints.read_only) {
         project::count_first()?;
     }
-    let answer = toolbox.call(&options.name, arguments, &Control::for_at_most(LONGEST));
+    let answer = toolbox.call(&options.name, arguments, &Control::for_at_most(LONGEST).alone());
     let ended = ended(&answer.verdict);
     if options.json {
         printer.json(&as_json(answer))?;
