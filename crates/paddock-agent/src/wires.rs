@@ -260,7 +260,9 @@ pub(crate) fn check(run: &mut Run<'_>) -> Result<Transition> {
     let edited = run.state.approval_state.as_ref().is_some_and(|approval| approval.status == ApprovalStatus::Edited);
     let has_token = run.state.approval_state.as_ref().is_some_and(|approval| approval.token.is_some());
     if has_token && matches!(verdict, Verdict::Refuse(_)) {
-        run.state.approval_state = None;
+        if let (Some(state), Some(approvals)) = (run.state.approval_state.take(), &run.runtime.approvals) {
+            approvals.withdraw(&state.approval_id)?;
+        }
         verdict = checked(run, &proposed)?;
     }
     match verdict {
@@ -322,7 +324,13 @@ fn decided(run: &mut Run<'_>) -> Result<Option<Transition>> {
             Ok(Some(answered(run, &proposed, text, ToolStatus::Error)))
         }
         Status::Expired => {
-            let text = "❌ ERROR: Nobody decided about this call in time.".to_owned();
+            let text = match &approval.decided_by {
+                Some(by) => format!(
+                    "❌ ERROR: {by} approved this call, but it cannot be made any more as it was shown. Make it again to have a person \
+                     look at it anew."
+                ),
+                None => "❌ ERROR: Nobody decided about this call in time.".to_owned(),
+            };
             Ok(Some(answered(run, &proposed, text, ToolStatus::Error)))
         }
     }
@@ -331,8 +339,10 @@ fn decided(run: &mut Run<'_>) -> Result<Option<Transition>> {
 fn freeze(run: &mut Run<'_>, approval: &str) -> Result<Transition> {
     let approvals = run.runtime.approvals.as_ref().ok_or(RunError::NobodyToAsk)?;
     let approval = approvals.show(approval)?;
-    run.state.approval_state = Some(seen(&approval));
-    Ok(freeze_on(run, &approval))
+    // Whatever was decided about it, also a moment ago, is taken up in one place: when the call is checked next.
+    run.state.approval_state = Some(ApprovalState { status: ApprovalStatus::Pending, token: None, ..seen(&approval) });
+    let is_decided = approval.status != Status::Pending && approval.used_by.is_none();
+    Ok(if is_decided { Transition::to(NodeName::Check) } else { freeze_on(run, &approval) })
 }
 
 fn freeze_on(run: &Run<'_>, approval: &Approval) -> Transition {

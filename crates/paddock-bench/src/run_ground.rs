@@ -15,10 +15,9 @@ use paddock_agent::model::{Asker, Model, ModelAnswer, ModelError, Question, Tool
 use paddock_agent::record::{Commit, ThreadStatus};
 use paddock_agent::state::{AgentMode, StepState, TrustLevel};
 use paddock_agent::{Ended, RunEvent, RunOptions, RunSettings, Runtime};
-use paddock_config::Installation;
 use paddock_core::AgentName;
 use paddock_desk::running::{self, Chosen};
-use paddock_desk::{Places, Project};
+use paddock_desk::{Desk, Places, Project};
 use paddock_state::instance::Imported;
 use paddock_state::{InstanceKey, TurnId};
 use serde_json::{Value, json};
@@ -69,7 +68,7 @@ pub(crate) struct Ground {
     /// When each node of the turn was done.
     done: Arc<Mutex<Vec<Instant>>>,
     /// Held as long as the process works in it.
-    _installation: Installation,
+    _desk: Desk,
 }
 
 impl Ground {
@@ -97,10 +96,11 @@ impl Ground {
             }
         });
         let settings = RunSettings { max_steps: 1_000, ..RunSettings::default() };
-        let opened = running::runtime(&project, AgentName::main(), &Chosen::nobody(), settings, watcher);
-        let (mut runtime, installation) = opened.map_err(told)?;
+        let desk = Desk::work(project).map_err(told)?;
+        let opened = running::runtime(&desk, &AgentName::main(), &Chosen::nobody(), settings, watcher);
+        let mut runtime = opened.map_err(told)?;
         runtime.model = Arc::new(Said { proposes, asked: AtomicUsize::new(0) });
-        Ok(Self { runtime, done, _installation: installation })
+        Ok(Self { runtime, done, _desk: desk })
     }
 
     /// A thread with so many messages and as many checkpoints behind it.

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use crate::alter::Alteration;
-use crate::asked::{Asked, Earlier, NotAsked, Question};
+use crate::asked::{Asked, Earlier, NotAsked, Question, Requester};
 use crate::call::{AgentName, Call, CallId};
 use crate::change::{Act, Applied, Change, ChangeSet};
 use crate::error::Result;
@@ -74,9 +74,16 @@ pub trait Gate: Send + Sync {
         false
     }
 
-    /// What became of the change of an identical command that ran before.
+    /// What became of the change of an identical command that ran before. Asking changes nothing: a call may be looked at
+    /// before it is made.
     fn earlier(&self, _call: &Call<'_>, _request: &Request<'_>) -> Result<Earlier, Refused> {
         Ok(Earlier::Nothing { waiting: 0 })
+    }
+
+    /// Whoever asks hears now what became of it; the same command runs again from then on. False where another one has heard it
+    /// before: it is told once.
+    fn hears(&self, _id: &str, _requester: &Requester) -> Result<bool, Refused> {
+        Ok(false)
     }
 
     /// What a person is asked about this call, which waits; nothing where it does not, or cannot be shown whole in words.

@@ -5,7 +5,7 @@
 
 pub mod deciding;
 
-use paddock_core::visible;
+use paddock_core::{Requester, visible};
 use paddock_ledger::approvals::{Approval, ApprovalError, ApprovalQuery, Approvals, Decision, Grant, Reach};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -334,15 +334,20 @@ pub(crate) fn in_words(reach: Reach, approval: &Approval) -> String {
 /// Nobody agrees for longer to what they did not see whole.
 fn offers(approval: &Approval) -> Vec<Offer> {
     let offer = |word: ReachWord| {
-        let is_long = matches!(word, ReachWord::Session | ReachWord::Always);
-        let withheld = is_long && !approval.whole;
-        Offer {
-            reach: word,
-            words: in_words(word.into(), approval),
-            withheld: withheld.then(|| "what it would change cannot be shown whole".to_owned()),
-        }
+        let withheld = withheld(word, approval).map(str::to_owned);
+        Offer { reach: word, words: in_words(word.into(), approval), withheld }
     };
     ReachWord::ALL.into_iter().map(offer).collect()
+}
+
+fn withheld(word: ReachWord, approval: &Approval) -> Option<&'static str> {
+    match word {
+        ReachWord::Session | ReachWord::Always if !approval.whole => Some("what it would change cannot be shown whole"),
+        ReachWord::Session if Requester::is_of_one_call(&approval.session) => {
+            Some("the process that asked made this one call and has ended")
+        }
+        _ => None,
+    }
 }
 
 pub(super) fn shown(approval: &Approval) -> ApprovalShown {

@@ -144,6 +144,9 @@ impl Desk {
     /// What a guard is given besides its Workspaces.
     pub fn ports(&self) -> Ports {
         let ports = self.kept.installation.ports(project::gate());
+        if self.kept.project.without_commands {
+            return ports;
+        }
         let runner = project::runner(self.kept.installation.home(), Arc::clone(&ports.audit));
         ports.with_runner(runner)
     }

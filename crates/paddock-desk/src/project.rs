@@ -46,7 +46,7 @@ pub struct Project {
     /// The person's secrets.
     pub secrets: Secrets,
     /// Are its agents without commands, whatever the configuration says?
-    without_commands: bool,
+    pub(crate) without_commands: bool,
 }
 
 impl Project {

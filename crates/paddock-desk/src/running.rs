@@ -10,12 +10,11 @@ use paddock_agent::{RunSettings, Runtime, Watcher};
 use paddock_config::{ConfigFile, Installation, StateDatabase, Tables};
 use paddock_core::{AgentName, BearerToken, Cancel};
 use paddock_state::Secrets;
-use paddock_tools::Toolbox;
 
 use crate::desk::Desk;
 use crate::failure::{Failure, Result};
 use crate::host;
-use crate::project::{Project, config_problem};
+use crate::project::config_problem;
 
 /// The tables that runs add to the state.
 pub const TABLES: Tables = Tables { sqlite: schema::SQLITE, postgres: schema::POSTGRES };
@@ -46,48 +45,25 @@ pub fn settings(file: &ConfigFile) -> RunSettings {
 
 /// Everything for a run of this agent.
 pub fn runtime(
-    project: &Project,
-    agent: AgentName,
-    chosen: &Chosen,
-    settings: RunSettings,
-    watcher: Arc<Watcher>,
-) -> Result<(Runtime, Installation)> {
-    let (reloader, installation) = project.working_as(agent)?;
-    let toolbox = Toolbox::new(Arc::new(reloader));
-    Ok((assembled(project, &installation, toolbox, chosen, settings, watcher)?, installation))
-}
-
-/// The same on a project that is open already.
-pub fn runtime_on(
     desk: &Desk,
     agent: &AgentName,
     chosen: &Chosen,
     settings: RunSettings,
     watcher: Arc<Watcher>,
 ) -> Result<Runtime> {
-    assembled(desk.project(), desk.installation(), desk.toolbox(agent)?, chosen, settings, watcher)
-}
-
-fn assembled(
-    project: &Project,
-    installation: &Installation,
-    toolbox: Toolbox,
-    chosen: &Chosen,
-    settings: RunSettings,
-    watcher: Arc<Watcher>,
-) -> Result<Runtime> {
+    let installation = desk.installation();
     let (Some(record), Some(instances)) = (record(installation), installation.instances()) else {
         return Err(Failure::misused("there is no project here to keep a run in", "begin with `paddock init`"));
     };
     Ok(Runtime {
         record,
         instances,
-        toolbox,
+        toolbox: desk.toolbox(agent)?,
         model: Arc::clone(&chosen.model),
         model_name: chosen.name.clone(),
         approvals: installation.approvals().cloned(),
         history: installation.history().cloned(),
-        redactor: project.secrets.redactor(),
+        redactor: desk.project().secrets.redactor(),
         settings,
         key: installation.session_key(),
         cancel: Arc::clone(&chosen.cancel),

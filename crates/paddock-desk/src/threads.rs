@@ -147,7 +147,7 @@ pub fn fork(desk: &Desk, id: &str, asked: &ForkAsked) -> Result<ThreadShown> {
     let about = record.thread(&id).map_err(told)?;
     let agent = agent_of(&about.agent);
     let (silent, settings) = (running::Chosen::nobody(), RunSettings::default());
-    let runtime = running::runtime_on(desk, &agent, &silent, settings, std::sync::Arc::new(|_| {}))?;
+    let runtime = running::runtime(desk, &agent, &silent, settings, std::sync::Arc::new(|_| {}))?;
     runtime.fork(&from, asked.at, &to, &user()).map_err(run_told)?;
     noted(desk, &about.agent, "threads fork", "done");
     Ok(shown::thread(desk, record.thread(to.as_str()).map_err(told)?))

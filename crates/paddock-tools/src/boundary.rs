@@ -293,6 +293,11 @@ impl Context<'_> {
         Ok(self.policy.vfs.gate().earlier(&self.call, &request)?)
     }
 
+    /// The agent is told now what became of it; false where it was before.
+    pub(crate) fn hears(&self, id: &str) -> Result<bool, Failure> {
+        Ok(self.policy.vfs.gate().hears(id, &self.requester.borrow())?)
+    }
+
     /// Keeps a mark until the call is recorded: a process that dies before that has left something to be taken back.
     pub(crate) fn is_under_way(&self, mark: Option<Box<dyn std::any::Any>>) {
         *self.under_way.borrow_mut() = mark;

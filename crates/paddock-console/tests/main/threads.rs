@@ -36,7 +36,7 @@ pub(crate) fn frozen(served: &Served, thread: &str) -> String {
     let file = served.desk.config_file().unwrap();
     let chosen = running::choose(&file, &served.desk.project().secrets, Some(&model)).unwrap();
     let settings = running::settings(&file);
-    let runtime = running::runtime_on(&served.desk, &AgentName::main(), &chosen, settings, Arc::new(|_| {})).unwrap();
+    let runtime = running::runtime(&served.desk, &AgentName::main(), &chosen, settings, Arc::new(|_| {})).unwrap();
     let options = RunOptions {
         thread: threads::key(thread).unwrap(),
         agent: "main".to_owned(),

@@ -146,7 +146,7 @@ fn runtime(desk: &Desk, about: &Thread, asked: &ResumeAsked) -> Result<Runtime> 
     let model = asked.model.clone().unwrap_or_else(|| about.model.clone());
     let chosen = running::choose(&file, &desk.project().secrets, Some(&model))?;
     let settings = running::settings(&file);
-    let runtime = running::runtime_on(desk, &agent_of(&about.agent), &chosen, settings, Arc::new(|_| {}))?;
+    let runtime = running::runtime(desk, &agent_of(&about.agent), &chosen, settings, Arc::new(|_| {}))?;
     if let Some(script) = &chosen.script {
         script.skip(&runtime.record.askers(&about.thread_id).map_err(told)?);
     }

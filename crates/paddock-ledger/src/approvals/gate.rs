@@ -3,7 +3,7 @@
 //! A decision is used up in the transaction that records the intent of the call, so that of two calls that bring the same one only one
 //! has an effect, whichever process each is in. Nothing is let through on an error.
 
-use paddock_core::{AgentName, Call, Earlier, Gate, Passed, Permit, Plan, Question, Refused, Request};
+use paddock_core::{AgentName, Call, Earlier, Gate, Passed, Permit, Plan, Question, Refused, Request, Requester};
 use paddock_db::DbError;
 use paddock_db::statements::{Row, Session};
 
@@ -45,8 +45,17 @@ impl Gate for Approvals {
         let (of_call, digest) = digests(request)?;
         let state = state_of(plan, &asked.state());
         let now = self.now();
-        let by =
-            Presented { requester, terms, tool: request.tool, of_call: &of_call, digest: &digest, state: &state, now };
+        let id = call.id.to_string();
+        let by = Presented {
+            requester,
+            terms,
+            call: &id,
+            tool: request.tool,
+            of_call: &of_call,
+            digest: &digest,
+            state: &state,
+            now,
+        };
         if let Some(token) = &requester.token {
             let agreed = self.by_token(token, &by)?;
             self.use_up(call, plan, &agreed)?;
@@ -78,14 +87,11 @@ impl Gate for Approvals {
     fn earlier(&self, call: &Call<'_>, request: &Request<'_>) -> Result<Earlier, Refused> {
         let broken = |error: DbError| unasked(&error);
         let of_call = digest(request.tool, &request.asked.arguments());
-        let held = self.read(|session| self.held_of(session, call.agent.as_str())).map_err(broken)?;
         let (now, requester) = (self.now(), request.asked.requester());
-        let is_meant = |row: &&Approval| {
-            row.of_call == of_call
-                && row.thread == requester.thread
-                && row.user == requester.user
-                && row.told_at.is_none()
-        };
+        let brought = named(requester);
+        let held = self.read(|session| self.held_of(session, call.agent.as_str(), brought)).map_err(broken)?;
+        let is_meant =
+            |row: &&Approval| row.of_call == of_call && row.thread == requester.thread && row.user == requester.user;
         let waits = |row: &Approval| row.status == Status::Pending && now < row.expires_at;
         let Some(newest) = held.iter().find(is_meant) else {
             return Ok(Earlier::Nothing { waiting: held.iter().filter(|row| waits(row)).count() });
@@ -96,8 +102,6 @@ impl Gate for Approvals {
             return Ok(match state {
                 Some(CALL_OPEN) => Earlier::Waits(newest.id.clone()),
                 Some(CALL_FAILED) => nothing(),
-                // Of two that ask at once one is told; for the other it is a command like any.
-                _ if !self.write(|session| self.mark_told(session, &newest.id)).map_err(broken)? => nothing(),
                 _ => {
                     let (told, by) = (newest.told.clone(), newest.decided_by.clone());
                     Earlier::Made { id: newest.id.clone(), told: told.unwrap_or_default(), by: by.unwrap_or_default() }
@@ -113,6 +117,12 @@ impl Gate for Approvals {
             }
             _ => Ok(nothing()),
         }
+    }
+
+    fn hears(&self, id: &str, requester: &Requester) -> Result<bool, Refused> {
+        let marked = self.write(|session| self.mark_told(session, id)).map_err(|error| unasked(&error))?;
+        // A run that was cut off before it kept the answer asks again with the same decision.
+        Ok(marked || named(requester) == Some(id))
     }
 
     fn question(&self, agent: &AgentName, id: &str, tool: &str, arguments: &str) -> Option<Question> {
@@ -158,6 +168,11 @@ fn digests(request: &Request<'_>) -> Result<(String, String), Refused> {
         holding.of.map_or_else(|| digest(request.tool, &request.asked.arguments()), std::borrow::ToOwned::to_owned);
     let changes = held::digest(&of_call, &holding).map_err(|error| not_held(&error))?;
     Ok((of_call, changes))
+}
+
+/// The decision that a call brings, by its name alone.
+fn named(requester: &Requester) -> Option<&str> {
+    token::approval_of(requester.token.as_deref()?).ok()
 }
 
 fn rejected(approval: &Approval) -> Refused {
@@ -249,14 +264,16 @@ impl Approvals {
         Ok(way)
     }
 
-    /// The changes of commands of an agent that were held, the newest first.
-    fn held_of(&self, session: &mut dyn Session, agent: &str) -> Result<Vec<Approval>, DbError> {
+    /// The changes of commands of an agent that were held and that it has not heard of, the newest first; and the one it brings the
+    /// decision about.
+    fn held_of(&self, session: &mut dyn Session, agent: &str, brought: Option<&str>) -> Result<Vec<Approval>, DbError> {
         let sql = format!(
             "SELECT {} FROM approval WHERE home = ?1 AND agent = ?2 AND held IS NOT NULL AND status <> 'expired' \
-             AND told_at IS NULL ORDER BY requested_at DESC, id",
+             AND (told_at IS NULL OR id = ?3) ORDER BY requested_at DESC, id",
             row::COLUMNS
         );
-        let rows = session.query(&sql, &[self.home.as_str().into(), agent.into()])?;
+        let rows =
+            session.query(&sql, &[self.home.as_str().into(), agent.into(), brought.unwrap_or_default().into()])?;
         Ok(rows.iter().map(row::read).collect())
     }
 

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use paddock_core::{CallId, Held, Notify, Terms, Waiting};
+use paddock_core::{CallId, Held, Notify, Requester, Terms, Waiting};
 use paddock_db::DbError;
 
 pub use self::error::{ApprovalError, TokenFault};
@@ -152,6 +152,14 @@ impl Approvals {
         session.execute(sql, &[self.home.as_str().into(), id.into()]).map(drop)
     }
 
+    /// A decision that nobody can use any more, because the call is refused for another reason: whoever makes it again asks anew.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub fn withdraw(&self, id: &str) -> Result<()> {
+        Ok(self.write(|session| self.expire(session, id))?)
+    }
+
     /// One approval, as it stands now.
     ///
     /// # Errors
@@ -261,10 +269,14 @@ impl Approvals {
     pub fn decide(&self, id: &str, shown: Option<&str>, by: &str, decision: &Decision) -> Result<Approval> {
         let grant_id = new_id("gr");
         self.write(|session| {
-            Ok(self.find_in(session, id)?.map_or_else(
-                || Err(ApprovalError::NoApproval(id.to_owned())),
-                |found| self.decide_in(session, self.as_of_now(found), shown, by, decision, &grant_id),
-            ))
+            let Some(found) = self.find_in(session, id)? else {
+                return Ok(Err(ApprovalError::NoApproval(id.to_owned())));
+            };
+            match self.decide_in(session, self.as_of_now(found), shown, by, decision, &grant_id) {
+                // Nothing of a decision is kept where a part of it could not be.
+                Err(ApprovalError::Database(error)) => Err(error),
+                other => Ok(other),
+            }
         })?
     }
 
@@ -287,6 +299,9 @@ impl Approvals {
         match decision {
             Decision::Approve(Reach::Session | Reach::Always) if !approval.whole => {
                 return Err(ApprovalError::NotWhole(id));
+            }
+            Decision::Approve(Reach::Session) if Requester::is_of_one_call(&approval.session) => {
+                return Err(ApprovalError::SessionOver(id));
             }
             Decision::Edit(_) if approval.held.is_some() => return Err(ApprovalError::NothingToEdit(id)),
             Decision::Approve(reach) => {

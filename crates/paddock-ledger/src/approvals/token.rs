@@ -36,6 +36,8 @@ impl std::fmt::Debug for TokenKey {
 pub(crate) struct Presented<'a> {
     pub(crate) requester: &'a Requester,
     pub(crate) terms: &'a Terms,
+    /// The id of the call.
+    pub(crate) call: &'a str,
     pub(crate) tool: &'a str,
     /// Stands for the call by itself, without what it changed already.
     pub(crate) of_call: &'a str,
@@ -90,7 +92,8 @@ pub(crate) fn check(key: &TokenKey, token: &str, approval: &Approval, by: &Prese
 
 /// Whether a decision is for exactly this call.
 pub(crate) fn fits(approval: &Approval, by: &Presented<'_>) -> Result<(), TokenFault> {
-    if approval.used_by.is_some() {
+    // The call that used it may be made again under its id: it was cut off, or only looked at before.
+    if approval.used_by.as_deref().is_some_and(|used| used != by.call) {
         return Err(TokenFault::Used);
     }
     if by.now >= approval.expires_at {

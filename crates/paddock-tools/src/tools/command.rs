@@ -43,13 +43,17 @@ pub(crate) fn execute_command(cx: &Context<'_>, given: Map<String, Value>) -> Re
     let waiting = match earlier(cx)? {
         Earlier::Nothing { waiting } => waiting,
         Earlier::Waits(id) => return Err(Failure::Parked(id)),
+        // It would not be run: what it changed is there, or is made when the call is.
+        Earlier::Agreed(_) | Earlier::Made { .. } if cx.rehearses() => return Err(Failure::Rehearsed),
         Earlier::Agreed(held) => {
-            let answer = held::make(cx, *held);
-            // That was the answer; the same command runs again from now on.
-            let _ = cx.earlier();
-            return answer;
+            let id = held.id.clone();
+            let answer = held::make(cx, *held)?;
+            cx.hears(&id)?;
+            return Ok(answer);
         }
-        Earlier::Made { id, told, by } => return Ok(held::made(&id, &told, &by)),
+        Earlier::Made { id, told, by } if cx.hears(&id)? => return Ok(held::made(&id, &told, &by)),
+        // Of two that ask at once one is told; for the other it is a command like any.
+        Earlier::Made { .. } => 0,
     };
     let mut ran = run(cx, line, &place, args.timeout.map(Duration::from_secs))?;
     if waiting > 0 {

@@ -34,8 +34,9 @@ pub(crate) fn run(global: &Global, options: &Options, printer: &Printer) -> anyh
             }
             let id = &decided.approval.id;
             if decided.made.is_some() {
-                let undo = "`paddock undo` takes it back";
-                printer.line(format_args!("approved {id}, and {}; {undo}", decided.words))?;
+                let call = decided.approval.used_by.as_deref().unwrap_or_default();
+                printer
+                    .line(format_args!("approved {id}, and {}; `paddock undo {call}` takes it back", decided.words))?;
             } else {
                 printer.line(format_args!("approved {id}: {}", decided.words))?;
             }

@@ -3,17 +3,16 @@
 mod telling;
 
 use std::io::{self, BufRead as _, IsTerminal as _};
-use std::sync::Arc;
 
 use paddock_agent::{Ended as RunEnded, RunError, RunOptions, Runtime};
 use paddock_core::{AgentName, visible};
-use paddock_ledger::approvals::{Approvals, Decision, Reach};
 use paddock_state::InstanceKey;
 use serde_json::json;
 
 use crate::cli::{Global, How, Resume, Run};
 use crate::failure::{Ended, Failure};
 use crate::printer::{Printer, tell};
+use paddock_desk::approvals::{self, ApprovalShown, DecisionAsked, DecisionWord};
 use paddock_desk::running::{self, Chosen};
 use paddock_desk::threads;
 use paddock_desk::unified::harmless;
@@ -28,7 +27,8 @@ pub(crate) fn run(global: &Global, options: &Run, printer: &Printer) -> anyhow::
     let thread = threads::new_name(options.thread.as_deref())?;
     let agent = global.agent();
     let telling = Telling::new(options.how.quiet);
-    let (runtime, installation) = running::runtime(&project, agent.clone(), &chosen, settings, telling.watcher())?;
+    let desk = Desk::work(project)?;
+    let runtime = running::runtime(&desk, &agent, &chosen, settings, telling.watcher())?;
     let options_of_run = RunOptions {
         thread: thread.clone(),
         agent: agent.as_str().to_owned(),
@@ -47,7 +47,7 @@ pub(crate) fn run(global: &Global, options: &Run, printer: &Printer) -> anyhow::
         tell(format!("thread {thread}"));
     }
     let first = telling.during(|| runtime.start(&options.task, &options_of_run));
-    let outcome = until_over(&runtime, installation.approvals(), &thread, first, &options.how, &telling)?;
+    let outcome = until_over(&runtime, &desk, &thread, first, &options.how, &telling)?;
     report(&thread, &outcome, &options.how, printer)
 }
 
@@ -59,12 +59,13 @@ pub(crate) fn resume(global: &Global, options: &Resume, printer: &Printer) -> an
     let agent = AgentName::parse(&about.agent).unwrap_or_else(|_| AgentName::main());
     let settings = running::settings(&file);
     let telling = Telling::new(options.how.quiet);
-    let (runtime, installation) = running::runtime(&project, agent, &chosen, settings, telling.watcher())?;
+    let desk = Desk::work(project)?;
+    let runtime = running::runtime(&desk, &agent, &chosen, settings, telling.watcher())?;
     if let Some(script) = &chosen.script {
         script.skip(&runtime.record.askers(thread.as_str()).map_err(|error| Failure::failed(&error, error.hint()))?);
     }
     let first = telling.during(|| runtime.resume(&thread, &threads::user(), options.it_was.map(Into::into)));
-    let outcome = until_over(&runtime, installation.approvals(), &thread, first, &options.how, &telling)?;
+    let outcome = until_over(&runtime, &desk, &thread, first, &options.how, &telling)?;
     report(&thread, &outcome, &options.how, printer)
 }
 
@@ -79,7 +80,7 @@ fn begun(project: &Project, options: &Resume) -> anyhow::Result<(paddock_agent::
 /// Asks where something waits, and goes on, until the run is over or nobody is there to ask.
 fn until_over(
     runtime: &Runtime,
-    approvals: Option<&Arc<Approvals>>,
+    desk: &Desk,
     thread: &InstanceKey,
     mut outcome: Result<RunEnded, RunError>,
     how: &How,
@@ -88,8 +89,7 @@ fn until_over(
     let asks_here = !how.no_wait && !how.json && io::stdin().is_terminal() && io::stderr().is_terminal();
     while let Ok(RunEnded::Frozen(id)) = &outcome
         && asks_here
-        && let Some(approvals) = approvals
-        && decide_here(approvals, id)?
+        && decide_here(desk, id)?
     {
         outcome = telling.during(|| runtime.resume(thread, &threads::user(), None));
     }
@@ -97,49 +97,54 @@ fn until_over(
 }
 
 /// Shows what waits and takes the person's word. False when they would rather decide later.
-fn decide_here(approvals: &Approvals, id: &str) -> anyhow::Result<bool> {
-    let approval = approvals.show(id).map_err(|error| Failure::failed(&error, error.hint()))?;
-    let (added, removed) = approval.counts();
-    tell(format!(
-        "\n{} wants {} {} (risk {})",
-        approval.agent,
-        approval.tool,
-        visible(&approval.path),
-        approval.risk.name()
-    ));
-    tell(format!("arguments {}", harmless(&approval.arguments)));
+fn decide_here(desk: &Desk, id: &str) -> anyhow::Result<bool> {
+    let approval = approvals::show(desk, id)?;
+    show(&approval);
+    let word = loop {
+        tell(
+            "Approve once (y), reject (n), or decide later (Enter)? `paddock approvals` can also edit it and reach further.",
+        );
+        let (read, word) = line()?;
+        if read == 0 || matches!(word.to_lowercase().as_str(), "" | "y" | "yes" | "n" | "no") {
+            break word.to_lowercase();
+        }
+    };
+    let (decision, reason) = match word.as_str() {
+        "y" | "yes" => (DecisionWord::Approve, None),
+        "n" | "no" => {
+            tell("Why? (the agent is told; Enter for no reason)");
+            (DecisionWord::Reject, Some(line()?.1))
+        }
+        _ => return Ok(false),
+    };
+    let asked = DecisionAsked { decision, reach: None, arguments: None, reason, shown: approval.shown };
+    match approvals::decide(desk, id, &asked) {
+        Ok(_) => Ok(true),
+        Err(failure) if approvals::show(desk, id)?.status == "pending" => Err(failure.into()),
+        // It was decided meanwhile, or what was agreed to cannot be made any more: the agent is told, and goes on.
+        Err(failure) => {
+            tell(failure.message());
+            Ok(true)
+        }
+    }
+}
+
+fn show(approval: &ApprovalShown) {
+    let ApprovalShown { id, agent, tool, path, risk, added, removed, .. } = approval;
+    tell(format!("\n{} wants {tool} {} (risk {risk})", visible(agent), visible(path)));
+    tell(format!("arguments {}", harmless(&approval.arguments.to_string())));
     if let Some(rule) = &approval.rule {
         tell(format!("rule      {}", harmless(rule)));
     }
     tell(approval.preview.lines().map(harmless).collect::<Vec<_>>().join("\n"));
     tell(format!("{id}: +{added} −{removed}"));
-    let word = loop {
-        tell(
-            "Approve once (y), reject (n), or decide later (Enter)? `paddock approvals` can also edit it and reach further.",
-        );
-        let mut word = String::new();
-        let read = io::stdin().lock().read_line(&mut word)?;
-        let word = word.trim().to_lowercase();
-        if read == 0 || matches!(word.as_str(), "" | "y" | "yes" | "n" | "no") {
-            break word;
-        }
-    };
-    let decision = match word.as_str() {
-        "y" | "yes" => Decision::Approve(Reach::Once),
-        "n" | "no" => {
-            tell("Why? (the agent is told; Enter for no reason)");
-            let mut reason = String::new();
-            io::stdin().lock().read_line(&mut reason)?;
-            let reason = reason.trim();
-            Decision::Reject(if reason.is_empty() { "no reason was given".to_owned() } else { reason.to_owned() })
-        }
-        _ => return Ok(false),
-    };
-    let shown = approval.shown();
-    approvals
-        .decide(id, Some(&shown), &threads::user(), &decision)
-        .map_err(|error| Failure::failed(&error, error.hint()))?;
-    Ok(true)
+}
+
+/// What the person types, and how many bytes that were: none at the end of the input.
+fn line() -> io::Result<(usize, String)> {
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line)?;
+    Ok((read, line.trim().to_owned()))
 }
 
 fn report(thread: &InstanceKey, ended: &RunEnded, how: &How, printer: &Printer) -> anyhow::Result<Ended> {

@@ -171,6 +171,19 @@ fn a_grant_lasts_until_it_is_revoked() {
 }
 
 #[test]
+fn nobody_agrees_to_a_session_that_has_ended() {
+    let world = with_old_file();
+    let id = parked(&delete(&world, "workspace/old.txt"));
+    let offered = world.paddock(&["approvals", "show", &id, "--json"]).json()["reaches"].clone();
+    let session = offered.as_array().unwrap().iter().find(|offer| offer["reach"] == "session").unwrap();
+    assert!(session["withheld"].as_str().is_some_and(|why| why.contains("has ended")), "{offered}");
+    let refused = decide(&world, &["approve", &id, "--reach", "session"]);
+    assert!(refused.code == 1 && refused.stderr.contains("--reach exact"), "{refused}");
+    assert_eq!(decide(&world, &["approve", &id, "--reach", "exact"]).code, 0);
+    assert_eq!(delete(&world, "workspace/old.txt").code, 0);
+}
+
+#[test]
 fn a_changed_policy_or_file_is_asked_about_anew() {
     let world = with_old_file();
     let id = parked(&delete(&world, "workspace/old.txt"));

@@ -64,6 +64,8 @@ fn who_agrees_at_the_terminal_has_the_run_go_on() {
     assert!(told.contains("main wants delete_file /project/workspace/old.txt (risk high)"), "{told}");
     assert!(told.contains("\r\n-one\r\n"), "what would go is shown: {told}");
     assert!(!world.has("workspace/old.txt"));
+    let recorded = world.paddock(&["audit", "export"]).stdout;
+    assert!(recorded.contains("approvals approve"), "a decision is recorded wherever it is made: {recorded}");
 }
 
 #[test]
