@@ -19,6 +19,7 @@ import httpx2
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ElicitResult, Implementation
 
 MODERN = "2026-07-28"
 # "auto" asks `server/discover` first; that it did not fall back to `initialize` is a case of its own.
@@ -104,6 +105,44 @@ async def play(era, cases, way, report):
             report.case(case["name"], call_complaints(case, result))
 
 
+class Person:
+    """Sits in front of the client, and answers every question in the same way."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.questions = []
+
+    async def asked(self, context, params):
+        self.questions.append(params.message)
+        return ElicitResult(**self.answer)
+
+
+def question_complaints(case, questions):
+    if len(questions) != case["questions"]:
+        return [f"the person was asked {len(questions)} times, not {case['questions']}: {questions}"]
+    path = case["arguments"]["path"]
+    return [f"{path!r} is not in the question {question!r}" for question in questions if path not in question]
+
+
+async def play_asked(era, case, way, report):
+    """One call that waits for a person, by a client of this name whose person answers so, if it can ask anybody."""
+    person = Person(case["answer"])
+    client_info = Implementation(name=case["client"], version="1")
+    callback = person.asked if case["answer"] else None
+    options = {"mode": MODES[era], "read_timeout_seconds": HANG_SECONDS}
+    async with reached(way) as server:
+        async with Client(server, client_info=client_info, elicitation_callback=callback, **options) as client:
+            complaints = version_complaints(era, client.protocol_version)
+            result = await client.call_tool(case["tool"], case["arguments"])
+    report.case(case["name"], complaints + question_complaints(case, person.questions) + call_complaints(case, result))
+
+
+async def play_all(era, cases, way, report):
+    await play(era, cases, way, report)
+    for case in cases["asked"]:
+        await play_asked(era, case, way, report)
+
+
 def main(arguments):
     era, path, *way = arguments
     assert way and era in MODES, __doc__
@@ -111,7 +150,7 @@ def main(arguments):
         cases = json.load(file)
     report = Report()
     try:
-        asyncio.run(asyncio.wait_for(play(era, cases, way, report), 4 * HANG_SECONDS))
+        asyncio.run(asyncio.wait_for(play_all(era, cases, way, report), 4 * HANG_SECONDS))
     except BaseException as error:  # whatever ended the conversation is a failed case, told like the others
         report.case("the conversation goes on to its end", [f"{type(error).__name__}: {error}"])
     return 1 if report.failed else 0

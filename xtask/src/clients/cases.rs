@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -15,8 +16,12 @@ pub(crate) struct Cases {
     files: BTreeMap<String, String>,
     pub(crate) tools: Vec<String>,
     pub(crate) calls: Vec<Call>,
-    host_afterwards: BTreeMap<String, String>,
+    host_afterwards: Host,
+    host_after_asking: Host,
 }
+
+/// What files of the host must hold; nothing where one must be gone.
+type Host = BTreeMap<String, Option<String>>;
 
 /// One tool call and what its answer must be.
 #[derive(Debug)]
@@ -37,7 +42,8 @@ impl Cases {
             files: text_map(&value["files"])?,
             tools: texts(&value["tools"])?,
             calls: calls.iter().map(Call::parse).collect::<Result<_>>()?,
-            host_afterwards: text_map(&value["host_afterwards"])?,
+            host_afterwards: host(&value["host_afterwards"])?,
+            host_after_asking: host(&value["host_after_asking"])?,
         })
     }
 
@@ -59,14 +65,23 @@ impl Cases {
     }
 
     pub(crate) fn host_complaints(&self, project: &Path) -> Vec<String> {
-        let wrong =
-            self.host_afterwards.iter().filter_map(|(path, wanted)| match fs::read_to_string(project.join(path)) {
-                Ok(found) if found == *wanted => None,
-                Ok(found) => Some(format!("\"{path}\" holds {found:?}")),
-                Err(error) => Some(format!("\"{path}\": {error}")),
-            });
-        wrong.collect()
+        complaints(&self.host_afterwards, project)
     }
+
+    /// The same where a client played the cases in which its person is asked, too.
+    pub(crate) fn host_complaints_after_asking(&self, project: &Path) -> Vec<String> {
+        complaints(&self.host_after_asking, project)
+    }
+}
+
+fn complaints(host: &Host, project: &Path) -> Vec<String> {
+    let wrong = host.iter().filter_map(|(path, wanted)| match (fs::read_to_string(project.join(path)), wanted) {
+        (Ok(found), Some(wanted)) if found == *wanted => None,
+        (Ok(found), _) => Some(format!("\"{path}\" holds {found:?}")),
+        (Err(error), None) if error.kind() == ErrorKind::NotFound => None,
+        (Err(error), _) => Some(format!("\"{path}\": {error}")),
+    });
+    wrong.collect()
 }
 
 impl Call {
@@ -112,12 +127,18 @@ fn texts(value: &Value) -> Result<Vec<String>> {
 
 fn text_map(value: &Value) -> Result<BTreeMap<String, String>> {
     let pairs = value.as_object().context("not an object of texts")?.iter();
+    pairs.map(|(key, item)| Ok((key.clone(), text_of(key, item)?))).collect()
+}
+
+fn host(value: &Value) -> Result<Host> {
+    let pairs = value.as_object().context("not an object of texts")?.iter();
     pairs
-        .map(|(key, item)| {
-            let text = item.as_str().with_context(|| format!("\"{key}\" is not a text"))?;
-            Ok((key.clone(), text.to_owned()))
-        })
+        .map(|(path, item)| Ok((path.clone(), if item.is_null() { None } else { Some(text_of(path, item)?) })))
         .collect()
+}
+
+fn text_of(key: &str, item: &Value) -> Result<String> {
+    item.as_str().map(str::to_owned).with_context(|| format!("\"{key}\" is not a text"))
 }
 
 #[cfg(test)]
@@ -134,6 +155,7 @@ mod tests {
                 "says": ["ERROR"], "never_says": ["secret"],
             }],
             "host_afterwards": { "a/b.txt": "b" },
+            "host_after_asking": { "a/b.txt": null },
         });
         Cases::parse(&sample.to_string()).unwrap()
     }
@@ -175,6 +197,14 @@ mod tests {
         assert!(cases().host_complaints(place.path()).is_empty());
         fs::write(place.path().join("a/b.txt"), "c").unwrap();
         assert_eq!(cases().host_complaints(place.path()).len(), 1);
+    }
+
+    #[test]
+    fn what_must_be_gone_must_not_be_there() {
+        let place = tempfile::tempdir().unwrap();
+        assert!(cases().host_complaints_after_asking(place.path()).is_empty());
+        cases().lay_out(place.path()).unwrap();
+        assert_eq!(cases().host_complaints_after_asking(place.path()).len(), 1);
     }
 
     #[test]

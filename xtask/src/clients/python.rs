@@ -1,4 +1,4 @@
-//! The clients in Python: the package `mcp`, one conversation per era and way, and `langchain-mcp-adapters`, over HTTP.
+//! The clients in Python: the package `mcp`, in each era and by each way, with a person who answers its prompts, and `langchain-mcp-adapters`, over HTTP.
 //!
 //! Owns starting the scripts in `tests/clients` and counting their lines. A script that dies without telling of a
 //! failure has failed, and one that told of no case has failed too.
@@ -15,7 +15,7 @@ use crate::process;
 use crate::repo::Repo;
 use crate::test::Outcome;
 
-/// Plays every case in both eras, both ways.
+/// Plays every case in both eras, both ways, those in which its person is asked too.
 pub(crate) fn play(
     outcome: &mut Outcome,
     repo: &Repo,
@@ -34,6 +34,8 @@ pub(crate) fn play(
         };
         run(outcome, &client, &mut command)?;
         judge_host(outcome, cases, &served, &client);
+        let left = cases.host_complaints_after_asking(&served.project());
+        outcome.case(&format!("{client}: the host's files after its person was asked"), &left);
     }
     Ok(())
 }
