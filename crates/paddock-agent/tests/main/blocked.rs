@@ -11,7 +11,7 @@ use paddock_config::StateDatabase;
 use paddock_db::DbError;
 use serde_json::json;
 
-use crate::world::{Process, World, answer, call, key, script};
+use crate::world::{World, answer, call, script};
 
 /// A run that is cut off at a boundary with this name.
 fn cut_off(world: &World, boundary: &'static str) {
@@ -46,11 +46,6 @@ fn forget_the_end(world: &World, operation: &str) {
     assert_eq!(changed.unwrap(), 1);
 }
 
-fn settle(process: &Process, word: Settled) -> Ended {
-    process.model.skip(&process.runtime.record.askers("t").unwrap());
-    process.runtime.resume(&key("t"), "alice", Some(word)).unwrap()
-}
-
 #[test]
 fn what_began_and_has_no_end_is_a_question_for_a_person() {
     let world = between_effect_and_end();
@@ -70,7 +65,7 @@ fn a_person_who_saw_the_effect_lets_the_run_go_on_without_it() {
     let world = between_effect_and_end();
     assert!(matches!(world.process().resume("t").unwrap(), Ended::Blocked(_)));
     let process = world.process();
-    assert_eq!(settle(&process, Settled::Done), Ended::Done("appended".into()));
+    assert_eq!(process.settle("t", Settled::Done).unwrap(), Ended::Done("appended".into()));
     assert_eq!(world.text("effects.txt"), "an effect\n");
     assert!(process.said("t").iter().any(|line| line.contains("a person has seen that it took effect")));
 }
@@ -80,7 +75,7 @@ fn a_person_who_saw_none_has_the_call_made_again() {
     let world = between_effect_and_end();
     std::fs::write(world.file("effects.txt"), "").unwrap();
     assert!(matches!(world.process().resume("t").unwrap(), Ended::Blocked(_)));
-    assert_eq!(settle(&world.process(), Settled::NotDone), Ended::Done("appended".into()));
+    assert_eq!(world.process().settle("t", Settled::NotDone).unwrap(), Ended::Done("appended".into()));
     assert_eq!(world.text("effects.txt"), "an effect\n");
 }
 

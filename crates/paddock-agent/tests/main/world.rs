@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 use paddock_agent::model::ScriptedModel;
 use paddock_agent::record::{Record, schema};
 use paddock_agent::state::{AgentMode, TrustLevel};
-use paddock_agent::{Clock, Ended, RunError, RunOptions, RunSettings, Runtime, Watcher};
-use paddock_config::{Installation, Reloader, Settings, StateDatabase, Tables};
-use paddock_core::{AgentName, Cancel};
+use paddock_agent::{Clock, Ended, RunError, RunEvent, RunOptions, RunSettings, Runtime, Settled, Watcher};
+use paddock_config::{Installation, Ports, Reloader, Settings, StateDatabase, Tables};
+use paddock_core::{
+    AgentName, Call, CallId, Cancel, Effect, Journal, Part, PartDone, Plan, Refused, RelPath, Vfs, WayBack, Workspace,
+};
 use paddock_db::postgres_testing::Database;
 use paddock_ledger::approvals::{Decision, Reach};
 use paddock_state::{HomeSources, InstanceKey, Redactor, Secrets, SystemRoot};
@@ -31,7 +33,7 @@ mount = { physical = "r" }
 "#;
 
 pub(crate) struct World {
-    _keep: tempfile::TempDir,
+    _keep: Option<tempfile::TempDir>,
     _database: Option<Database>,
     pub(crate) top: PathBuf,
     script: Mutex<String>,
@@ -50,9 +52,14 @@ impl World {
         }
         fs::write(top.join("project/paddock.toml"), POLICY).unwrap();
         fs::write(top.join("project/r/facts.txt"), "the answer is 42\n").unwrap();
+        Self { _keep: Some(keep), ..Self::at(top, script) }
+    }
+
+    /// One that another process made, and looks after.
+    pub(crate) fn at(top: PathBuf, script: &str) -> Self {
         let (script, settings) = (Mutex::new(script.to_owned()), Mutex::default());
         let (seconds, began) = (Arc::default(), Instant::now());
-        Self { _keep: keep, _database: None, top, script, settings, seconds, began }
+        Self { _keep: None, _database: None, top, script, settings, seconds, began }
     }
 
     /// The same with its state on a server.
@@ -96,7 +103,9 @@ impl World {
         let reloader = Reloader::start_with(&config, AgentName::main(), system.clone(), |host, file| {
             let settings = Settings::of(host.project_root().to_owned(), file, &Secrets::none())?.with_tables(tables);
             taken = Installation::claim(&system, &settings).unwrap();
-            Ok::<_, paddock_config::ConfigError>(taken.ports(Arc::new(RecordingGate::new())))
+            let ports = taken.ports(Arc::new(RecordingGate::new()));
+            let journal = WatchedJournal { journal: Arc::clone(&ports.journal), watcher: Arc::clone(&watcher) };
+            Ok::<_, paddock_config::ConfigError>(Ports { journal: Arc::new(journal), ..ports })
         });
         let record = match taken.state_database().unwrap() {
             StateDatabase::Sqlite(database) => Record::on_sqlite(database.clone()),
@@ -119,6 +128,56 @@ impl World {
             clock: self.clock(),
         };
         Process { runtime, model, installation: taken }
+    }
+}
+
+/// Tells of the boundaries of the ledger's journal, as a run tells of its own.
+struct WatchedJournal {
+    journal: Arc<dyn Journal>,
+    watcher: Arc<Watcher>,
+}
+
+impl WatchedJournal {
+    fn tell(&self, boundary: &'static str) {
+        (self.watcher)(&RunEvent::Boundary(boundary));
+    }
+}
+
+impl Journal for WatchedJournal {
+    fn keeps(&self) -> bool {
+        self.journal.keeps()
+    }
+
+    fn begin(&self, call: &Call<'_>, plan: &Plan) -> paddock_core::Result<()> {
+        self.tell("before the intent");
+        self.journal.begin(call, plan)?;
+        self.tell("after the intent");
+        Ok(())
+    }
+
+    fn part_begins(&self, call: &Call<'_>, part: &Part<'_>) -> paddock_core::Result<()> {
+        self.journal.part_begins(call, part)?;
+        self.tell("before the change");
+        Ok(())
+    }
+
+    fn part_done(&self, call: &Call<'_>, done: &PartDone<'_>) -> paddock_core::Result<()> {
+        self.tell("after the change");
+        self.journal.part_done(call, done)
+    }
+
+    fn end(&self, call: &Call<'_>, completed: bool) {
+        self.tell("before the end");
+        self.journal.end(call, completed);
+        self.tell("after the end");
+    }
+
+    fn made_by(&self, call: &Call<'_>, workspace: &Workspace, rel: RelPath<'_>, now: &Effect) -> bool {
+        self.journal.made_by(call, workspace, rel, now)
+    }
+
+    fn way_back(&self, vfs: &Vfs, call: &Call<'_>, undone: CallId) -> Result<WayBack, Refused> {
+        self.journal.way_back(vfs, call, undone)
     }
 }
 
@@ -150,8 +209,17 @@ impl Process {
 
     /// As a new process does it: the script goes on where the run is.
     pub(crate) fn resume(&self, thread: &str) -> Result<Ended, RunError> {
+        self.go_on(thread, None)
+    }
+
+    /// The same with a person's word about the call that was cut off.
+    pub(crate) fn settle(&self, thread: &str, word: Settled) -> Result<Ended, RunError> {
+        self.go_on(thread, Some(word))
+    }
+
+    fn go_on(&self, thread: &str, settled: Option<Settled>) -> Result<Ended, RunError> {
         self.model.skip(&self.runtime.record.askers(thread)?);
-        self.runtime.resume(&key(thread), "alice", None)
+        self.runtime.resume(&key(thread), "alice", settled)
     }
 
     pub(crate) fn approve(&self, id: &str) {
