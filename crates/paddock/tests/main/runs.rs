@@ -1,6 +1,7 @@
 //! Runs through the command line: begun in one process, decided in another, gone on with in a third; killed at random and exact after it.
 
 mod decided;
+mod many;
 mod watched;
 
 use std::process::Stdio;
