@@ -405,7 +405,6 @@ pub(crate) fn tools(run: &mut Run<'_>) -> Result<Transition> {
         Some(Effect::Started) => match recovered(run, &proposed, id)? {
             Recovered::Result(result) => result,
             Recovered::Again => return perform(run, &proposed, id),
-            Recovered::CheckedAnew => return Ok(checked_anew(run, proposed)),
             Recovered::Blocked => return Ok(blocked(run, &proposed)),
         },
         Some(Effect::Intended) | None => return perform(run, &proposed, id),
@@ -478,7 +477,6 @@ fn while_it_is_ours<T: Send>(run: &Run<'_>, cancel: &Cancel, work: impl FnOnce()
 enum Recovered {
     Result(ToolResult),
     Again,
-    CheckedAnew,
     Blocked,
 }
 
@@ -491,7 +489,7 @@ fn recovered(run: &mut Run<'_>, proposed: &Proposed, id: CallId) -> Result<Recov
     if let Some(settled) = run.settled.take() {
         return Ok(match settled {
             Settled::Done => told("Done; a person has seen that it took effect.", ToolStatus::Success),
-            Settled::NotDone => Recovered::CheckedAnew,
+            Settled::NotDone => Recovered::Again,
         });
     }
     if run.runtime.toolbox.is_idempotent(&proposed.call.name) {
@@ -507,12 +505,6 @@ fn recovered(run: &mut Run<'_>, proposed: &Proposed, id: CallId) -> Result<Recov
         None => Ok(Recovered::Again),
         Some(false) => Ok(Recovered::Blocked),
     }
-}
-
-/// A call that was cut off and had no effect goes through Check once more: its intent has used up the approval that it may have had.
-fn checked_anew(run: &mut Run<'_>, proposed: Proposed) -> Transition {
-    run.state.progress.proposed = Some(Proposed { checked: false, ..proposed });
-    Transition::to(NodeName::Check)
 }
 
 fn blocked(run: &mut Run<'_>, proposed: &Proposed) -> Transition {
