@@ -5,6 +5,7 @@
 //! answer a problem as one.
 
 use std::any::TypeId;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -19,13 +20,16 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::problem::Problem;
+use crate::guard;
+use crate::problem::{self, Problem};
 use crate::shared::{Shared, Who, on_a_thread};
 
 /// The largest body of a request that is no file.
 const LARGEST_BODY: usize = 4 * 1024 * 1024;
 /// How long a body that is no file may take.
 const BODY_WITHIN: Duration = Duration::from_secs(30);
+/// What a body that is not said to be JSON gets.
+const NO_JSON: StatusCode = StatusCode::UNSUPPORTED_MEDIA_TYPE;
 
 /// Where nothing is asked, or nothing answered.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize, JsonSchema)]
@@ -84,6 +88,8 @@ pub(crate) enum Answers {
 /// One row.
 pub(crate) struct Endpoint {
     pub(crate) method: Method,
+    /// The idea that it belongs to.
+    pub(crate) tag: &'static str,
     /// As axum writes it.
     pub(crate) path: &'static str,
     pub(crate) summary: &'static str,
@@ -96,8 +102,42 @@ pub(crate) struct Endpoint {
     pub(crate) takes_file: bool,
     /// Further statuses that are no problem.
     pub(crate) also: &'static [u16],
+    /// How it can fail, beyond what every endpoint can and what its path and body say.
+    pub(crate) fails: &'static [FailureKind],
+    /// Further statuses of problems, that are no kind of failure.
+    pub(crate) refuses: &'static [u16],
+    /// A body is taken into memory first, also one that nobody asked for.
+    pub(crate) reads_body: bool,
     pub(crate) answers: Answers,
     pub(crate) router: MethodRouter<Shared>,
+}
+
+impl Endpoint {
+    /// It can fail like this.
+    pub(crate) fn failing(self, fails: &'static [FailureKind]) -> Self {
+        Self { fails, ..self }
+    }
+
+    /// The status of every problem that it can answer.
+    pub(crate) fn problems(&self) -> BTreeSet<u16> {
+        let mut found = BTreeSet::from(guard::PROBLEMS.map(|status| status.as_u16()));
+        // The doors and everything behind them are in a database, and no parameter is read that is not known.
+        let everywhere = [FailureKind::Misused, FailureKind::Failed, FailureKind::Broken];
+        let of_names = self.path.contains('{').then_some(FailureKind::Missing);
+        let kinds = everywhere.iter().chain(&of_names).chain(self.fails);
+        found.extend(kinds.map(|kind| problem::status(*kind).as_u16()));
+        if self.reads_body {
+            found.extend([Unread::TooLarge, Unread::TooSlow].map(|unread| unread.status().as_u16()));
+        }
+        if self.takes_file {
+            found.insert(Unread::TooSlow.status().as_u16());
+        }
+        if self.body_schema.is_some() {
+            found.insert(NO_JSON.as_u16());
+        }
+        found.extend(self.refuses);
+        found
+    }
 }
 
 /// An endpoint that answers JSON.
@@ -119,6 +159,7 @@ pub(crate) fn json<P: Part, Q: Part, B: Part, A: Serialize + JsonSchema + Send +
     Endpoint {
         router: on(filter(&method), handler),
         method,
+        tag: "",
         path,
         summary,
         path_schema: schema_of::<P>,
@@ -127,6 +168,9 @@ pub(crate) fn json<P: Part, Q: Part, B: Part, A: Serialize + JsonSchema + Send +
         headers: &[],
         takes_file: false,
         also: &[],
+        fails: &[],
+        refuses: &[],
+        reads_body: true,
         answers: if is_done { Answers::Done } else { Answers::Json(schema_of::<A>) },
     }
 }
@@ -141,6 +185,7 @@ pub(crate) fn raw<P: Part, Q: Part>(
 ) -> Endpoint {
     Endpoint {
         method,
+        tag: "",
         path,
         summary,
         path_schema: schema_of::<P>,
@@ -149,6 +194,9 @@ pub(crate) fn raw<P: Part, Q: Part>(
         headers: &[],
         takes_file: false,
         also: &[],
+        fails: &[],
+        refuses: &[],
+        reads_body: false,
         answers,
         router,
     }
@@ -222,7 +270,7 @@ async fn body_of<B: Part>(is_json: bool, body: Body) -> Result<B, Problem> {
     }
     if !is_json {
         let text = "the body has to be JSON, said by Content-Type: application/json";
-        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "no-json", text, None));
+        return Err(Problem::new(NO_JSON, "no-json", text, None));
     }
     serde_json::from_slice(&bytes).map_err(|error| misread("the body", &error))
 }

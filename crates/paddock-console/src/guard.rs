@@ -28,6 +28,10 @@ const MOST_SESSIONS: usize = 4;
 /// How often what stays open is looked at: another process may have closed its door.
 const LOOKED_AT_EVERY: Duration = Duration::from_secs(3);
 
+/// The statuses of what is refused here, whatever was asked for.
+pub(crate) const PROBLEMS: [StatusCode; 3] =
+    [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::MISDIRECTED_REQUEST];
+
 /// What no page of ours needs is not allowed.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; \

@@ -1,11 +1,13 @@
 //! The OpenAPI document, made from the rows that the router is made from.
 
+use std::collections::BTreeSet;
+
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use crate::endpoint::{Answers, Endpoint};
-use crate::problem::Problem;
+use crate::problem::{self, Problem};
 use crate::{api, guard};
 
 /// The document.
@@ -17,14 +19,20 @@ pub fn document() -> Value {
 /// The document of a server whose sessions are in this cookie.
 pub(crate) fn with_cookie(cookie: &str) -> Value {
     let mut schemas = Schemas::new();
-    let problem = schemas.answered.subschema_for::<Problem>();
     let mut paths: Map<String, Value> = Map::new();
+    let mut problems = BTreeSet::new();
     for row in api::endpoints() {
         let path = row.path.replace("{*", "{");
-        let operation = operation(&row, &mut schemas, &json!(problem));
+        problems.extend(row.problems());
+        let operation = operation(&row, &mut schemas);
         let at = paths.entry(path).or_insert_with(|| json!({}));
         at[row.method.as_str().to_lowercase()] = operation;
     }
+    let schema = schemas.answered.subschema_for::<Problem>();
+    let content = json!({ "application/problem+json": { "schema": schema } });
+    let described =
+        |status: &u16| (problem_name(*status), json!({ "description": problem::meaning(*status), "content": content }));
+    let responses: Map<String, Value> = problems.iter().map(described).collect();
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -32,10 +40,12 @@ pub(crate) fn with_cookie(cookie: &str) -> Value {
             "version": env!("CARGO_PKG_VERSION"),
             "description": "What the console and the command line show and do, for programs.",
         },
+        "tags": api::IDEAS.iter().map(|idea| json!({ "name": idea.name, "description": idea.about })).collect::<Vec<_>>(),
         "security": [{ "token": [] }, { "session": [] }],
         "paths": paths,
         "components": {
             "schemas": schemas.answered.take_definitions(true),
+            "responses": responses,
             "securitySchemes": {
                 "token": { "type": "http", "scheme": "bearer" },
                 "session": { "type": "apiKey", "in": "cookie", "name": cookie },
@@ -61,37 +71,19 @@ impl Schemas {
     }
 }
 
-fn operation(row: &Endpoint, schemas: &mut Schemas, problem: &Value) -> Value {
+fn operation(row: &Endpoint, schemas: &mut Schemas) -> Value {
     let Schemas { asked, answered } = schemas;
     let mut parameters = parameters(row.path_schema, "path", asked);
     parameters.extend(self::parameters(row.query_schema, "query", asked));
     parameters.extend(row.headers.iter().map(|(name, meaning)| {
         json!({ "name": name, "in": "header", "required": false, "description": meaning, "schema": { "type": "string" } })
     }));
-    let mut responses = Map::new();
-    let (status, answer) = match &row.answers {
-        Answers::Json(schema) => {
-            let content = json!({ "application/json": { "schema": schema(answered) } });
-            ("200", json!({ "description": "the answer", "content": content }))
-        }
-        Answers::Done => ("204", json!({ "description": "it is done" })),
-        Answers::Other(kind) => {
-            let mut content = Map::new();
-            content.insert((*kind).to_owned(), json!({}));
-            ("200", json!({ "description": "the answer", "content": content }))
-        }
-    };
-    responses.insert(status.to_owned(), answer);
-    for status in row.also {
-        responses.insert(status.to_string(), json!({ "description": "the answer" }));
-    }
-    let content = json!({ "application/problem+json": { "schema": problem } });
-    responses.insert("default".to_owned(), json!({ "description": "why not", "content": content }));
     let mut operation = json!({
         "summary": row.summary,
+        "tags": [row.tag],
         "operationId": operation_id(row),
         "parameters": parameters,
-        "responses": responses,
+        "responses": responses(row, answered),
     });
     if let Some(schema) = row.body_schema {
         let content = json!({ "application/json": { "schema": schema(asked) } });
@@ -100,6 +92,44 @@ fn operation(row: &Endpoint, schemas: &mut Schemas, problem: &Value) -> Value {
         operation["requestBody"] = json!({ "required": true, "content": { "application/octet-stream": {} } });
     }
     operation
+}
+
+/// Every status that it can answer.
+fn responses(row: &Endpoint, answered: &mut SchemaGenerator) -> Map<String, Value> {
+    let (status, content) = match &row.answers {
+        Answers::Json(schema) => (200, json!({ "application/json": { "schema": schema(answered) } })),
+        Answers::Done => (204, json!({})),
+        Answers::Other(kind) => (200, json!({ (*kind): {} })),
+    };
+    let mut responses = Map::new();
+    for status in row.also.iter().chain([&status]) {
+        let (meaning, has_body) = success(*status);
+        let mut answer = json!({ "description": meaning });
+        if has_body {
+            answer["content"] = content.clone();
+        }
+        responses.insert(status.to_string(), answer);
+    }
+    for status in row.problems() {
+        let name = format!("#/components/responses/{}", problem_name(status));
+        responses.insert(status.to_string(), json!({ "$ref": name }));
+    }
+    responses
+}
+
+/// What an answer that is no problem says, and whether it has a body.
+fn success(status: u16) -> (&'static str, bool) {
+    match status {
+        201 => ("the answer; it was not there before", true),
+        204 => ("it is done", false),
+        206 => ("the part that was asked for", true),
+        304 => ("it is the version that whoever asks has", false),
+        _ => ("the answer", true),
+    }
+}
+
+fn problem_name(status: u16) -> String {
+    format!("problem-{status}")
 }
 
 /// "GET /api/v1/forks/{name}" is `get_forks_name`.
@@ -149,6 +179,31 @@ mod tests {
             let id = operation["operationId"].as_str().unwrap_or_else(|| panic!("{path} is missing"));
             assert!(ids.insert(id.to_owned()), "two endpoints are called {id}");
         }
+    }
+
+    #[test]
+    fn every_status_is_named_and_says_what_it_means() {
+        let document = document();
+        for row in api::endpoints() {
+            let path = row.path.replace("{*", "{");
+            let responses = &document["paths"][&path][row.method.as_str().to_lowercase()]["responses"];
+            assert!(responses.get("default").is_none(), "{path} says nothing exact");
+            for status in row.problems() {
+                assert!(responses[status.to_string()]["$ref"].is_string(), "{path}: {status}");
+                assert!(problem::meaning(status).is_some(), "nothing says what {status} means");
+            }
+        }
+        let of = |path: &str, method: &str| {
+            let responses = document["paths"][path][method]["responses"].as_object().unwrap();
+            responses.keys().cloned().collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(of("/api/v1/agents", "get"), "200 400 401 403 408 413 421 422 500");
+        assert_eq!(of("/api/v1/move", "post"), "200 400 401 403 404 408 409 413 415 421 422 500");
+        assert_eq!(of("/api/v1/shares/{id}", "delete"), "204 400 401 403 404 408 413 421 422 500");
+        let file = "/api/v1/files/{agent}/{path}";
+        assert_eq!(of(file, "get"), "200 206 304 400 401 403 404 409 412 416 421 422 500");
+        assert_eq!(of(file, "put"), "200 201 400 401 403 404 408 409 412 421 422 500");
+        assert_eq!(of("/api/v1/events", "get"), "200 400 401 403 421 422 500 503");
     }
 
     #[test]

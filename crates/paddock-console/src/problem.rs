@@ -60,6 +60,27 @@ pub(crate) fn status(kind: FailureKind) -> StatusCode {
     }
 }
 
+/// What the status of a problem says, in a few words for who reads the OpenAPI document.
+pub(crate) fn meaning(status: u16) -> Option<&'static str> {
+    Some(match status {
+        400 => "it is not what this endpoint takes",
+        401 => "nobody is signed in",
+        403 => "whoever asks may not do this",
+        404 => "there is no such thing",
+        408 => "the body did not come in time",
+        409 => "something else happened meanwhile, or stands in the way",
+        412 => "it is another version",
+        413 => "the body is too large, or broke off",
+        415 => "the body is not said to be JSON",
+        416 => "the file has none of those bytes",
+        421 => "this server does not answer under that name",
+        422 => "it was tried, and failed",
+        500 => "the host or a database is at fault",
+        503 => "as much as there may be is under way; later it can be done",
+        _ => return None,
+    })
+}
+
 impl From<&Failure> for Problem {
     fn from(failure: &Failure) -> Self {
         let word = match failure.kind() {

@@ -8,13 +8,14 @@ use axum::http::{Method, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_core::Stream;
+use paddock_desk::FailureKind::{Busy, Missing};
 use paddock_desk::activity::{self, Act, CallStory, Hour, Verified, Wanted};
 use paddock_desk::{Failure, Result, at_once};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
-use crate::endpoint::{Answers, Asked, Endpoint, Nothing, json, raw};
+use crate::endpoint::{Answers, Asked, Endpoint, Nothing, json, query_of, raw};
 use crate::outflow::Outlet;
 use crate::shared::Shared;
 
@@ -41,7 +42,7 @@ struct Back {
 
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     vec![
-        json(Method::GET, "/api/v1/audit", "The rows of the audit that fit", query),
+        json(Method::GET, "/api/v1/audit", "The rows of the audit that fit", query).failing(&[Missing]),
         json(Method::GET, "/api/v1/audit/hours", "How many calls ended how, hour by hour", hours),
         json(Method::POST, "/api/v1/audit/verify", "Is the audit as it was written?", verify),
         raw::<Nothing, Nothing>(
@@ -50,7 +51,8 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
             "Every row, one line of JSON each",
             Answers::Other("application/x-ndjson"),
             get(export),
-        ),
+        )
+        .failing(&[Busy]),
         json(Method::GET, "/api/v1/audit/calls/{id}", "Everything about one call", call),
     ]
 }
@@ -73,7 +75,11 @@ fn call(asked: &Asked<Id>) -> Result<CallStory> {
 }
 
 /// Streams the audit; it is never in memory as a whole.
-pub(crate) async fn export(State(shared): State<Shared>, _: Request) -> Response {
+pub(crate) async fn export(State(shared): State<Shared>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    if let Err(problem) = query_of::<Nothing>(&parts) {
+        return problem.into_response();
+    }
     let reading = shared.clone();
     let feed = move |to| {
         let mut out = Pieces { to, waiting: Vec::new() };

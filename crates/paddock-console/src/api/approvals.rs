@@ -1,6 +1,7 @@
 //! Approvals and grants.
 
 use axum::http::Method;
+use paddock_desk::FailureKind::Conflict;
 use paddock_desk::approvals::{self, ApprovalShown, Decided, DecisionAsked, GrantShown, ListAsked};
 use paddock_desk::{Result, at_once};
 use schemars::JsonSchema;
@@ -28,7 +29,8 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
             "/api/v1/approvals/{id}/decision",
             "Decide a call once, bound to what was looked at; a second or stale decision is a conflict that says who decided",
             decide,
-        ),
+        )
+        .failing(&[Conflict]),
         json(Method::GET, "/api/v1/grants", "What is allowed without asking again", grants),
         json(
             Method::DELETE,

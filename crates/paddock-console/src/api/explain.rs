@@ -1,6 +1,7 @@
 //! Why something is allowed or denied.
 
 use axum::http::Method;
+use paddock_desk::FailureKind::Missing;
 use paddock_desk::explain::{self, Explained};
 use paddock_desk::{Result, workspaces};
 use schemars::JsonSchema;
@@ -22,12 +23,8 @@ struct Question {
 }
 
 pub(crate) fn endpoints() -> Vec<Endpoint> {
-    vec![json(
-        Method::GET,
-        "/api/v1/why",
-        "Why an operation on a path is allowed or denied, and what would allow it",
-        why,
-    )]
+    let does = "Why an operation on a path is allowed or denied, and what would allow it";
+    vec![json(Method::GET, "/api/v1/why", does, why).failing(&[Missing])]
 }
 
 fn why(asked: &Asked<Nothing, Question>) -> Result<Explained> {

@@ -10,14 +10,15 @@ mod writing;
 
 use axum::http::Method;
 use axum::routing::{delete, get, put};
+use paddock_desk::FailureKind::{Conflict, Missing};
 use paddock_desk::files::{self, Changed, FileShown, Found, Listing, Sought, Spot};
-use paddock_desk::{Failure, Result};
+use paddock_desk::{Failure, FailureKind, Result};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Deserialize;
 
 use crate::endpoint::{Answers, Asked, Endpoint, Nothing, json, raw};
 
-pub(crate) use writing::Incoming;
+pub(crate) use writing::{Incoming, next};
 
 /// Which file.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -133,6 +134,9 @@ fn top() -> String {
 const CONDITIONS: &[(&str, &str)] =
     &[("If-Match", "Only over this version, as an ETag named it"), ("If-None-Match", "`*`: only where nothing is")];
 
+/// How all of them can fail: nothing is there, or something else than was expected.
+const FAILS: &[FailureKind] = &[Missing, Conflict];
+
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     const FILE: &str = "/api/v1/files/{agent}/{*path}";
     let changed = |generator: &mut SchemaGenerator| generator.subschema_for::<Changed>();
@@ -160,21 +164,22 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
     vec![
         Endpoint {
             also: &[206, 304],
+            refuses: &[412, 416],
             headers: &[
                 ("Range", "Only these bytes, as in `bytes=0-99`"),
                 ("If-Range", "The Range holds for this version; otherwise all of the file is answered"),
                 ("If-Match", "Only where the file has one of these versions"),
                 ("If-None-Match", "Nothing (304) where the file has one of these versions"),
             ],
-            ..read
+            ..read.failing(FAILS)
         },
-        Endpoint { also: &[201], takes_file: true, headers: CONDITIONS, ..write },
-        Endpoint { headers: CONDITIONS, ..remove },
-        json(Method::GET, "/api/v1/list", "A page of what a directory holds", list),
-        json(Method::GET, "/api/v1/stat", "What is at a path", stat),
-        json(Method::GET, "/api/v1/search", "Lines of files that match", search),
-        json(Method::POST, "/api/v1/directories", "Make a directory", make_dir),
-        json(Method::POST, "/api/v1/move", "Move a file or directory to where nothing is yet", move_to),
+        Endpoint { also: &[201], refuses: &[412], takes_file: true, headers: CONDITIONS, ..write.failing(FAILS) },
+        Endpoint { refuses: &[412], headers: CONDITIONS, ..remove.failing(FAILS) },
+        json(Method::GET, "/api/v1/list", "A page of what a directory holds", list).failing(FAILS),
+        json(Method::GET, "/api/v1/stat", "What is at a path", stat).failing(FAILS),
+        json(Method::GET, "/api/v1/search", "Lines of files that match", search).failing(FAILS),
+        json(Method::POST, "/api/v1/directories", "Make a directory", make_dir).failing(FAILS),
+        json(Method::POST, "/api/v1/move", "Move a file or directory to where nothing is yet", move_to).failing(FAILS),
     ]
 }
 

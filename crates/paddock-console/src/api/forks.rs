@@ -1,6 +1,7 @@
 //! Forks and overlays: what they change, applying and discarding them.
 
 use axum::http::Method;
+use paddock_desk::FailureKind::Conflict;
 use paddock_desk::forks::{
     self, Applied, Compared, Discarded, ForkShown, NewForkAsked, OverlayShown, ResolveAsked, Resolved,
 };
@@ -45,14 +46,17 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         json(Method::POST, "/api/v1/forks", "Make a fork of a Workspace", make),
         json(Method::GET, "/api/v1/overlays", "The overlays of the configuration", overlays),
         json(Method::GET, "/api/v1/forks/{name}", "What a fork or an overlay changes, path by path", compare),
-        json(Method::POST, "/api/v1/forks/{name}/apply", "Take over what it changed: all of it, or nothing", apply),
+        json(Method::POST, "/api/v1/forks/{name}/apply", "Take over what it changed: all of it, or nothing", apply)
+            .failing(&[Conflict]),
         json(
             Method::POST,
             "/api/v1/forks/{name}/resolve",
             "Make both sides of a conflict agree, on what one of them holds",
             resolve,
-        ),
-        json(Method::DELETE, "/api/v1/forks/{name}", "Remove a fork, or empty an overlay", discard),
+        )
+        .failing(&[Conflict]),
+        json(Method::DELETE, "/api/v1/forks/{name}", "Remove a fork, or empty an overlay", discard)
+            .failing(&[Conflict]),
     ]
 }
 

@@ -1,6 +1,7 @@
 //! What happened to a path, what a call changed, and the way back.
 
 use axum::http::Method;
+use paddock_desk::FailureKind::{Conflict, Missing};
 use paddock_desk::history::{self, CallChanges, CallShown, Change, ChangeDiff, Part, Restored, Undone};
 use paddock_desk::{Result, at_once, workspaces};
 use schemars::JsonSchema;
@@ -81,12 +82,13 @@ struct RestoreAsked {
 
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     vec![
-        json(Method::GET, "/api/v1/history", "The changes of a path, newest first", changes),
+        json(Method::GET, "/api/v1/history", "The changes of a path, newest first", changes).failing(&[Missing]),
         json(Method::GET, "/api/v1/history/changes/{id}", "One change with its lines", diff),
-        json(Method::POST, "/api/v1/history/restore", "Bring a path to an earlier moment", restore),
-        json(Method::GET, "/api/v1/calls", "The calls that changed something, newest first", calls),
+        json(Method::POST, "/api/v1/history/restore", "Bring a path to an earlier moment", restore)
+            .failing(&[Missing, Conflict]),
+        json(Method::GET, "/api/v1/calls", "The calls that changed something, newest first", calls).failing(&[Missing]),
         json(Method::GET, "/api/v1/calls/{id}", "One call with everything that it changed", call),
-        json(Method::POST, "/api/v1/calls/{id}/undo", "Take back what a call changed", undo),
+        json(Method::POST, "/api/v1/calls/{id}/undo", "Take back what a call changed", undo).failing(&[Conflict]),
     ]
 }
 

@@ -9,6 +9,7 @@ use axum::http::{Method, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_core::Stream;
+use paddock_desk::FailureKind::{Busy, Conflict};
 use paddock_desk::instances::{
     self, ClearedOrDeleted, InstanceDetail, InstanceListing, InstancesAsked, MessageShown, RepairShown, Restarted,
 };
@@ -62,28 +63,33 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
     vec![
         json(Method::GET, "/api/v1/instances", "The instances there are, the last changed first", list),
         json(Method::GET, "/api/v1/instances/{key}", "What is known of an instance", show),
-        json(Method::DELETE, "/api/v1/instances/{key}", "Remove an instance with its messages and states", delete),
+        json(Method::DELETE, "/api/v1/instances/{key}", "Remove an instance with its messages and states", delete)
+            .failing(&[Conflict]),
         json(Method::GET, "/api/v1/instances/{key}/messages", "Messages of an instance, in order", messages),
         json(
             Method::POST,
             "/api/v1/instances/{key}/restart",
             "End a turn that was cut off, keeping what it said",
             restart,
-        ),
+        )
+        .failing(&[Conflict]),
         json(
             Method::POST,
             "/api/v1/instances/{key}/clear",
             "Let an instance begin anew, without its messages and states",
             clear,
-        ),
-        json(Method::POST, "/api/v1/instances/{key}/repair", "What can be kept of a damaged conversation", repair),
+        )
+        .failing(&[Conflict]),
+        json(Method::POST, "/api/v1/instances/{key}/repair", "What can be kept of a damaged conversation", repair)
+            .failing(&[Conflict]),
         raw::<Key, Nothing>(
             Method::GET,
             "/api/v1/instances/{key}/export",
             "Every message, one per line, as `paddock instance import` takes them",
             Answers::Other("application/x-ndjson"),
             get(export),
-        ),
+        )
+        .failing(&[Busy]),
     ]
 }
 
@@ -120,8 +126,10 @@ fn repair(asked: &Asked<Key, Nothing, Repair>) -> Result<RepairShown> {
 /// Sends a conversation as it is read: no more of it than a piece is in memory.
 pub(crate) async fn export(State(shared): State<Shared>, request: Request) -> Response {
     let (mut parts, _) = request.into_parts();
-    let key = match endpoint::path_of::<Key>(&mut parts).await {
-        Ok(path) => path.key,
+    let asked = endpoint::path_of::<Key>(&mut parts).await;
+    let asked = asked.and_then(|path| endpoint::query_of::<Nothing>(&parts).map(|_| path.key));
+    let key = match asked {
+        Ok(key) => key,
         Err(problem) => return problem.into_response(),
     };
     let (begun, beginning) = oneshot::channel();

@@ -1,6 +1,7 @@
 //! Agents and their Workspaces, and everything at a glance.
 
 use axum::http::Method;
+use paddock_desk::FailureKind::Missing;
 use paddock_desk::Result;
 use paddock_desk::overview::{self, Overview};
 use paddock_desk::workspaces::{self, AgentShown, WorkspaceShown};
@@ -27,7 +28,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
             "Agents, their Workspaces, what waits and what happened last",
             at_a_glance,
         ),
-        json(Method::GET, "/api/v1/workspaces", "The Workspaces of an agent", of_agent),
+        json(Method::GET, "/api/v1/workspaces", "The Workspaces of an agent", of_agent).failing(&[Missing]),
     ]
 }
 

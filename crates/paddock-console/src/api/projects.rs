@@ -13,10 +13,11 @@ use std::pin::Pin;
 use axum::body::{Body, BodyDataStream, Bytes};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{Method, StatusCode, header};
+use axum::http::{Method, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, put};
 use futures_core::Stream;
+use paddock_desk::FailureKind::{Busy, Conflict, Missing};
 use paddock_desk::projects::{self, Arriving, Format, ProjectsShown, RemoteNamed, Taking};
 use paddock_desk::shares::{NewShare, Share};
 use paddock_desk::{Desk, Failure, FailureKind, Result};
@@ -27,7 +28,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
-use crate::connection::SILENCE;
+use super::files;
 use crate::endpoint::{Answers, Asked, Endpoint, Nothing, Waits, acting, json, path_of, query_of, raw};
 use crate::outflow::Outlet;
 use crate::problem::Problem;
@@ -150,6 +151,9 @@ struct OfShares {
     limit: Option<usize>,
 }
 
+/// How what comes in or goes out can fail: there are few of them at once, too.
+const IN_AND_OUT: &[FailureKind] = &[Missing, Conflict, Busy];
+
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     let imported = |generator: &mut SchemaGenerator| generator.subschema_for::<Imported>();
     let upload = raw::<OfProject, Taking>(
@@ -173,14 +177,16 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
             "/api/v1/projects",
             "A page of an agent's projects, with the Workspaces that hold them",
             list,
-        ),
-        json(Method::POST, "/api/v1/projects", "Make a project from a template", new),
-        Endpoint { takes_file: true, ..upload },
-        json(Method::POST, "/api/v1/import", "Take in what is on a branch of a remote", from_git),
-        export,
-        json(Method::POST, "/api/v1/push", "Push a project as one commit to a branch of a remote", to_git),
-        json(Method::GET, "/api/v1/shares", "The shares, the newest first", shares),
-        json(Method::POST, "/api/v1/shares", "Publish a project under a link of its own", share),
+        )
+        .failing(&[Missing, Conflict]),
+        json(Method::POST, "/api/v1/projects", "Make a project from a template", new).failing(&[Missing, Conflict]),
+        Endpoint { takes_file: true, ..upload.failing(IN_AND_OUT) },
+        json(Method::POST, "/api/v1/import", "Take in what is on a branch of a remote", from_git).failing(IN_AND_OUT),
+        export.failing(IN_AND_OUT),
+        json(Method::POST, "/api/v1/push", "Push a project as one commit to a branch of a remote", to_git)
+            .failing(IN_AND_OUT),
+        json(Method::GET, "/api/v1/shares", "The shares, the newest first", shares).failing(&[Missing]),
+        json(Method::POST, "/api/v1/shares", "Publish a project under a link of its own", share).failing(&[Missing]),
         json(Method::DELETE, "/api/v1/shares/{id}", "End a share now", revoke),
     ]
 }
@@ -305,16 +311,8 @@ async fn taken(shared: Shared, parts: &mut Parts, mut body: BodyDataStream) -> R
     let told = |failure: Failure| Problem::from(&failure);
     let path = of.path().map_err(told)?;
     let mut archive = Archive::begin(&shared, &of.agent, &path, taking).await.map_err(told)?;
-    loop {
-        let piece = std::future::poll_fn(|context| Pin::new(&mut body).poll_next(context));
-        match tokio::time::timeout(SILENCE, piece).await {
-            Ok(None) => break,
-            Ok(Some(Ok(piece))) => archive.push(&piece).await.map_err(told)?,
-            _ => {
-                let text = "the archive broke off";
-                return Err(Problem::new(StatusCode::BAD_REQUEST, "broken-off", text, Some("send it again")));
-            }
-        }
+    while let Some(piece) = files::next(&mut body).await? {
+        archive.push(&piece).await.map_err(told)?;
     }
     archive.import(shared, of.agent, path, taking).await.map_err(told)
 }

@@ -1,6 +1,7 @@
 //! The configuration with the origin of each value, changing it, and what the doctor finds.
 
 use axum::http::Method;
+use paddock_desk::FailureKind::Missing;
 use paddock_desk::doctor::{self, Row};
 use paddock_desk::setup::{self, ChangedSetting, Checked, Setting};
 use paddock_desk::{Failure, Result, workspaces};
@@ -31,8 +32,8 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         json(Method::GET, "/api/v1/config/{key}", "One value with where it was written", one),
         json(Method::PUT, "/api/v1/config/{key}", "Change one value; refused where it could not take effect", set),
         json(Method::DELETE, "/api/v1/config/{key}", "Take one value away", unset),
-        json(Method::GET, "/api/v1/check", "Is the configuration right?", check),
-        json(Method::GET, "/api/v1/doctor", "What could keep Paddock from working here", examine),
+        json(Method::GET, "/api/v1/check", "Is the configuration right?", check).failing(&[Missing]),
+        json(Method::GET, "/api/v1/doctor", "What could keep Paddock from working here", examine).failing(&[Missing]),
     ]
 }
 

@@ -1,6 +1,7 @@
 //! Runs: looked at, resumed in the background, cancelled, forked.
 
 use axum::http::Method;
+use paddock_desk::FailureKind::Conflict;
 use paddock_desk::threads::{
     self, CheckpointShown, ForkAsked, ReplayShown, ResumeAsked, Resumed, ThreadDetail, ThreadShown,
 };
@@ -56,15 +57,18 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
             "/api/v1/threads/{id}/replay",
             "Go through a run again from its record, without a model and without an effect",
             replay,
-        ),
+        )
+        .failing(&[Conflict]),
         json(
             Method::POST,
             "/api/v1/threads/{id}/resume",
             "Go on with a run in the background; answers at once, and the run shows how far it is",
             resume,
-        ),
-        json(Method::POST, "/api/v1/threads/{id}/cancel", "End a run; what it did stays", cancel),
-        json(Method::POST, "/api/v1/threads/{id}/fork", "Begin another run where one was at a checkpoint", fork),
+        )
+        .failing(&[Conflict]),
+        json(Method::POST, "/api/v1/threads/{id}/cancel", "End a run; what it did stays", cancel).failing(&[Conflict]),
+        json(Method::POST, "/api/v1/threads/{id}/fork", "Begin another run where one was at a checkpoint", fork)
+            .failing(&[Conflict]),
     ]
 }
 

@@ -1,13 +1,14 @@
 //! A client that sends exactly what it is told, and reads no more than the answer.
 //!
 //! A request is sent when its answer is first asked for, so that headers and a body can be added to it. The tests of the command line
-//! speak with `paddock serve` through it too.
+//! speak with `paddock serve` through it too. Whatever the API answers to a test, the OpenAPI document has to name its status.
 
 #![allow(dead_code)]
 
 use std::cell::OnceCell;
 use std::io::{BufRead, BufReader, Error, ErrorKind, Read as _, Result, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -92,7 +93,23 @@ impl Request {
 
     /// Fails where the connection breaks off before an answer is whole.
     pub(crate) fn try_send(&self) -> Result<Answer> {
-        read_answer(&mut BufReader::new(self.try_open()?), self.method == "HEAD")
+        let answer = read_answer(&mut BufReader::new(self.try_open()?), self.method == "HEAD")?;
+        self.is_documented(&answer);
+        Ok(answer)
+    }
+
+    /// A status that the document does not name is a mistake of the endpoint, or of its row.
+    fn is_documented(&self, answer: &Answer) {
+        let method = if self.method == "HEAD" { "get".to_owned() } else { self.method.to_lowercase() };
+        let path = self.target.split('?').next().unwrap_or_default();
+        // Under another name it may be what was published that answers.
+        if self.host != self.address.to_string() {
+            return;
+        }
+        let Some(operations) = operations_at(path) else { return };
+        let Some(responses) = operations[&method]["responses"].as_object() else { return };
+        let status = answer.status.to_string();
+        assert!(responses.contains_key(&status), "{method} {path} answers {status}, which is not documented");
     }
 
     /// The connection when everything is sent, for who reads by hand.
@@ -157,6 +174,28 @@ impl std::ops::Deref for Request {
     fn deref(&self) -> &Answer {
         self.answer.get_or_init(|| self.try_send().expect("an answer"))
     }
+}
+
+/// What the document says of a path; nothing where it knows none like it.
+fn operations_at(path: &str) -> Option<&'static Value> {
+    static DOCUMENT: LazyLock<Value> = LazyLock::new(paddock_console::openapi);
+    let paths = DOCUMENT["paths"].as_object()?;
+    // The one that says most of the path by itself, before any that only has a place for it.
+    let fitting = paths.iter().filter(|(template, _)| fits(template, path));
+    fitting.min_by_key(|(template, _)| template.matches('{').count()).map(|(_, operations)| operations)
+}
+
+/// Is it a path of this template? `{path}` stands for all the rest.
+fn fits(template: &str, path: &str) -> bool {
+    let mut given = path.split('/');
+    for part in template.split('/') {
+        match (part, given.next()) {
+            ("{path}", Some(_)) => return true,
+            (part, Some(given)) if part == given || (part.starts_with('{') && !given.is_empty()) => {}
+            _ => return false,
+        }
+    }
+    given.next().is_none()
 }
 
 fn escaped(text: &str) -> String {

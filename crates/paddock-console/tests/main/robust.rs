@@ -174,6 +174,22 @@ fn two_consoles_of_one_machine_keep_their_sessions_apart() {
 }
 
 #[test]
+fn no_endpoint_takes_a_parameter_that_it_does_not_know() {
+    let served = Served::start();
+    let document = served.get("/api/v1/openapi.json").json();
+    let mut asked = 0;
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for method in operations.as_object().unwrap().keys() {
+            let target = format!("{}?unheard-of=1", path.replace(['{', '}'], ""));
+            let answer = served.request(&method.to_uppercase(), &target).body("");
+            assert_eq!(answer.status, 400, "{method} {target}: {}", answer.text());
+            asked += 1;
+        }
+    }
+    assert!(asked > 50, "only {asked} were asked");
+}
+
+#[test]
 fn the_console_has_a_name_that_it_shares_with_no_other_server() {
     let served = Served::start();
     let port = served.address.port();

@@ -121,7 +121,7 @@ fn told(failure: &Failure, conditional: bool) -> Problem {
 }
 
 /// The next piece of a body.
-async fn next(body: &mut BodyDataStream) -> Result<Option<Bytes>, Problem> {
+pub(crate) async fn next(body: &mut BodyDataStream) -> Result<Option<Bytes>, Problem> {
     let piece = std::future::poll_fn(|context| Pin::new(&mut *body).poll_next(context));
     match tokio::time::timeout(SILENCE, piece).await {
         Ok(None) => Ok(None),
