@@ -8,10 +8,10 @@
 //! tests with `PADDOCK_WRITE_DOCS=1`, which puts the new one into the document.
 
 mod console;
-mod endpoints;
 mod own_store;
 mod pages;
 mod promises;
+mod reference;
 mod served;
 mod system_root;
 mod tables;
