@@ -1,4 +1,4 @@
-//! The protocol's own conformance suite, against Paddock's tools and against the fixtures, for two versions of the protocol.
+//! The protocol's own conformance suite, against `paddock serve` and against the fixtures, for two versions of the protocol.
 //!
 //! Owns starting it and judging its results by the table of what does not apply. A scenario that was announced and left no result
 //! has failed, and so has a row of the table that no scenario was seen for.
@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::Programs;
 use super::cases::Cases;
+use super::forwarder::Forwarder;
 use super::install::NodeClients;
 use super::not_applying::{Asked, TABLE, reason};
 use super::site::Site;
@@ -28,12 +29,12 @@ const HANG: Duration = Duration::from_secs(180);
 
 /// Plays every scenario that a version has.
 pub(crate) fn play(outcome: &mut Outcome, cases: &Cases, node: &NodeClients, programs: &Programs) -> Result<()> {
-    for (asked, name) in [(Asked::Tools, "Paddock's tools"), (Asked::Fixtures, "the fixtures")] {
+    for (asked, name) in [(Asked::Serve, "paddock serve"), (Asked::Fixtures, "the fixtures")] {
         let mut seen = BTreeSet::new();
         for version in VERSIONS {
             let place = tempfile::Builder::new().prefix("paddock-conformance-").tempdir()?;
-            let site = site(asked, cases, programs, place.path())?;
-            for (scenario, checks) in scenarios(node, &site, version, place.path())? {
+            let server = Server::of(asked, cases, programs, place.path())?;
+            for (scenario, checks) in scenarios(node, &server.url(), version, place.path())? {
                 let complaints = checks.map_or_else(|why| vec![why], |checks| complaints(asked, &scenario, &checks));
                 outcome.case(&format!("conformance {version}, {name}: {scenario}"), &complaints);
                 seen.insert(scenario);
@@ -44,13 +45,29 @@ pub(crate) fn play(outcome: &mut Outcome, cases: &Cases, node: &NodeClients, pro
     Ok(())
 }
 
-fn site(asked: Asked, cases: &Cases, programs: &Programs, place: &Path) -> Result<Site> {
-    if asked == Asked::Fixtures {
-        return Site::of_fixtures(&programs.http);
+/// What is asked. The suite has no way to send a token, so that one is added on the way to what wants it.
+enum Server {
+    Serve(Forwarder),
+    Fixtures(Site),
+}
+
+impl Server {
+    fn of(asked: Asked, cases: &Cases, programs: &Programs, place: &Path) -> Result<Self> {
+        if asked == Asked::Fixtures {
+            return Ok(Self::Fixtures(Site::of_fixtures(&programs.http)?));
+        }
+        let project = place.join("project");
+        cases.lay_out(&project)?;
+        let site = Site::of_project(&programs.paddock, &project, &place.join("system"))?;
+        Ok(Self::Serve(Forwarder::before(site)?))
     }
-    let project = place.join("project");
-    cases.lay_out(&project)?;
-    Site::of_tools(&programs.http, &project.join("paddock.toml"), &place.join("system"))
+
+    fn url(&self) -> String {
+        match self {
+            Self::Serve(forwarder) => forwarder.url(),
+            Self::Fixtures(site) => site.url().to_owned(),
+        }
+    }
 }
 
 /// One check of a scenario: what it is called, and whether it passed.
@@ -64,10 +81,10 @@ struct Check {
 type Checks = Result<Vec<Check>, String>;
 
 /// Runs the suite, and gives what came of each scenario it announced.
-fn scenarios(node: &NodeClients, site: &Site, version: &str, place: &Path) -> Result<Vec<(String, Checks)>> {
+fn scenarios(node: &NodeClients, url: &str, version: &str, place: &Path) -> Result<Vec<(String, Checks)>> {
     let results = place.join("results");
     let mut command = Command::new(&node.node);
-    command.arg(&node.conformance).args(["server", "--url", site.url(), "--requirements", version, "-o"]);
+    command.arg(&node.conformance).args(["server", "--url", url, "--requirements", version, "-o"]);
     command.arg(&results).env("HOME", place);
     println!("$ {}", process::shown(&command));
     // It ends with 1 where anything fails, which the table decides about.
@@ -132,7 +149,7 @@ mod tests {
     }
 
     fn count(scenario: &str, checks: &[Check]) -> usize {
-        complaints(Asked::Tools, scenario, checks).len()
+        complaints(Asked::Serve, scenario, checks).len()
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod cases;
 mod conformance;
 mod connect;
+mod forwarder;
 mod inspector;
 mod install;
 mod not_applying;

@@ -6,8 +6,8 @@
 /// Whom the suite asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// Paddock's own handler.
-    Tools,
+    /// `paddock serve`, with the tools of an agent.
+    Serve,
     /// What the suite expects to find, on the same transport.
     Fixtures,
 }
@@ -27,7 +27,7 @@ const ANY: &[&str] = &[];
 /// The whole table.
 pub(crate) const TABLE: &[Row] = &[
     Row {
-        asked: Asked::Tools,
+        asked: Asked::Serve,
         why: "calls a fixture tool by its name; passes with the fixtures",
         scenarios: &[
             ("tools-call-simple-text", ANY),
@@ -58,7 +58,7 @@ pub(crate) const TABLE: &[Row] = &[
         ],
     },
     Row {
-        asked: Asked::Tools,
+        asked: Asked::Serve,
         why: "these checks of the scenario call a diagnostic tool by its name; they pass with the fixtures",
         scenarios: &[(
             "server-stateless",
@@ -72,7 +72,7 @@ pub(crate) const TABLE: &[Row] = &[
         )],
     },
     Row {
-        asked: Asked::Tools,
+        asked: Asked::Serve,
         why: "Paddock offers no prompts",
         scenarios: &[
             ("prompts-list", ANY),
@@ -84,7 +84,7 @@ pub(crate) const TABLE: &[Row] = &[
         ],
     },
     Row {
-        asked: Asked::Tools,
+        asked: Asked::Serve,
         why: "Paddock offers no resources: files are reached by tools, under the policy",
         scenarios: &[
             ("resources-list", ANY),
@@ -97,7 +97,7 @@ pub(crate) const TABLE: &[Row] = &[
         ],
     },
     Row {
-        asked: Asked::Tools,
+        asked: Asked::Serve,
         why: "of the lists, Paddock offers that of tools",
         scenarios: &[(
             "caching",
@@ -109,13 +109,13 @@ pub(crate) const TABLE: &[Row] = &[
         )],
     },
     Row {
-        asked: Asked::Tools,
+        asked: Asked::Serve,
         why: "Paddock offers neither completions nor logging to the client",
         scenarios: &[("completion-complete", ANY), ("logging-set-level", ANY)],
     },
-    Row { asked: Asked::Tools, why: TASKS, scenarios: TASK_SCENARIOS },
+    Row { asked: Asked::Serve, why: TASKS, scenarios: TASK_SCENARIOS },
     Row { asked: Asked::Fixtures, why: TASKS, scenarios: TASK_SCENARIOS },
-    Row { asked: Asked::Tools, why: POLLING, scenarios: POLLING_SCENARIOS },
+    Row { asked: Asked::Serve, why: POLLING, scenarios: POLLING_SCENARIOS },
     Row { asked: Asked::Fixtures, why: POLLING, scenarios: POLLING_SCENARIOS },
 ];
 
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn no_scenario_has_two_reasons() {
-        for asked in [Asked::Tools, Asked::Fixtures] {
+        for asked in [Asked::Serve, Asked::Fixtures] {
             let rows = TABLE.iter().filter(|row| row.asked == asked);
             let mut names: Vec<&str> = rows.flat_map(|row| row.scenarios).map(|(name, _)| *name).collect();
             let all = names.len();

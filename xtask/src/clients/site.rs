@@ -1,9 +1,10 @@
 //! A server over HTTP for the length of a test, on a port that it picks: `paddock serve` with a token, or the example program of
-//! `paddock-mcp`, for the conformance suite, which sends no token.
+//! `paddock-mcp`, with what the conformance suite wants to find.
 //!
 //! Owns its start and its end. It must never outlive who started it.
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -44,19 +45,34 @@ impl Site {
         make_token(paddock, project, system, &["--api"])
     }
 
+    /// A person's session: the cookie that a browser keeps, once it was at a link that signs in.
+    pub(crate) fn session(&self, paddock: &Path, project: &Path, system: &Path) -> Result<String> {
+        let told = process::captured(of_project(paddock, project, system).args(["login", "--json"]), HANG)?;
+        let told: Value = serde_json::from_str(&told.stdout).context("no link to sign in with")?;
+        let link = told["sign_in"].as_str().context("no link to sign in with")?;
+        let path = link.strip_prefix(self.address()).context("the link leads elsewhere")?;
+        let answer = self.get(path, "accept: */*")?;
+        cookie(&answer).with_context(|| format!("no cookie came: {answer}"))
+    }
+
+    /// What is at a path, with the head of the answer; asked for with one more line.
+    pub(crate) fn get(&self, path: &str, line: &str) -> Result<String> {
+        let host = self.address().trim_start_matches("http://");
+        let mut stream = TcpStream::connect(host)?;
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: {host}\r\n{line}\r\nconnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
+    }
+
     /// Where the server is, without the place of MCP.
     pub(crate) fn address(&self) -> &str {
         self.url.strip_suffix("/mcp").unwrap_or(&self.url)
     }
 
-    /// Paddock's tools for anybody: the agent `main` of a configuration.
-    pub(crate) fn of_tools(program: &Path, config: &Path, system: &Path) -> Result<Self> {
-        Self::start(Command::new(program).arg("tools").arg(config).arg(system), as_it_is)
-    }
-
     /// What the conformance suite expects to find.
     pub(crate) fn of_fixtures(program: &Path) -> Result<Self> {
-        Self::start(Command::new(program).arg("fixtures"), as_it_is)
+        Self::start(&mut Command::new(program), as_it_is)
     }
 
     /// Starts it and reads from its first line where it is.
@@ -95,6 +111,12 @@ fn make_token(paddock: &Path, project: &Path, system: &Path, more: &[&str]) -> R
     Ok(made.stdout.trim().to_owned())
 }
 
+/// The cookie that an answer sets, with its name.
+fn cookie(answer: &str) -> Option<String> {
+    let set = answer.lines().find_map(|line| line.strip_prefix("set-cookie: "))?;
+    set.split(';').next().map(str::to_owned)
+}
+
 fn as_it_is(line: &str) -> Option<String> {
     Some(line.to_owned())
 }
@@ -121,6 +143,13 @@ mod tests {
     fn a_server_that_does_not_say_where_it_is_is_an_error() {
         let error = Site::start(&mut shell("echo somewhere"), as_it_is).unwrap_err();
         assert!(error.to_string().contains("somewhere"), "{error}");
+    }
+
+    #[test]
+    fn the_cookie_of_an_answer_is_found() {
+        let answer = "HTTP/1.1 303 See Other\r\nset-cookie: session_1=abc; Path=/; HttpOnly\r\n\r\n";
+        assert_eq!(cookie(answer).as_deref(), Some("session_1=abc"));
+        assert_eq!(cookie("HTTP/1.1 403 Forbidden\r\n\r\n"), None);
     }
 
     #[test]

@@ -1,8 +1,7 @@
-//! Serves MCP over HTTP to the protocol's conformance suite, which `cargo xtask test --only clients` starts against it.
+//! Serves what the protocol's conformance suite wants to find on a server and Paddock does not have, over the transport that Paddock is served
+//! over: `cargo xtask test --only clients` starts it.
 //!
-//! `http tools CONFIG HOME` serves the tools of the configuration's agent `main`, with the System Root at `HOME`, to anybody: the suite
-//! sends no token. `http fixtures` serves what the protocol's conformance suite wants to find on a server and Paddock does not
-//! have, over the same transport. Both print their address. Loopback only; never for anything but tests.
+//! It prints its address. Loopback only, for anybody: the suite sends no token. Never for anything but tests.
 
 #![allow(clippy::print_stdout, reason = "whoever starts this reads the address")]
 
@@ -11,17 +10,14 @@ mod given;
 mod rounds;
 
 use std::error::Error;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
-use paddock_config::{Installation, Reloader, Settings};
 use paddock_core::{AgentName, AgentPolicy, LogicalPath, NoJournal, Vfs};
 use paddock_mcp::http::{Agent, HttpOptions, HttpService};
-use paddock_state::{HomeSources, Secrets, SystemRoot};
 use paddock_tools::{Fixed, RecordingGate};
 use rmcp::ServerHandler;
 use tokio::net::TcpListener;
@@ -30,21 +26,10 @@ type Failed = Box<dyn Error + Send + Sync>;
 
 fn main() -> Result<(), Failed> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(16 << 20).build()?;
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match *arguments.as_slice() {
-        ["tools", config, home] => {
-            let agent = Agent::new("anybody", Arc::new(configured(config, home)?));
-            runtime.block_on(async { serve(agent, HttpService::new(options())).await })
-        }
-        ["fixtures"] => {
-            let agent = Agent::new("anybody", Arc::new(nothing()?));
-            let handler = Arc::new(fixtures::Fixtures::default());
-            let service = HttpService::serving(options(), move |_, _| Arc::clone(&handler));
-            runtime.block_on(async { serve(agent, service).await })
-        }
-        _ => Err("give `tools CONFIG HOME` or `fixtures`".into()),
-    }
+    let agent = Agent::new("anybody", Arc::new(nothing()?));
+    let handler = Arc::new(fixtures::Fixtures::default());
+    let service = HttpService::serving(options(), move |_, _| Arc::clone(&handler));
+    runtime.block_on(serve(agent, service))
 }
 
 fn options() -> HttpOptions {
@@ -63,17 +48,6 @@ async fn serve<H: ServerHandler + Clone>(agent: Agent, service: HttpService<H>) 
 async fn identify(State(agent): State<Agent>, mut request: Request, next: Next) -> Response {
     request.extensions_mut().insert(agent);
     next.run(request).await
-}
-
-/// The agent `main` of a configuration, recorded and asked about as ever.
-fn configured(config: &str, home: &str) -> Result<Reloader, Failed> {
-    let sources = HomeSources { option: Some(PathBuf::from(home)), variable: None, home: None };
-    let system_root = SystemRoot::resolve(&sources, None)?;
-    Reloader::start_with(Path::new(config), AgentName::main(), system_root.clone(), |host, file| {
-        let settings = Settings::of(host.project_root().to_owned(), file, &Secrets::none())?;
-        let installation = Installation::claim(&system_root, &settings)?;
-        Ok::<_, Failed>(installation.ports(Arc::new(RecordingGate::new())))
-    })
 }
 
 /// The fixtures ask nobody what they may do.
