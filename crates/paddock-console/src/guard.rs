@@ -23,8 +23,8 @@ pub(crate) fn session_cookie(port: impl std::fmt::Display) -> String {
     format!("paddock_session_{port}")
 }
 
-/// The most cookies of this name that are looked at.
-const MOST_SESSIONS: usize = 4;
+/// The most cookies of this name that are looked at: a browser keeps no more than some dozens for one host.
+const MOST_SESSIONS: usize = 64;
 /// How often what stays open is looked at: another process may have closed its door.
 const LOOKED_AT_EVERY: Duration = Duration::from_secs(3);
 
@@ -196,7 +196,7 @@ async fn let_in(shared: &Shared, method: &Method, headers: &HeaderMap, is_api: b
             () => Ok((Who::Program(token), key)),
         };
     }
-    // A published page below our own name may have put another one before ours.
+    // A published page below our own name may have put others before ours.
     let key = Key::Sessions(cookies(headers, &shared.cookie).take(MOST_SESSIONS).map(str::to_owned).collect());
     let (access, asked) = (shared.access.clone(), key.clone());
     if !on_a_thread(move || asked.holds(&access)).await.map_err(Refusal::Broken)? {

@@ -45,6 +45,16 @@ fn a_foreign_name_gets_nothing_wherever_it_asks() {
 }
 
 #[test]
+fn cookies_that_another_page_put_before_ours_sign_nobody_out() {
+    let served = Served::start();
+    let ours = served.session();
+    let name = ours.split('=').next().unwrap().to_owned();
+    let foreign: String = (0..20).map(|n| format!("{name}={n:064x}; ")).collect();
+    assert_eq!(served.stranger("GET", "/").header("cookie", &format!("{foreign}{ours}")).status, 200);
+    assert_eq!(served.stranger("GET", "/").header("cookie", foreign.trim_end_matches("; ")).status, 401);
+}
+
+#[test]
 fn only_our_own_pages_change_anything_with_a_cookie() {
     let served = Served::start();
     let port = served.address.port();
