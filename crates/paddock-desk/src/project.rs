@@ -72,7 +72,10 @@ impl Project {
         if host::is_file(&project.config) {
             return Ok(project);
         }
-        Err(Failure::misused("there is no paddock.toml here or above", "run `paddock init` in the project's directory"))
+        Err(Failure::misused(
+            "there is no paddock.toml here or above",
+            "run `paddock init` in the project's directory; after `paddock mcp DIR`, in the first DIR",
+        ))
     }
 
     /// The configuration's text.

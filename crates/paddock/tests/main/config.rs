@@ -143,7 +143,7 @@ fn without_a_file_there_is_nothing_to_check() {
     insta::assert_snapshot!(world.paddock(&["check"]), @"
     [stderr]
     error: there is no paddock.toml here or above
-    hint: run `paddock init` in the project's directory
+    hint: run `paddock init` in the project's directory; after `paddock mcp DIR`, in the first DIR
     [exit 2]
     ");
 }
