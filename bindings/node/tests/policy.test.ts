@@ -4,9 +4,9 @@ import { existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { physicalStore } from "../esm/index.js";
+import { createWorkspacesMiddleware, physicalStore } from "../esm/index.js";
 import type { AccessScope, MountConfig } from "../esm/index.js";
-import { at, directory, MapStore, playMounts } from "./support/agents.js";
+import { at, directory, MapStore, play, playMounts } from "./support/agents.js";
 import type { Asked } from "./support/model.js";
 
 /** One call under these Mounts: its message. */
@@ -194,4 +194,21 @@ test("facts are the artifact, and text stands in the message once", async () => 
   assert.equal(typeof Reflect.get(message.artifact, "version"), "string");
   assert.equal(Reflect.get(message.artifact, "verdict"), "done");
   assert.ok(!JSON.stringify(message.artifact).includes("two"));
+});
+
+test("a link in a directory that another middleware's agent writes decides no Mount", async () => {
+  const [shared, outside] = [directory({ "a.txt": "a" }), directory({ "secret.txt": "secret" })];
+  const drafts = join(shared, "drafts");
+  const told: unknown[] = [];
+  const mounts = (): MountConfig[] => [mount("/drafts", "READ_ONLY", drafts)];
+  const reading = createWorkspacesMiddleware({ mounts, onError: (error) => told.push(error) });
+  const read = async (): Promise<string> => {
+    const { answers } = await play([reading], [{ name: "read_file", args: { path: "/drafts/secret.txt" } }]);
+    return at(answers, 0).text;
+  };
+  symlinkSync(outside, drafts);
+  assert.match(await read(), /^secret/u, "a person's own link, where no agent writes");
+  await one([mount("/shared", "READ_WRITE", shared)], "read_file", { path: "/shared/a.txt" });
+  assert.doesNotMatch(await read(), /^secret/u);
+  assert.match(String(told.at(-1)), /leads through the link .* in a directory that agents write/u);
 });

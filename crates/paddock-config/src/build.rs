@@ -29,6 +29,7 @@ use crate::schema::{Durability, HardLinks, MountSpec, WorkspaceTable};
 use crate::secret;
 use crate::source::Located;
 use crate::upkeep;
+use crate::written::{BY_CONFIGS, BY_PROGRAMS};
 use crate::{approvals, commands};
 
 /// What every agent's guard is given besides its Workspaces.
@@ -93,6 +94,7 @@ pub fn build(file: &ConfigFile, agent: &AgentName, host: &Host, ports: &Ports) -
     let service = built.web_search().map_err(|problem| failed(vec![*problem]))?;
     let rules = approvals::rules(file).map_err(failed)?;
     let policy = AgentPolicy::new(agent.clone(), base, vfs).asking(approvals::terms(file), rules);
+    built.places.make_known(&BY_CONFIGS);
     Ok(policy.with_commands(commands).with_web_search(service))
 }
 
@@ -141,7 +143,8 @@ impl<'b> Built<'b> {
             MountSpec::Physical { physical } => Some((host.path_of(physical), table.scope.value.0)),
             _ => None,
         });
-        Self { file, host, ports, places: Places::new(mounts) }
+        // Not beside other configurations: a person may change a file, and what it said before counts no more.
+        Self { file, host, ports, places: Places::new(mounts).beside(&[&BY_PROGRAMS]) }
     }
 
     /// Every Workspace of an agent; an overlay after the one that it stands on.

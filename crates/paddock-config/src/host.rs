@@ -127,7 +127,8 @@ impl<'p> Looked<'p> {
     }
 }
 
-fn identity(path: &Path) -> Option<(u64, u64)> {
+/// What is there: device and inode.
+pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 

@@ -38,6 +38,7 @@ mod table;
 pub mod upkeep;
 mod user;
 mod warning;
+mod written;
 
 pub use adhoc::{AdhocDir, AdhocError, adhoc};
 pub use build::{Ports, build, check, fork_store, namespace_of};

@@ -2,6 +2,7 @@
 //!
 //! An agent that writes in a directory must not choose by a link in it what a Mount shows that lies there. It may put no link
 //! at such a place ([`Places::below`]), and one that stands there all the same is not followed ([`Places::refuse_planted`]).
+//! Mounts of which a policy does not know, since another part of the same process has them, count for the second too.
 
 use std::path::{Path, PathBuf};
 
@@ -10,10 +11,15 @@ use paddock_stores::{PhysicalStore, Way};
 
 use crate::fault::Fault;
 use crate::host::Looked;
+use crate::written::Written;
 
 /// The directories of the host that a policy mounts.
-#[derive(Debug, Default)]
-pub(crate) struct Places(Vec<Place>);
+#[derive(Debug)]
+pub(crate) struct Places {
+    mounted: Vec<Place>,
+    /// What others of this process write.
+    others: Vec<&'static Written>,
+}
 
 #[derive(Debug)]
 struct Place {
@@ -31,13 +37,23 @@ impl Places {
         named.sort();
         named.dedup();
         let place = |(path, written): (PathBuf, bool)| Place { directory: Way::of(&path).end, written };
-        Self(named.into_iter().map(place).collect())
+        Self { mounted: named.into_iter().map(place).collect(), others: Vec::new() }
+    }
+
+    /// The same, beside what others of this process write.
+    pub(crate) fn beside(self, others: &[&'static Written]) -> Self {
+        Self { others: others.to_vec(), ..self }
+    }
+
+    /// Makes those that agents write known to others of this process, before an agent gets there.
+    pub(crate) fn make_known(&self, to: &Written) {
+        to.remember(self.mounted.iter().filter(|place| place.written).map(|place| place.directory.as_path()));
     }
 
     /// Those below a Mount, relative to it.
     pub(crate) fn below(&self, mount: &Path) -> Vec<RelPathBuf> {
         let mut looked = Looked::default();
-        let below = self.0.iter().filter_map(|place| looked.beneath(mount, &place.directory));
+        let below = self.mounted.iter().filter_map(|place| looked.beneath(mount, &place.directory));
         // A name that is no logical path cannot be asked for, so it needs no rule.
         let rels = below.filter_map(|rel| RelPathBuf::parse(rel.to_str()?).ok());
         rels.filter(|rel| !rel.as_rel().is_here()).collect()
@@ -48,8 +64,9 @@ impl Places {
     pub(crate) fn refuse_planted(&self, store: &PhysicalStore, written: &str, prefix: &str) -> Result<(), Fault> {
         let mut looked = Looked::default();
         let mut planted = store.links().iter().filter(|link| {
-            let mut places = self.0.iter().filter(|place| place.written);
+            let mut places = self.mounted.iter().filter(|place| place.written);
             places.any(|place| looked.beneath(&place.directory, link).is_some())
+                || self.others.iter().any(|written| written.holds(link))
         });
         match planted.next() {
             Some(link) => Err(Fault::LinkThatAgentsWrite {

@@ -31,6 +31,7 @@ use crate::host::Host;
 use crate::init::HIDE;
 use crate::places::Places;
 use crate::problem::ConfigError;
+use crate::written::{BY_CONFIGS, BY_PROGRAMS};
 
 /// Where a rule of a program comes from, as it is told.
 const PROGRAM: &str = "the program";
@@ -193,7 +194,7 @@ pub fn program(
 ) -> Result<AgentPolicy, ProgramError> {
     let directories = mounts.iter().filter_map(|mount| mount.store.host_directory());
     let host = host.with_configs_over(directories.chain([host.project_root()]));
-    let places = Places::new(mounts.iter().filter_map(ProgramMount::place));
+    let places = Places::new(mounts.iter().filter_map(ProgramMount::place)).beside(&[&BY_PROGRAMS, &BY_CONFIGS]);
     mounts.iter().try_for_each(|mount| refuse_planted(mount, &places))?;
     mounts.iter().try_for_each(|mount| refuse_seen_through(mount, mounts))?;
     let workspaces: Vec<Workspace> =
@@ -208,10 +209,11 @@ pub fn program(
     }
     let vfs = Vfs::new(workspaces, Arc::clone(&ports.gate), Arc::clone(&ports.journal)).map_err(contradiction)?;
     let commands = commands.map(|commands| Commands { settings: Arc::new(commands.settings), runner: commands.runner });
+    places.make_known(&BY_PROGRAMS);
     Ok(AgentPolicy::new(agent, base, vfs).with_commands(commands))
 }
 
-/// No agent may choose where a Mount of its program is, by a link in a directory that it writes.
+/// No agent of this process may choose where a Mount is, by a link in a directory that it writes.
 fn refuse_planted(mount: &ProgramMount, places: &Places) -> Result<(), ProgramError> {
     let Some((store, written)) = mount.store.physical() else { return Ok(()) };
     places.refuse_planted(store, written, &mount.prefix).map_err(ProgramError::Directory)
@@ -409,6 +411,7 @@ mod tests {
     use super::*;
     use std::time::{Duration, Instant};
 
+    use crate::build::build;
     use paddock_core::{Alter, Alteration, Call, CallId, Cancel, DenyRule, Expect, OpKind, Operation, Refused};
     use paddock_state::{HomeSources, SystemRoot};
     use paddock_stores::virtual_store::MemoryBase;
@@ -631,6 +634,52 @@ mod tests {
         let mounts =
             [mount("/code", AccessScope::ReadOnly, world.code()), mount("/drafts", AccessScope::ReadOnly, through())];
         assert!(world.policy(&mounts).is_ok());
+    }
+
+    #[test]
+    fn a_link_in_what_another_agent_of_the_process_writes_is_not_followed() {
+        let world = World::new();
+        let outside = tempfile::tempdir().unwrap();
+        let drafts = world.directory.path().join("code/drafts");
+        std::os::unix::fs::symlink(outside.path(), &drafts).unwrap();
+        let through = || ProgramStore::directory(&drafts.display().to_string(), &world.host).unwrap();
+        let alone = || world.policy(&[mount("/drafts", AccessScope::ReadOnly, through())]);
+        drop(world.policy(&[mount("/code", AccessScope::ReadOnly, world.code())]).unwrap());
+        assert!(alone().is_ok(), "a person's own link: nobody writes where it lies");
+        let made_before = alone().unwrap();
+        drop(world.policy(&[mount("/code", AccessScope::ReadWrite, world.code())]).unwrap());
+        let error = alone().unwrap_err();
+        assert!(matches!(error, ProgramError::Directory(Fault::LinkThatAgentsWrite { .. })), "{error}");
+        assert!(!denied(&made_before, OpKind::Read, "/drafts/a"), "what it followed was there before any agent");
+    }
+
+    #[test]
+    fn programs_and_configurations_of_one_process_know_what_the_other_writes() {
+        let world = World::new();
+        let outside = tempfile::tempdir().unwrap();
+        let config = |directory: &str, scope: &str| {
+            let mount = format!("mount = {{ physical = \"{directory}\" }}");
+            let text = format!("[[workspace]]\nprefix = \"/w\"\nscope = \"{scope}\"\n{mount}\n");
+            let file = ConfigFile::parse("paddock.toml", &text).unwrap();
+            build(&file, &AgentName::main(), &world.host, &Ports::in_memory(Arc::new(crate::build::Closed)))
+        };
+        let program = |path: &str, scope| {
+            world.policy(&[mount("/w", scope, ProgramStore::directory(path, &world.host).unwrap())])
+        };
+        for name in ["by-config", "by-program"] {
+            std::fs::create_dir(world.path(name)).unwrap();
+            std::os::unix::fs::symlink(outside.path(), world.path(&format!("{name}/link"))).unwrap();
+        }
+        let (in_configs, in_programs) = (world.path("by-config/link"), world.path("by-program/link"));
+        assert!(program(&in_configs, AccessScope::ReadOnly).is_ok() && config(&in_programs, "RO").is_ok());
+        config(&world.path("by-config"), "RW").unwrap();
+        program(&world.path("by-program"), AccessScope::ReadWrite).unwrap();
+        assert!(matches!(
+            program(&in_configs, AccessScope::ReadOnly),
+            Err(ProgramError::Directory(Fault::LinkThatAgentsWrite { .. }))
+        ));
+        assert!(config(&in_programs, "RO").unwrap_err().to_string().contains("link"), "the other way round too");
+        assert!(config(&in_configs, "RO").is_ok(), "what a file said before it was changed counts no more");
     }
 
     /// What counts is what was followed, not what stands there when somebody looks.
