@@ -16,6 +16,7 @@
 )]
 
 mod base;
+mod common;
 #[cfg(feature = "conformance")]
 mod conformance;
 mod databases;

@@ -10,9 +10,13 @@ use paddock_stores::foreign::{ForeignStore, Keeper, Locks};
 use paddock_stores::virtual_store::base::Namespace;
 
 use crate::base::{BaseFunctions, BaseKeeper};
+use crate::common::Common;
 use crate::databases;
 use crate::place::{host, told_with};
 use crate::port::{PortFunctions, PortKeeper};
+
+/// The locks of stores that say which they are.
+static IDENTIFIED: Common<Locks> = Common::new();
 
 /// What belongs to one JavaScript object that keeps files, however many Stores are made on it: its locks, and which it is.
 #[napi]
@@ -22,11 +26,10 @@ pub struct StoreLocks {
 
 #[napi]
 impl StoreLocks {
-    /// Those of an object that has none yet.
+    /// Those of an object that has none yet; with an identity, those of all objects that have the same.
     #[napi(constructor)]
-    #[allow(clippy::new_without_default, reason = "JavaScript makes it")]
-    pub fn new() -> Self {
-        Self { locks: Arc::default() }
+    pub fn new(identity: Option<String>) -> Self {
+        Self { locks: identity.map_or_else(Arc::default, |identity| IDENTIFIED.named(identity)) }
     }
 }
 

@@ -352,7 +352,7 @@ fn given(
     let policy = program(options.agent()?, options.base(), &mounts, commands, host, &ports);
     let policy = policy.map_err(|error| told_with(&error, error.hint()))?;
     let (toolbox, names) = (Toolbox::fixed(policy), options.names()?);
-    let tools = Tools { toolbox, names, part, by_program: true, lane: Arc::default() };
+    let tools = Tools { toolbox, names, part, by_program: true, lane: Lane::of(&mounts) };
     Ok(NativeWorkspaces { tools: Arc::new(tools) })
 }
 

@@ -157,6 +157,15 @@ test("the shape of each answer is told in words, before the core sees it", async
   }
 });
 
+test("an identity that is none is refused when the store is mounted", () => {
+  for (const [identity, message] of [[7, /is a number/u], ["", /is empty/u], [null, /is null/u]] satisfies [unknown, RegExp][]) {
+    const store = Object.assign(new MapStore(), { identity });
+    const mounts: MountConfig[] = [{ prefix: "/w", scope: "READ_ONLY", store: new MapStore() }];
+    Reflect.set(at(mounts, 0), "store", store);
+    assert.throws(() => openWorkspaces({ mounts }), message);
+  }
+});
+
 test("a store that never answers: the time limit ends each call", async () => {
   const middleware = createWorkspacesMiddleware({
     mounts: [{ prefix: "/w", scope: "READ_WRITE", store: hostile(() => new Promise(() => undefined)) }],

@@ -2,7 +2,8 @@
  * The locks of JavaScript stores.
  *
  * A JavaScript store has no compare-and-swap, so the core edits under a lock per key. The locks belong to the store object,
- * whoever wraps it and however often: here is the one table. It holds no store alive.
+ * whoever wraps it and however often: here is the one table. It holds no store alive. The locks of a store that says which it
+ * is belong to that identity, and the core keeps those.
  */
 import { StoreLocks } from "./native.js";
 import type { Locks } from "./native.js";
@@ -11,7 +12,8 @@ import { isRecord } from "./shapes.js";
 const LOCKS = new WeakMap<object, Locks>();
 
 /** The locks of this store, the same ones each time. */
-export function locksOf(store: object): Locks {
+export function locksOf(store: object, identity?: string): Locks {
+  if (identity !== undefined) return new StoreLocks(identity);
   const owner = innermost(store);
   const known = LOCKS.get(owner);
   if (known) return known;

@@ -37,6 +37,11 @@ export interface StorePort {
   remove?(path: string): Promise<void>;
   /** Paths of the files below `path` that may hold a match of the regular expression; the core reads and matches them. */
   search?(path: string, pattern: string): Promise<string[]>;
+  /**
+   * Which files these are, for an object that is made anew for each call: changes through all objects of one identity stand in
+   * one line, so that no edit is lost. Without it each object stands for itself.
+   */
+  readonly identity?: string;
 }
 
 /** More names than this in one answer are refused: an array can claim any length. */
@@ -47,6 +52,13 @@ const METHODS: readonly string[] = ["read", "write", "edit", "list"];
 /** Whether the value has the four methods. */
 export function isStorePort(value: unknown): value is StorePort {
   return isRecord(value) && METHODS.every((name) => typeof value[name] === "function");
+}
+
+/** Which files these are, if the object says it. */
+export function identityOf(port: StorePort): string | undefined {
+  const identity: unknown = port.identity;
+  if (identity === undefined || (typeof identity === "string" && identity !== "")) return identity;
+  throw new TypeError(`the identity of a store has to be a string with something in it, and is ${identity === "" ? "empty" : kindOf(identity)}`);
 }
 
 /** The store's methods as the core calls them, each answer checked. */

@@ -10,7 +10,7 @@ import { check } from "./checks.js";
 import { locksOf } from "./locks.js";
 import { NativeStore } from "./native.js";
 import type { Store } from "./native.js";
-import { isStorePort, portFunctions } from "./port.js";
+import { identityOf, isStorePort, portFunctions } from "./port.js";
 import type { StorePort } from "./port.js";
 import { kindOf } from "./shapes.js";
 
@@ -61,7 +61,7 @@ export function overlayStore(lower: Store | StorePort, upper: Store): Store {
 /** A Store of Paddock's own as it is; any other object that has the methods of `StorePort`, as one. */
 export function toStore(store: Store | StorePort): Store {
   if (store instanceof NativeStore) return store;
-  if (isStorePort(store)) return NativeStore.port(locksOf(store), portFunctions(store));
+  if (isStorePort(store)) return NativeStore.port(locksOf(store, identityOf(store)), portFunctions(store));
   throw new TypeError(
     `a Store has to be made by physicalStore, virtualStore, baseStore or overlayStore, ` +
       `or to have the methods read, write, edit and list; this is ${kindOf(store)}`,
