@@ -9,7 +9,7 @@ use paddock_core::{Cancel, Quota, Store};
 use paddock_db::postgres_testing::{Database, ask};
 use paddock_db::{Durability, Sqlite};
 use paddock_stores::conformance::world::with_call;
-use paddock_stores::conformance::{Capabilities, Fixture, Fresh};
+use paddock_stores::conformance::{Capabilities, Fixture, Fresh, suite};
 use paddock_stores::quota::{MemoryUsage, UsageCounter, reconcile};
 use paddock_stores::virtual_store::base::{BaseStore, Namespace};
 use paddock_stores::virtual_store::{MemoryBase, PostgresBase, SqliteBase, VirtualStore};
@@ -206,7 +206,7 @@ fn over(ground: fn() -> Ground, below: fn() -> Fixture) -> Fixture {
     })
 }
 
-/// A Virtual Store or an Overlay, as a function of its own, and the suite on it.
+/// A Virtual Store or an Overlay: the suite on it, and with everything kept and counted around it.
 macro_rules! virtual_suites {
     ($($name:ident: $fixture:expr;)*) => {
         $(
@@ -215,7 +215,11 @@ macro_rules! virtual_suites {
                 fn fixture() -> Fixture {
                     $fixture
                 }
+                fn with_both() -> Fixture {
+                    fixture().keeping().within(AMPLE)
+                }
                 conformance_tests!(suite, fixture);
+                conformance_tests!(with_history_and_quota, with_both);
             }
         )*
     };
@@ -233,13 +237,22 @@ fn virtual_on_postgres() -> Fixture {
     rows(on_postgres)
 }
 
+fn postgres_over_physical() -> Fixture {
+    over(on_postgres, on_disk)
+}
+
+fn postgres_over_memory() -> Fixture {
+    over(on_postgres, virtual_in_memory)
+}
+
+fn postgres_over_sqlite() -> Fixture {
+    over(on_postgres, virtual_on_sqlite)
+}
+
 virtual_suites! {
     virtual_memory: virtual_in_memory();
     virtual_sqlite: virtual_on_sqlite();
     virtual_postgres: virtual_on_postgres();
-    virtual_memory_with_history_and_quota: virtual_in_memory().keeping().within(AMPLE);
-    virtual_sqlite_with_history_and_quota: virtual_on_sqlite().keeping().within(AMPLE);
-    virtual_postgres_with_history_and_quota: virtual_on_postgres().keeping().within(AMPLE);
     overlay_memory_physical: over(in_memory_of_its_own, on_disk);
     overlay_memory_memory: over(in_memory_of_its_own, virtual_in_memory);
     overlay_memory_sqlite: over(in_memory_of_its_own, virtual_on_sqlite);
@@ -248,12 +261,50 @@ virtual_suites! {
     overlay_sqlite_memory: over(on_sqlite, virtual_in_memory);
     overlay_sqlite_sqlite: over(on_sqlite, virtual_on_sqlite);
     overlay_sqlite_postgres: over(on_sqlite, virtual_on_postgres);
-    overlay_postgres_physical: over(on_postgres, on_disk);
-    overlay_postgres_memory: over(on_postgres, virtual_in_memory);
-    overlay_postgres_sqlite: over(on_postgres, virtual_on_sqlite);
     overlay_postgres_postgres: over(on_postgres, virtual_on_postgres);
-    overlay_sqlite_sqlite_with_history_and_quota: over(on_sqlite, virtual_on_sqlite).keeping().within(AMPLE);
-    overlay_postgres_postgres_with_history_and_quota: over(on_postgres, virtual_on_postgres).keeping().within(AMPLE);
+}
+
+conformance_tests!(overlay_postgres_physical, postgres_over_physical);
+conformance_tests!(overlay_postgres_memory, postgres_over_memory);
+conformance_tests!(overlay_postgres_sqlite, postgres_over_sqlite);
+
+/// With history and quota around them, the other Overlays on a server share the suite: each case is for one of them to
+/// pass. A soak has every case pass on each.
+mod in_shares {
+    use super::*;
+
+    /// The pairs that share.
+    const PAIRS: usize = 3;
+
+    /// How many of the pairs each case is for.
+    fn each_case_on() -> usize {
+        std::env::var("PADDOCK_EACH_CASE_ON").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
+    }
+
+    fn share(pair: usize, fixture: fn() -> Fixture) {
+        let fixture = fixture().keeping().within(AMPLE);
+        // Its database stays from case to case.
+        let _server = on_postgres();
+        let is_ours = |number: usize| (number + pair) % PAIRS < each_case_on();
+        for (_, case) in suite().into_iter().enumerate().filter(|(number, _)| is_ours(*number)) {
+            (case.run)(&fixture);
+        }
+    }
+
+    #[test]
+    fn overlay_postgres_physical_with_history_and_quota() {
+        share(0, postgres_over_physical);
+    }
+
+    #[test]
+    fn overlay_postgres_memory_with_history_and_quota() {
+        share(1, postgres_over_memory);
+    }
+
+    #[test]
+    fn overlay_postgres_sqlite_with_history_and_quota() {
+        share(2, postgres_over_sqlite);
+    }
 }
 
 /// A version that counted would tell how often others have changed something, also in a write-only Workspace.
