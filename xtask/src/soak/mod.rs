@@ -25,8 +25,8 @@ Usage: cargo xtask soak [--minutes N] [--record] [SUITE…]
                within it, at least one
   --record     write what came of it to docs/soak.md, after each suite
 
-Suites: race, kills, commands, run-kills, serve-kills, load, properties-core, properties-config, properties-tools, forks,
-conversations, conversation-kills, and fuzz (every target) or fuzz:TARGET.
+Suites: race, bombs, overlays, kills, postgres-kills, commands, run-kills, serve-kills, load, properties-core,
+properties-config, properties-tools, forks, conversations, conversation-kills, and fuzz (every target) or fuzz:TARGET.
 Without a name, all of them.
 Fuzzing needs a C++ compiler; cargo-fuzz is installed when it is absent.
 ";
@@ -46,7 +46,20 @@ struct Counted {
 
 const COUNTED: &[Counted] = &[
     Counted { name: "race", package: "paddock-stores", filter: "race", env: &[("PADDOCK_RACE_ATTEMPTS", "100000")] },
+    Counted {
+        name: "bombs",
+        package: "paddock-stores",
+        filter: "bombs",
+        env: &[("PADDOCK_LINE_BYTES", "1073741824"), ("PADDOCK_ENTRIES", "1000000")],
+    },
+    Counted { name: "overlays", package: "paddock-stores", filter: "in_shares", env: &[("PADDOCK_EACH_CASE_ON", "3")] },
     Counted { name: "kills", package: "paddock", filter: "crash", env: &[("PADDOCK_KILLS", "500")] },
+    Counted {
+        name: "postgres-kills",
+        package: "paddock",
+        filter: "what_was_answered_survives_a_server_that_is_killed",
+        env: &[("PADDOCK_POSTGRES_KILLS", "100")],
+    },
     Counted {
         name: "commands",
         package: "paddock-exec",

@@ -1,13 +1,14 @@
 //! Virtual Workspaces, history and audit on a PostgreSQL server, through the command line: with a real server, one that
 //! cannot be reached, and one that is killed in the middle.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use paddock_db::postgres_testing::{Cluster, Database, free_port};
 use serde_json::{Value, json};
 
 use crate::client::{Raw, call};
+use crate::crash::Chance;
 use crate::harness::{Ran, World};
 
 /// Stands in every url, and in nothing that is printed.
@@ -197,52 +198,97 @@ fn the_password_is_in_no_message() {
     }
 }
 
-/// A server that comes back is found again; what was answered is there, and nothing is half there.
-#[test]
-fn what_was_answered_survives_a_server_that_is_killed() {
-    const KILLS: usize = 4;
-    let cluster = Cluster::start();
-    let world = world(&cluster.url());
-    write(&world, "/notes/first", "x");
-    let over = AtomicBool::new(false);
-    let (mut answered, mut refused) = (Vec::new(), Vec::new());
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            for _ in 0..KILLS {
-                std::thread::sleep(Duration::from_millis(300));
-                cluster.kill();
-                cluster.restart();
-            }
-            over.store(true, Ordering::Relaxed);
-        });
-        let mut raw = Raw::greeted(&world, &["mcp"]);
-        let mut n = 0;
-        while !over.load(Ordering::Relaxed) {
-            n += 1;
-            // Some are larger than a chunk, so that contents go in before their commit.
-            let line = format!("{}\n", n.to_string().repeat(40));
-            let content = line.repeat(if n % 7 == 0 { 66_000 / line.len() + 1 } else { 10 });
-            let path = format!("/notes/f{n}");
-            raw.send(&call(n, "write_file", &json!({"path": path, "content": content})));
-            let answer: Value = raw.receive();
-            match answer["result"]["isError"] == json!(true) {
-                false => answered.push((path, content)),
-                true => refused.push((path, content)),
-            }
+/// How often the server is killed.
+fn kills() -> usize {
+    std::env::var("PADDOCK_POSTGRES_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(4)
+}
+
+/// Files that an agent wrote while a server was killed: those it was answered about, and the others.
+#[derive(Default)]
+struct Written {
+    answered: Vec<(String, String)>,
+    refused: Vec<(String, String)>,
+}
+
+impl Written {
+    /// Writes one more file; whether that was answered.
+    fn one_more(&mut self, raw: &mut Raw, n: i64) -> bool {
+        // Some are larger than a chunk, so that contents go in before their commit.
+        let line = format!("{}\n", n.to_string().repeat(40));
+        let content = line.repeat(if n % 7 == 0 { 66_000 / line.len() + 1 } else { 10 });
+        let path = format!("/notes/f{n}");
+        raw.send(&call(n, "write_file", &json!({"path": path, "content": content})));
+        let answered = raw.receive()["result"]["isError"] != json!(true);
+        let whose = if answered { &mut self.answered } else { &mut self.refused };
+        whose.push((path, content));
+        answered
+    }
+
+    /// What was answered is there for whoever comes next, and nothing is half there.
+    fn check(&self, world: &World) {
+        let mut raw = Raw::greeted(world, &["mcp"]);
+        let mut id = 0;
+        let mut found = |path: &str| {
+            id += 1;
+            raw.send(&call(id, "read_file", &json!({"path": path})));
+            let result: Value = raw.receive()["result"].take();
+            (result["isError"] != json!(true)).then(|| result["content"][0]["text"].as_str().unwrap().to_owned())
+        };
+        for (path, content) in &self.answered {
+            assert!(found(path).as_ref() == Some(content), "{path} was answered");
+        }
+        for (path, content) in &self.refused {
+            assert!(found(path).is_none_or(|text| text == *content), "{path} is half there");
         }
         raw.end();
+    }
+}
+
+/// Writes file after file while the server is killed and comes back, and until it is found again.
+fn written_while_killed(cluster: &Cluster, raw: &mut Raw, n: &mut i64, after: Duration) -> Written {
+    const IN_VAIN: usize = 100;
+    let mut written = Written::default();
+    std::thread::scope(|scope| {
+        let killer = scope.spawn(|| {
+            std::thread::sleep(after);
+            cluster.kill();
+            cluster.restart();
+        });
+        let mut in_vain = 0;
+        while in_vain < IN_VAIN {
+            let was_back = killer.is_finished();
+            *n += 1;
+            match (was_back, written.one_more(raw, *n)) {
+                (true, true) => return,
+                (true, false) => in_vain += 1,
+                (false, _) => {}
+            }
+        }
+        panic!("the server is back, and was not found in {IN_VAIN} calls");
     });
-    assert!(answered.len() > KILLS, "{} were answered, {} refused", answered.len(), refused.len());
-    for (path, content) in &answered {
-        assert!(read(&world, path).as_ref() == Some(content), "{path} was answered");
+    written
+}
+
+/// A server that comes back is found again, by who waited for it as by others; what was answered is there, and nothing is
+/// half there.
+#[test]
+fn what_was_answered_survives_a_server_that_is_killed() {
+    let mut chance = Chance(std::process::id().into());
+    let cluster = Cluster::start();
+    let world = world(&cluster.url());
+    let mut raw = Raw::greeted(&world, &["mcp"]);
+    let (mut n, mut answered) = (0, Vec::new());
+    for _ in 0..kills() {
+        let after = Duration::from_millis(20 + chance.below(400));
+        let written = written_while_killed(&cluster, &mut raw, &mut n, after);
+        done(&world, &["audit", "verify"]);
+        written.check(&world);
+        answered.extend(written.answered.into_iter().map(|(path, _)| path));
     }
-    for (path, content) in &refused {
-        let found = read(&world, path);
-        assert!(found.is_none() || found.as_ref() == Some(content), "{path} is half there");
-    }
-    done(&world, &["audit", "verify"]);
-    let known = done(&world, &["audit", "query", "--outcome", "done", "--limit", "1000000", "--json"]);
-    for (path, _) in &answered {
-        assert!(known.stdout.contains(&format!("\"{path}\"")), "the audit knows {path}");
+    raw.end();
+    let known = done(&world, &["audit", "query", "--outcome", "done", "--limit", "1000000", "--json"]).json();
+    let known: BTreeSet<&str> = known.as_array().unwrap().iter().filter_map(|row| row["path"].as_str()).collect();
+    for path in &answered {
+        assert!(known.contains(path.as_str()), "the audit knows {path}");
     }
 }

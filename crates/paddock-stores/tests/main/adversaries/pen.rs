@@ -18,6 +18,9 @@ use tempfile::TempDir;
 /// What must never be read.
 pub(crate) const SECRET: &str = "SECRET-OF-THE-HOST";
 
+/// Nothing takes so long; past this it hangs.
+const HANG: Duration = Duration::from_secs(600);
+
 /// One Workspace to be made.
 pub(crate) struct Pane<'a> {
     pub(crate) prefix: &'a str,
@@ -66,7 +69,7 @@ impl Pen {
     }
 
     pub(crate) fn run(&self, operation: Operation) -> Result<Outcome, Refused> {
-        self.run_with(operation, &Cancel::default(), Duration::from_secs(60))
+        self.run_with(operation, &Cancel::default(), HANG)
     }
 
     pub(crate) fn run_with(&self, operation: Operation, cancel: &Cancel, within: Duration) -> Result<Outcome, Refused> {
@@ -75,7 +78,7 @@ impl Pen {
 
     /// Runs an operation with something else happening between its plan and its run.
     pub(crate) fn run_after(&self, operation: Operation, meanwhile: impl FnOnce()) -> Result<Outcome, Refused> {
-        self.run_steps(operation, &Cancel::default(), Duration::from_secs(60), meanwhile)
+        self.run_steps(operation, &Cancel::default(), HANG, meanwhile)
     }
 
     fn run_steps(
@@ -126,7 +129,7 @@ impl Pen {
 
     /// Every path below, as a listing of all levels shows it.
     pub(crate) fn list(&self, path: &str) -> Result<Vec<String>, Refused> {
-        let browse = Browse { path: logical(path), depth: None, skip_ignored: false, after: None, limit: 100_000 };
+        let browse = Browse { path: logical(path), depth: None, skip_ignored: false, after: None, limit: 10_000_000 };
         match self.run(Operation::List(browse))? {
             Outcome::Entries(entries) => Ok(entries.found.into_iter().map(|found| found.path).collect()),
             other => panic!("{other:?}"),
