@@ -58,7 +58,7 @@ const COUNTED: &[Counted] = &[
         name: "postgres-kills",
         package: "paddock",
         filter: "what_was_answered_survives_a_server_that_is_killed",
-        env: &[("PADDOCK_POSTGRES_KILLS", "100")],
+        env: &[("PADDOCK_POSTGRES_KILLS", "200")],
     },
     Counted {
         name: "commands",
