@@ -88,15 +88,15 @@ impl Gate for Approvals {
         let broken = |error: DbError| unasked(&error);
         let of_call = digest(request.tool, &request.asked.arguments());
         let (now, requester) = (self.now(), request.asked.requester());
-        let brought = named(requester);
-        let held = self.read(|session| self.held_of(session, call.agent.as_str(), brought)).map_err(broken)?;
-        let is_meant =
-            |row: &&Approval| row.of_call == of_call && row.thread == requester.thread && row.user == requester.user;
+        let (agent, brought) = (call.agent.as_str(), named(requester));
+        let (held, waiting) =
+            self.read(|session| self.held_of(session, agent, &of_call, brought)).map_err(broken)?;
+        let is_meant = |row: &&Approval| row.thread == requester.thread && row.user == requester.user;
         let waits = |row: &Approval| row.status == Status::Pending && now < row.expires_at;
         let Some(newest) = held.iter().find(is_meant) else {
-            return Ok(Earlier::Nothing { waiting: held.iter().filter(|row| waits(row)).count() });
+            return Ok(Earlier::Nothing { waiting });
         };
-        let nothing = || Earlier::Nothing { waiting: held.iter().filter(|row| waits(row)).count() };
+        let nothing = || Earlier::Nothing { waiting };
         if let Some(call) = &newest.used_by {
             let state = self.read(|session| self.state_of_call(session, call)).map_err(broken)?;
             return Ok(match state {
@@ -264,17 +264,23 @@ impl Approvals {
         Ok(way)
     }
 
-    /// The changes of commands of an agent that were held and that it has not heard of, the newest first; and the one it brings the
-    /// decision about.
-    fn held_of(&self, session: &mut dyn Session, agent: &str, brought: Option<&str>) -> Result<Vec<Approval>, DbError> {
+    /// The changes of one command of an agent that were held and that it has not heard of, the newest first, with the one it brings
+    /// the decision about; and how many of all its commands wait. The others are counted and never loaded: each may be large.
+    fn held_of(
+        &self,
+        session: &mut dyn Session,
+        agent: &str,
+        of_call: &str,
+        brought: Option<&str>,
+    ) -> Result<(Vec<Approval>, usize), DbError> {
         let sql = format!(
-            "SELECT {} FROM approval WHERE home = ?1 AND agent = ?2 AND held IS NOT NULL AND status <> 'expired' \
-             AND (told_at IS NULL OR id = ?3) ORDER BY requested_at DESC, id",
+            "SELECT {} FROM approval WHERE home = ?1 AND agent = ?2 AND of_call = ?3 AND held IS NOT NULL \
+             AND status <> 'expired' AND (told_at IS NULL OR id = ?4) ORDER BY requested_at DESC, id",
             row::COLUMNS
         );
-        let rows =
-            session.query(&sql, &[self.home.as_str().into(), agent.into(), brought.unwrap_or_default().into()])?;
-        Ok(rows.iter().map(row::read).collect())
+        let brought = brought.unwrap_or_default().into();
+        let rows = session.query(&sql, &[self.home.as_str().into(), agent.into(), of_call.into(), brought])?;
+        Ok((rows.iter().map(row::read).collect(), self.count_waiting(session, agent)?))
     }
 
     /// How the call ended that made a held change, as the history has it.

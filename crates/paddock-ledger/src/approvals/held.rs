@@ -162,38 +162,57 @@ pub(super) fn digest(of_call: &str, holding: &Holding<'_>) -> Result<String, Not
 const INSERT: &str =
     "INSERT INTO approval_held_part (home, id, seq, part, at, content) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
 
-impl Approvals {
-    /// Writes changes down under the id of the approval that will be asked for.
-    pub(super) fn keep(&self, id: &str, holding: &Holding<'_>) -> Result<(), NotHeld> {
-        let at = self.now();
-        let mut waiting: Vec<(i64, i64, String)> = Vec::new();
-        let mut bytes = 0;
-        for (seq, alteration) in (0i64..).zip(holding.alterations) {
-            let entry = serde_json::to_string(&Entry::of(alteration)?).map_err(std::io::Error::from)?;
-            waiting.push((seq, 0, entry));
-            for (part, piece) in (1i64..).zip(content_of(&alteration.how)?.chunks(PIECE)) {
-                waiting.push((seq, part, BASE64.encode(piece)));
-                bytes += piece.len();
-            }
-            if bytes >= TOGETHER || waiting.len() >= 1000 {
-                self.write_parts(id, at, &waiting)?;
-                waiting.clear();
-                bytes = 0;
-            }
-        }
-        self.write_parts(id, at, &waiting)
+/// What is kept, on its way to the database: a large change is written in several transactions, so that others come in between.
+struct Parts<'a> {
+    of: &'a Approvals,
+    id: &'a str,
+    at: i64,
+    waiting: Vec<(i64, i64, String)>,
+    bytes: usize,
+}
+
+impl Parts<'_> {
+    fn add(&mut self, seq: i64, part: i64, content: String) -> Result<(), NotHeld> {
+        self.bytes += content.len();
+        self.waiting.push((seq, part, content));
+        if self.bytes >= TOGETHER || self.waiting.len() >= 1000 { self.write() } else { Ok(()) }
     }
 
-    fn write_parts(&self, id: &str, at: i64, parts: &[(i64, i64, String)]) -> Result<(), NotHeld> {
-        self.write(|session| {
-            for (seq, part, content) in parts {
-                let (home, content) = (self.home.as_str(), content.as_str());
-                let values = [home.into(), id.into(), (*seq).into(), (*part).into(), at.into(), content.into()];
+    fn write(&mut self) -> Result<(), NotHeld> {
+        self.of.write(|session| {
+            for (seq, part, content) in &self.waiting {
+                let (home, content) = (self.of.home.as_str(), content.as_str());
+                let values =
+                    [home.into(), self.id.into(), (*seq).into(), (*part).into(), self.at.into(), content.into()];
                 session.execute(INSERT, &values)?;
             }
             Ok(())
         })?;
+        (self.waiting, self.bytes) = (Vec::new(), 0);
         Ok(())
+    }
+}
+
+impl Approvals {
+    /// Writes changes down under the id of the approval that will be asked for.
+    pub(super) fn keep(&self, id: &str, holding: &Holding<'_>) -> Result<(), NotHeld> {
+        let mut parts = Parts { of: self, id, at: self.now(), waiting: Vec::new(), bytes: 0 };
+        for (seq, alteration) in (0i64..).zip(holding.alterations) {
+            let entry = serde_json::to_string(&Entry::of(alteration)?).map_err(std::io::Error::from)?;
+            parts.add(seq, 0, entry)?;
+            for (part, piece) in (1i64..).zip(content_of(&alteration.how)?.chunks(PIECE)) {
+                parts.add(seq, part, BASE64.encode(piece))?;
+            }
+        }
+        parts.write()
+    }
+
+    /// How many changes of an agent's commands wait for a person.
+    pub(super) fn count_waiting(&self, session: &mut dyn Session, agent: &str) -> Result<usize, DbError> {
+        let sql = "SELECT count(*) FROM approval WHERE home = ?1 AND agent = ?2 AND held IS NOT NULL \
+                   AND status = 'pending' AND told_at IS NULL AND expires_at > ?3";
+        let rows = session.query(sql, &[self.home.as_str().into(), agent.into(), self.now().into()])?;
+        Ok(rows.first().map_or(0, |row| usize::try_from(row[0].int()).unwrap_or(0)))
     }
 
     /// What was kept under an approval, as it is made.

@@ -12,6 +12,9 @@ mod row;
 pub mod schema;
 mod token;
 
+#[cfg(test)]
+mod bounds_tests;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
