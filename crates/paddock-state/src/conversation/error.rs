@@ -63,6 +63,9 @@ pub enum ConversationError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A file that every instance has from its beginning on is not there.
+    #[error("\"{}\" is missing", .0.display())]
+    MissingFile(PathBuf),
     /// Somebody else took the lease over: what this process would write is no longer wanted.
     #[error("the lease of instance \"{0}\" went to another process")]
     LeaseLost(InstanceKey),
@@ -81,6 +84,10 @@ impl ConversationError {
             Self::DamagedFile { path, .. } => {
                 format!("put back a copy of \"{}\" from a backup, or move it away", path.display())
             }
+            Self::MissingFile(path) => format!(
+                "put back a copy of \"{}\" from a backup; `paddock instance repair KEY` shows what can be kept without it",
+                path.display()
+            ),
             Self::Held { .. } => "wait until it is done, or end that process; reading is always possible".into(),
             Self::TurnOpen { open, .. } => {
                 format!("go on with turn \"{open}\", or end it first: `paddock instance restart KEY` does")

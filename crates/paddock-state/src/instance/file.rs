@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::directory::{Directories, EXTENSIONS, ImportTurns, METADATA};
 use super::{Imported, Instance, Instances, Listing, Saved, Seen, Status, extension};
-use crate::conversation::file::{self, FileConversation, HostFiles, Lease, Paths, held_by, repair, snapshot};
+use crate::conversation::file::{self, FileConversation, HostFiles, Lease, Paths, Snapshot, held_by, repair};
 use crate::conversation::{Conversation, ConversationError, Message, MessageEvent, Repaired, Result};
 use crate::{ExtensionName, InstanceKey, TurnId, WorkspaceHome};
 
@@ -59,6 +59,16 @@ impl FileInstances {
     /// For whoever changes something.
     fn directories(&self) -> Directories<'_, HostFiles> {
         Directories { files: HostFiles, place: &self.place, synced: self.synced() }
+    }
+
+    /// The conversation as it is at this moment.
+    fn snapshot(&self, key: &InstanceKey) -> Result<Snapshot<fs::File>> {
+        let taken = file::snapshot(&HostFiles, &Paths::of(&self.found(key)?));
+        taken.or_else(|error| {
+            // What was removed meanwhile is not damaged.
+            self.found(key)?;
+            Err(error)
+        })
     }
 
     /// The directory of an instance that is there.
@@ -163,14 +173,14 @@ impl Instances for FileInstances {
     }
 
     fn delete(&self, key: &InstanceKey) -> Result<bool> {
-        let directory = match self.found(key) {
-            Ok(directory) => directory,
-            Err(ConversationError::NoInstance(_)) => return Ok(false),
-            Err(error) => return Err(error),
-        };
-        let _lease = Lease::take(&directory, key)?;
-        self.directories().remove(&directory)?;
-        Ok(true)
+        let removed = self.found(key).and_then(|directory| {
+            let _lease = Lease::take(&directory, key)?;
+            self.directories().remove(&directory)
+        });
+        match removed {
+            Err(ConversationError::NoInstance(_)) => Ok(false),
+            removed => removed.map(|()| true),
+        }
     }
 
     fn clear(&self, key: &InstanceKey) -> Result<()> {
@@ -189,14 +199,13 @@ impl Instances for FileInstances {
     }
 
     fn read(&self, key: &InstanceKey, each: &mut dyn FnMut(Message)) -> Result<Seen> {
-        let directory = self.found(key)?;
-        let snapshot = snapshot(&HostFiles, &Paths::of(&directory))?;
+        let snapshot = self.snapshot(key)?;
         let open_turn = snapshot.open_turn();
         Ok(Seen { open_turn, notices: snapshot.messages(each)? })
     }
 
     fn read_apart(&self, key: &InstanceKey, each: &mut dyn FnMut(Message)) -> Result<(Vec<MessageEvent>, Seen)> {
-        let snapshot = snapshot(&HostFiles, &Paths::of(&self.found(key)?))?;
+        let snapshot = self.snapshot(key)?;
         let open_turn = snapshot.open_turn();
         let (events, notices) = snapshot.apart(each)?;
         Ok((events, Seen { open_turn, notices }))

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::json;
 
 use super::Paths;
 use super::faulty::{Fault, FaultyFiles, decisions};
@@ -12,7 +12,7 @@ use super::read::snapshot;
 use super::repair::repair;
 use super::write::FileConversation;
 use crate::TurnId;
-use crate::conversation::{Conversation, ConversationError, Message, MessageEvent, MessageSource, apply};
+use crate::conversation::{Conversation, ConversationError, Message, MessageEvent, apply};
 
 /// What is done to a conversation.
 #[derive(Debug, Clone)]
@@ -22,9 +22,10 @@ enum Act {
     Base(u8, Vec<Message>),
 }
 
-fn message(id: &str, text: &str) -> Message {
-    let at = crate::Timestamp::parse("2026-11-15T12:00:00.000Z").unwrap();
-    Message::new(id, "user", &Value::from(text), MessageSource::User).made_at(at)
+/// Equal ones are made at the same moment.
+pub(crate) fn message(id: &str, text: &str) -> Message {
+    let line = json!({"id": id, "data": {"role": "user", "content": text}, "createdAt": "2026-11-15T12:00:00.000Z", "source": {"type": "user"}});
+    serde_json::from_str(&line.to_string()).unwrap()
 }
 
 fn append(id: &str) -> MessageEvent {
@@ -444,6 +445,38 @@ fn lines_that_are_gone_are_told_and_what_is_left_is_repaired() {
         assert!(lost.contains(&(path, line)), "{gone:?} of {}: {lost:?}", path.display());
         let ids: Vec<String> = loaded(&files).unwrap().iter().map(|message| message.id().to_owned()).collect();
         assert_eq!(ids, kept, "{gone:?} of {}", path.display());
+    }
+}
+
+#[test]
+fn a_file_that_is_missing_is_told_and_never_made_anew() {
+    for missing in [paths().base, paths().events] {
+        let files = with_an_open_turn();
+        files.remove(&missing).unwrap();
+        let left = files.names(&paths().directory);
+        for refused in [loaded(&files).err(), FileConversation::open(files.clone(), paths(), true, ()).err()] {
+            assert!(matches!(&refused, Some(ConversationError::MissingFile(path)) if *path == missing), "{refused:?}");
+        }
+        assert_eq!(files.names(&paths().directory), left, "nothing is made");
+    }
+}
+
+#[test]
+fn repairing_without_a_file_says_that_it_is_missing_and_keeps_the_other() {
+    for (missing, kept) in [(paths().base, vec!["e", "f", "g"]), (paths().events, vec!["a", "c", "d"])] {
+        let files = with_an_open_turn();
+        files.remove(&missing).unwrap();
+        let looked = repair(&files, &paths(), false).unwrap();
+        assert_eq!(looked.lost.iter().map(|lost| (&lost.file, lost.line)).collect::<Vec<_>>(), [(&missing, 1)]);
+        assert!(!files.names(&paths().directory).iter().any(|name| missing.ends_with(name)), "looking makes nothing");
+        let repaired = repair(&files, &paths(), true).unwrap();
+        assert_eq!(repaired.lost, looked.lost);
+        let aside = files.names(&repaired.kept_aside.unwrap());
+        assert!(aside.len() == 1 && !missing.ends_with(&aside[0]), "{aside:?}");
+        let ids: Vec<String> = loaded(&files).unwrap().iter().map(|message| message.id().to_owned()).collect();
+        assert_eq!(ids, kept, "without {}", missing.display());
+        let seq = open(&files).append_event(&turn(3), &append("next")).unwrap();
+        assert!(seq > 6, "the numbers go on: {seq}");
     }
 }
 

@@ -34,8 +34,10 @@ pub(crate) enum Over {
 pub(crate) trait Files: Clone + Send {
     type File: OneFile;
 
-    /// Opens a file that is there.
+    /// Opens a file that is there, to look into it.
     fn open(&self, path: &Path) -> io::Result<Self::File>;
+    /// Opens a file that is there, to change it.
+    fn open_to_write(&self, path: &Path) -> io::Result<Self::File>;
     /// Opens a file, made now and empty where there is none, and emptied where `anew`.
     fn create(&self, path: &Path, anew: bool) -> io::Result<Self::File>;
     /// Gives something another name in its directory.
@@ -44,7 +46,7 @@ pub(crate) trait Files: Clone + Send {
     fn make_directory(&self, path: &Path) -> io::Result<()>;
     /// Takes away a file, or a directory with all that is in it.
     fn remove(&self, path: &Path) -> io::Result<()>;
-    /// Whether an open file is the one that has this name now.
+    /// Whether an open file is the one that has this name now. Not where nothing has it.
     fn is_at(&self, file: &Self::File, path: &Path) -> io::Result<bool>;
     /// Makes what happened to the names in a directory last.
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
@@ -72,15 +74,13 @@ impl Files for HostFiles {
     type File = File;
 
     fn open(&self, path: &Path) -> io::Result<File> {
-        match File::options().read(true).write(true).open(path) {
-            // Looking needs no more than reading.
-            Err(error)
-                if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) =>
-            {
-                File::open(path)
-            }
-            opened => opened,
-        }
+        File::open(path)
+    }
+
+    fn open_to_write(&self, path: &Path) -> io::Result<File> {
+        let file = File::options().read(true).write(true).open(path)?;
+        private::narrow(&file)?;
+        Ok(file)
     }
 
     fn create(&self, path: &Path, anew: bool) -> io::Result<File> {
@@ -107,7 +107,11 @@ impl Files for HostFiles {
     }
 
     fn is_at(&self, file: &File, path: &Path) -> io::Result<bool> {
-        let (open, named) = (file.metadata()?, fs::metadata(path)?);
+        let named = match fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            named => named?,
+        };
+        let open = file.metadata()?;
         Ok((open.dev(), open.ino()) == (named.dev(), named.ino()))
     }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
+use super::layer::{Files as _, HostFiles};
 use crate::conversation::{ConversationError, Result};
 use crate::{InstanceKey, Timestamp, private};
 
@@ -41,20 +42,36 @@ struct Note {
 impl Lease {
     /// Takes the lease of the instance in `directory`, or says who has it.
     pub(crate) fn take(directory: &Path, key: &InstanceKey) -> Result<Self> {
+        Self::take_once_opened(directory, key, &mut || ())
+    }
+
+    /// The same; what others do between the opening of the file and its lock is for the tests to say.
+    fn take_once_opened(directory: &Path, key: &InstanceKey, opened: &mut dyn FnMut()) -> Result<Self> {
         let path = directory.join("lease");
         let told = |error| ConversationError::io(&path, error);
-        let opened = private::options().read(true).write(true).create(true).truncate(false).open(&path);
-        let mut file = opened.map_err(told)?;
-        match locked(&file) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                let holder = holder(&mut file);
-                return Err(ConversationError::Held { key: key.clone(), holder });
+        loop {
+            let mut file = match private::options().read(true).write(true).create(true).truncate(false).open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(ConversationError::NoInstance(key.clone()));
+                }
+                file => file.map_err(told)?,
+            };
+            opened();
+            match locked(&file) {
+                Ok(()) => {}
+                Err(rustix::io::Errno::WOULDBLOCK) => {
+                    let holder = holder(&mut file);
+                    return Err(ConversationError::Held { key: key.clone(), holder });
+                }
+                Err(error) => return Err(told(error.into())),
             }
-            Err(error) => return Err(told(error.into())),
+            let mut lease = Self { file };
+            // Who had the lease may have emptied or removed the instance: then this one is of a directory that nobody finds any more.
+            if HostFiles.is_at(&lease.file, &path).map_err(told)? {
+                sign(&mut lease.file).map_err(told)?;
+                return Ok(lease);
+            }
         }
-        sign(&mut file).map_err(told)?;
-        Ok(Self { file })
     }
 }
 
@@ -98,5 +115,47 @@ fn holder(file: &mut File) -> String {
     match read.ok().and_then(|_| serde_json::from_str::<Note>(&text).ok()) {
         Some(Note { pid, program, since }) => format!("process {pid} ({program}), since {since}"),
         None => "another process".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn key() -> InstanceKey {
+        InstanceKey::new("main").unwrap()
+    }
+
+    #[test]
+    fn the_lease_is_of_the_directory_that_is_in_its_place_now() {
+        let home = tempfile::tempdir().unwrap();
+        let (place, old, new) = (home.path().join("main"), home.path().join("old"), home.path().join("new"));
+        [&place, &new].iter().for_each(|directory| fs::create_dir(directory).unwrap());
+        let mut holder = Some(Lease::take(&place, &key()).unwrap());
+        let waited = Lease::take_once_opened(&place, &key(), &mut || {
+            if let Some(held) = holder.take() {
+                fs::rename(&place, &old).unwrap();
+                fs::rename(&new, &place).unwrap();
+                drop(held);
+            }
+        });
+        let _waited = waited.unwrap();
+        let third = Lease::take(&place, &key());
+        assert!(matches!(third, Err(ConversationError::Held { .. })), "two have it: {third:?}");
+    }
+
+    #[test]
+    fn who_waited_for_an_instance_that_was_removed_is_told_that_there_is_none() {
+        let home = tempfile::tempdir().unwrap();
+        let place = home.path().join("main");
+        fs::create_dir(&place).unwrap();
+        let mut holder = Some(Lease::take(&place, &key()).unwrap());
+        let waited = Lease::take_once_opened(&place, &key(), &mut || {
+            fs::rename(&place, home.path().join("gone")).unwrap();
+            drop(holder.take());
+        });
+        assert!(matches!(waited, Err(ConversationError::NoInstance(_))), "{waited:?}");
     }
 }

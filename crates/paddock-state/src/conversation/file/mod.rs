@@ -19,7 +19,7 @@ mod repair;
 mod write;
 
 #[cfg(test)]
-mod crash_tests;
+pub(crate) mod crash_tests;
 #[cfg(test)]
 pub(crate) mod faulty;
 
@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) use layer::{Files, HostFiles, OneFile, Over};
 pub(crate) use lease::{Lease, held_by};
-pub(crate) use read::{copy, snapshot};
+pub(crate) use read::{Snapshot, copy, snapshot};
 pub(crate) use repair::repair;
 pub use repair::{LostLine, Repaired};
 pub(crate) use write::{FileConversation, write_first_base};

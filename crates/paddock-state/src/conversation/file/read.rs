@@ -59,9 +59,9 @@ pub(crate) fn snapshot<S: Files>(files: &S, paths: &Paths) -> Result<Snapshot<S:
         let path = path.to_owned();
         move |error| ConversationError::io(path, error)
     };
-    let events_file = locked_events(files, paths).map_err(told(&paths.events))?;
+    let events_file = locked_events(files, paths)?;
     let read = events(&events_file, &paths.events);
-    let base = files.open(&paths.base).map_err(told(&paths.base));
+    let base = present(files.open(&paths.base), &paths.base);
     let standing = match (&read, &base) {
         (Ok(read), Ok(base)) => Some(standing(base, &paths.base, read.pending.as_ref())),
         _ => None,
@@ -78,14 +78,23 @@ pub(crate) fn snapshot<S: Files>(files: &S, paths: &Paths) -> Result<Snapshot<S:
 }
 
 /// The events, held still. A repair puts another file in their place: who had opened the one before would hold that one still.
-fn locked_events<S: Files>(files: &S, paths: &Paths) -> std::io::Result<S::File> {
+fn locked_events<S: Files>(files: &S, paths: &Paths) -> Result<S::File> {
+    let told = |error| ConversationError::io(&paths.events, error);
     loop {
-        let events = files.open(&paths.events)?;
-        events.lock(Lock::Shared)?;
-        if files.is_at(&events, &paths.events)? {
+        let events = present(files.open(&paths.events), &paths.events)?;
+        events.lock(Lock::Shared).map_err(told)?;
+        if files.is_at(&events, &paths.events).map_err(told)? {
             return Ok(events);
         }
     }
+}
+
+/// A file that every conversation has from its beginning on: where there is none, it was lost, and must not be made anew.
+pub(super) fn present<F>(opened: std::io::Result<F>, path: &Path) -> Result<F> {
+    opened.map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => ConversationError::MissingFile(path.to_owned()),
+        _ => ConversationError::io(path, error),
+    })
 }
 
 /// Copies a conversation that somebody may be writing, as it is at one moment, over what stands in `to`.
@@ -94,15 +103,15 @@ pub(crate) fn copy<S: Files>(files: &S, from: &Paths, to: &Paths) -> Result<()> 
         let path = path.to_owned();
         move |error| ConversationError::io(path, error)
     };
-    let events = locked_events(files, from).map_err(told(&from.events))?;
+    let events = locked_events(files, from)?;
     // What stands behind an open descriptor stays as it is; only the two together have to be of one moment.
-    let taken = whole(&events).and_then(|events| {
-        let base = files.open(&from.base)?;
-        let len = base.len()?;
+    let taken = whole(&events).map_err(told(&from.events)).and_then(|events| {
+        let base = present(files.open(&from.base), &from.base)?;
+        let len = base.len().map_err(told(&from.base))?;
         Ok((events, base, len))
     });
     events.unlock().map_err(told(&from.events))?;
-    let (events, base, len) = taken.map_err(told(&from.directory))?;
+    let (events, base, len) = taken?;
     let copied = files.create(&to.base, true).and_then(|copy| pour(&base, len, &copy));
     copied.map_err(told(&to.base))?;
     let copied = files.create(&to.events, true).and_then(|copy| {
@@ -141,7 +150,7 @@ pub(super) fn snapshot_of<S: Files>(
     base_len: u64,
     pending: Pending,
 ) -> Result<Snapshot<S::File>> {
-    let base = files.open(&paths.base).map_err(|error| ConversationError::io(&paths.base, error))?;
+    let base = present(files.open(&paths.base), &paths.base)?;
     let base_path = paths.base.clone();
     Ok(Snapshot { base, base_path, base_len, pending: Some(pending), notices: Vec::new() })
 }

@@ -3,7 +3,7 @@
 //! Looking changes nothing. Repairing first copies both files aside, so that nothing is lost whatever it decides; then it writes all
 //! lines that are as they were written, in their order: a new base first, then new events, each beside the old file and renamed over
 //! it. A crash between the two leaves the new base with the old events, which either are damaged still, and repairing them comes to the
-//! same, or are what the new ones say. It must never invent or complete a message.
+//! same, or are what the new ones say. A file that is missing has lost every line. It must never invent or complete a message.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,14 @@ type Judge<'j> = &'j mut dyn FnMut(&str, &Frame, Option<&Frame>) -> std::result:
 /// Reads every line; `judge` says what else can be wrong with one that is as it was written.
 fn sound_lines<S: Files>(files: &S, path: &Path, told: &mut Repaired, judge: Judge<'_>) -> Result<Sound> {
     let io = |error| ConversationError::io(path, error);
-    let file = files.open(path).map_err(io)?;
+    let file = match files.open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let reason = "the file is missing, with all that was in it".to_owned();
+            told.lost.push(LostLine { file: path.to_owned(), line: 1, reason, id: None });
+            return Ok(Sound::default());
+        }
+        opened => opened.map_err(io)?,
+    };
     let len = file.len().map_err(io)?;
     let mut lines = Lines::new(&file, len);
     lines.tolerant = true;
@@ -157,7 +164,11 @@ fn keep_aside<S: Files>(files: &S, paths: &Paths) -> Result<PathBuf> {
     let io = |error| ConversationError::io(&aside, error);
     for path in [&paths.base, &paths.events] {
         let copy = aside.join(path.file_name().unwrap_or_default());
-        copied(files, path, &copy).map_err(io)?;
+        match copied(files, path, &copy) {
+            // One that is missing is kept nowhere.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            copied => copied.map_err(io)?,
+        }
     }
     files.sync_directory(&aside).map_err(io)?;
     files.sync_directory(&paths.directory).map_err(io)?;

@@ -41,12 +41,8 @@ pub(crate) struct FileConversation<S: Files, H = ()> {
 impl<S: Files, H: Send> FileConversation<S, H> {
     /// Opens the conversation, and brings its files to where the last operation that was acknowledged left them.
     pub(crate) fn open(files: S, paths: Paths, synced: bool, held: H) -> Result<Self> {
-        let told = |path: &Path| {
-            let path = path.to_owned();
-            move |error| ConversationError::io(path, error)
-        };
-        let events = files.create(&paths.events, false).map_err(told(&paths.events))?;
-        let base = files.create(&paths.base, false).map_err(told(&paths.base))?;
+        let events = read::present(files.open_to_write(&paths.events), &paths.events)?;
+        let base = read::present(files.open_to_write(&paths.base), &paths.base)?;
         let mut opened = Self {
             files,
             synced,

@@ -161,6 +161,27 @@ fn a_process_that_is_being_started_does_not_keep_what_was_given_back() {
     });
 }
 
+#[test]
+fn a_missing_base_is_refused_and_what_was_put_back_is_gone_on_with() {
+    let world = World::files();
+    let instances = world.with("main");
+    turns(&*instances, "main", &[&four(0)]);
+    let (base, away) = (world.file(BASE), world.file("away"));
+    fs::rename(&base, &away).unwrap();
+    let refused = |error: Option<ConversationError>| {
+        assert!(matches!(&error, Some(ConversationError::MissingFile(path)) if *path == base), "{error:?}");
+    };
+    refused(instances.load(&key("main")).err());
+    refused(instances.conversation(&key("main")).err());
+    refused(instances.restart(&key("main")).err());
+    assert!(!base.exists(), "nothing is made anew");
+    assert_eq!(instances.repair(&key("main"), false).unwrap().lost.len(), 1);
+    assert!(!base.exists(), "looking makes nothing either");
+    fs::rename(&away, &base).unwrap();
+    turns(&*instances, "main", &[&four(4)]);
+    assert_eq!(said(&*instances, "main").len(), 8);
+}
+
 /// A conversation with a history and an open turn, and its files.
 struct Sample {
     world: World,
