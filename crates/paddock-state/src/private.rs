@@ -2,10 +2,15 @@
 //!
 //! The mode is given when they are made and never by the umask, so there is no moment at which others could open them.
 
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How the name begins of what is still being written.
+pub(crate) const UNFINISHED: &str = ".new-";
 
 /// How a private file is opened: with mode 0600 where it is made now.
 #[must_use]
@@ -26,24 +31,76 @@ pub fn narrow(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o600))
 }
 
-/// Puts a small file in place, whole and lasting: whoever reads it sees the old text or the new one. For one writer at a time.
+/// Puts a small file in place, whole and lasting: whoever reads it sees the old text or the new one. Of several who do so at once
+/// the last one's stands.
 ///
 /// # Errors
 /// When the host refuses; the old one is there then.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".new-{}", std::process::id()));
+    replace_by(&OnHost(|_: &Path| Ok(())), path, content)
+}
+
+/// The steps by which a file is put in place: each can be where a process ends.
+pub(crate) trait Placing {
+    /// Writes a file that is not there yet, lastingly.
+    fn write(&self, path: &Path, content: &[u8]) -> io::Result<()>;
+    /// Gives it the name of another, which goes.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Takes away what did not get there.
+    fn discard(&self, path: &Path) -> io::Result<()>;
+    /// Makes what happened to the names in a directory last.
+    fn sync_directory(&self, path: &Path) -> io::Result<()>;
+}
+
+/// [`replace`], by other steps.
+pub(crate) fn replace_by(steps: &impl Placing, path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut name = OsString::from(UNFINISHED);
+    name.push(path.file_name().unwrap_or_default());
+    name.push(format!("-{}", unused()));
     let beside = path.with_file_name(name);
-    let written = options().write(true).create(true).truncate(true).open(&beside).and_then(|mut file| {
-        file.write_all(content)?;
-        file.sync_all()?;
-        fs::rename(&beside, path)
-    });
-    if written.is_err() {
-        let _ = fs::remove_file(&beside);
+    let placed = steps.write(&beside, content).and_then(|()| steps.rename(&beside, path));
+    if placed.is_err() {
+        let _ = steps.discard(&beside);
     }
-    written?;
-    path.parent().map_or(Ok(()), sync_directory)
+    placed?;
+    path.parent().map_or(Ok(()), |directory| steps.sync_directory(directory))
+}
+
+/// The host's own steps. What it holds is asked before each.
+pub(crate) struct OnHost<F>(pub(crate) F);
+
+impl<F: Fn(&Path) -> io::Result<()>> Placing for OnHost<F> {
+    fn write(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        (self.0)(path)?;
+        let mut file = options().write(true).create_new(true).open(path)?;
+        (self.0)(path)?;
+        file.write_all(content)?;
+        (self.0)(path)?;
+        file.sync_all()
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        (self.0)(to)?;
+        fs::rename(from, to)
+    }
+
+    fn discard(&self, path: &Path) -> io::Result<()> {
+        (self.0)(path)?;
+        fs::remove_file(path)
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        (self.0)(path)?;
+        sync_directory(path)
+    }
+}
+
+/// The end of a name that nobody else gives to anything now: no other thread, and no process that has the same number elsewhere.
+pub(crate) fn unused() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
+    format!("{}-{since}-{count}", std::process::id())
 }
 
 /// Makes what happened to the names in a directory last.
@@ -93,5 +150,32 @@ mod tests {
         fs::set_permissions(at("wide"), Permissions::from_mode(0o666)).unwrap();
         narrow(&File::open(at("wide")).unwrap()).unwrap();
         assert_eq!(mode(&at("wide")), 0o600);
+    }
+
+    #[test]
+    fn of_two_that_replace_a_file_at_once_neither_takes_the_others_text() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("small");
+        let met = std::cell::Cell::new(false);
+        // When the one is about to put its text in place, the other comes and goes.
+        let other_comes = |at: &Path| {
+            if at == path && !met.replace(true) {
+                replace(&path, b"the other's")?;
+                assert_eq!(fs::read(&path)?, b"the other's");
+            }
+            Ok(())
+        };
+        replace_by(&OnHost(other_comes), &path, b"the one's").unwrap();
+        assert!(met.get());
+        assert_eq!(fs::read(&path).unwrap(), b"the one's");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_put_in_place_leaves_nothing_beside_it() {
+        let directory = tempfile::tempdir().unwrap();
+        new_directory(&directory.path().join("taken")).unwrap();
+        assert!(replace(&directory.path().join("taken"), b"text").is_err());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 }

@@ -9,7 +9,6 @@
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::origin::Unreadable;
 use crate::{Origin, StateError, SystemRoot, WorkspaceId, private};
@@ -175,19 +174,12 @@ impl WorkspaceHome {
 
 /// A new directory beside the others that holds the origin and nothing else.
 fn prepare(system: &SystemRoot, origin: &Origin) -> Result<PathBuf, StateError> {
-    let directory = system.workspaces_dir().join(unused_name());
+    // No WorkspaceId is such a name: those contain `__`.
+    let directory = system.workspaces_dir().join(format!("{}{}", private::UNFINISHED, private::unused()));
     private::make_directory(&directory).map_err(|error| StateError::io(&directory, error))?;
     let file = directory.join(ORIGIN_FILE);
     write_durably(&file, origin.to_json().as_bytes()).map_err(|error| StateError::io(&file, error))?;
     Ok(directory)
-}
-
-/// A name that no WorkspaceId can have (those contain `__`) and that no other process uses now.
-fn unused_name() -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
-    format!(".new-{}-{since}-{count}", std::process::id())
 }
 
 fn write_durably(path: &Path, content: &[u8]) -> io::Result<()> {

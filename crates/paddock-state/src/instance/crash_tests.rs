@@ -2,21 +2,19 @@
 //! before or as after, and whole. What was acknowledged lasts.
 
 use std::path::{Path, PathBuf};
-
-use serde_json::Value;
+use std::time::{Duration, SystemTime};
 
 use super::directory::{Directories, EXTENSIONS, ImportTurns, METADATA};
 use super::{Imported, Instance};
 use crate::conversation::file::faulty::{Fault, FaultyFiles, decisions};
-use crate::conversation::file::{FileConversation, Paths, snapshot};
-use crate::conversation::{Conversation as _, Message, MessageEvent, MessageSource, Result};
-use crate::{InstanceKey, TurnId};
+use crate::conversation::file::{FileConversation, Files as _, Paths, crash_tests, snapshot};
+use crate::conversation::{Conversation as _, Message, MessageEvent, Result};
+use crate::{InstanceKey, TurnId, private};
 
 const PLACE: &str = "/home/instances";
 
 fn message(id: &str) -> Message {
-    let at = crate::Timestamp::parse("2026-11-15T12:00:00.000Z").unwrap();
-    Message::new(id, "user", &Value::from(format!("what {id} says")), MessageSource::User).made_at(at)
+    crash_tests::message(id, &format!("what {id} says"))
 }
 
 fn turn(name: &str) -> TurnId {
@@ -36,7 +34,11 @@ fn state_file() -> PathBuf {
 }
 
 fn directories(files: &FaultyFiles) -> Directories<'_, FaultyFiles> {
-    Directories { files: files.clone(), place: Path::new(PLACE), synced: true }
+    Directories { files: files.clone(), place: Path::new(PLACE), synced: true, now: SystemTime::now() }
+}
+
+fn hours_later(files: &FaultyFiles, hours: u64) -> Directories<'_, FaultyFiles> {
+    Directories { now: SystemTime::now() + Duration::from_hours(hours), ..directories(files) }
 }
 
 /// What is there of the instance.
@@ -155,4 +157,68 @@ fn a_crash_at_any_step_of_an_import_leaves_none_or_all_of_it() {
         let events = [MessageEvent::Append { message: message("d") }];
         directories(files).import(&instance(), &turns, Imported { events: &events, ..Imported::of(messages) }).map(drop)
     });
+}
+
+/// What is there under names that no instance has.
+fn asides(files: &FaultyFiles) -> Vec<String> {
+    files.names(Path::new(PLACE)).into_iter().filter(|name| name.starts_with('.')).collect()
+}
+
+/// What is left after an act was stopped at each of its steps.
+fn cut_off_everywhere(begin: &FaultyFiles, act: impl Fn(&FaultyFiles) -> Result<()>) -> Vec<FaultyFiles> {
+    let whole = begin.after_kill();
+    act(&whole).unwrap();
+    assert_eq!(asides(&whole), [""; 0]);
+    let mut left = Vec::new();
+    for step in 1..=whole.steps() {
+        let files = begin.after_kill();
+        files.fault(step, Fault::Stop { done: 0 });
+        assert!(act(&files).is_err());
+        left.push(files.after_kill());
+        left.extend((1..=4).map(|seed| files.after_power_loss(&mut decisions(seed + step * 1000))));
+    }
+    assert!(left.iter().any(|files| !asides(files).is_empty()), "nothing is ever left");
+    left
+}
+
+#[test]
+fn what_was_being_removed_goes_when_it_is_removed_again() {
+    for files in cut_off_everywhere(&used(), |files| directories(files).remove(&directory())) {
+        match looked(&files, "cut off") {
+            Some(_) => directories(&files).remove(&directory()).unwrap(),
+            None => directories(&files).sweep().unwrap(),
+        }
+        assert_eq!(files.names(Path::new(PLACE)), [""; 0]);
+    }
+}
+
+#[test]
+fn what_was_being_emptied_goes_when_anything_is_done_later() {
+    for files in cut_off_everywhere(&used(), |files| directories(files).clear(&instance())) {
+        hours_later(&files, 25).clear(&instance()).unwrap();
+        assert_eq!(asides(&files), [""; 0]);
+    }
+}
+
+#[test]
+fn what_somebody_makes_now_is_left_alone() {
+    let files = used();
+    let unfinished = Path::new(PLACE).join(format!("{}{}", private::UNFINISHED, private::unused()));
+    files.make_directory(&unfinished).unwrap();
+    hours_later(&files, 23).clear(&instance()).unwrap();
+    assert_eq!(asides(&files).len(), 1);
+    hours_later(&files, 25).sweep().unwrap();
+    assert_eq!(asides(&files), [""; 0]);
+    assert!(looked(&files, "after all").is_some(), "and no instance goes");
+}
+
+#[test]
+fn what_cannot_be_taken_away_is_told() {
+    let files = used();
+    // It is renamed, that is made to last, and then it goes.
+    files.fault(3, Fault::FailOnce { done: 0 });
+    assert!(directories(&files).remove(&directory()).is_err());
+    assert_eq!(asides(&files).len(), 1);
+    directories(&files).sweep().unwrap();
+    assert_eq!(asides(&files), [""; 0]);
 }

@@ -1,19 +1,27 @@
 //! What reaches the disk when an instance is made, emptied, filled or removed, or one of its small files is replaced.
 //!
 //! A directory appears whole and goes whole, by a rename each; a small file is written beside its place and renamed. Before a name is
-//! relied on, the directory that holds it is synced. Every step goes through the layer that the tests of crashes stop.
+//! relied on, the directory that holds it is synced. Every step goes through the layer that the tests of crashes stop. What somebody
+//! left under another name who was cut off is taken away by whoever comes next.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{Imported, Instance};
 use crate::TurnId;
 use crate::conversation::file::{FileConversation, Files, OneFile as _, Over, Paths, write_first_base};
 use crate::conversation::{Conversation as _, ConversationError, Result};
+use crate::private::{self, Placing};
 
 pub(super) const METADATA: &str = "metadata.json";
 pub(super) const EXTENSIONS: &str = "extensions";
+
+/// How the name begins of what was an instance.
+const GONE: &str = ".gone-";
+/// Nobody makes an instance for so long.
+const ABANDONED: Duration = Duration::from_hours(24);
 
 /// The turns of a conversation from elsewhere: the one its messages came in, and the one whose events came with it.
 pub(super) struct ImportTurns {
@@ -27,6 +35,8 @@ pub(super) struct Directories<'p, S> {
     pub(super) place: &'p Path,
     /// Whether the loss of power is survived too.
     pub(super) synced: bool,
+    /// When it is done.
+    pub(super) now: SystemTime,
 }
 
 impl<S: Files> Directories<'_, S> {
@@ -37,7 +47,8 @@ impl<S: Files> Directories<'_, S> {
 
     /// Puts an empty instance in the place of the one that is there.
     pub(super) fn clear(&self, fresh: &Instance) -> Result<()> {
-        self.build(fresh, Over::Another, |_| Ok(())).map(drop)
+        self.build(fresh, Over::Another, |_| Ok(()))?;
+        self.sweep()
     }
 
     /// Makes an instance of a conversation from elsewhere. Gives the number of its messages; nothing when there is one already.
@@ -58,44 +69,68 @@ impl<S: Files> Directories<'_, S> {
 
     /// Removes the instance in a directory.
     pub(super) fn remove(&self, directory: &Path) -> Result<()> {
-        let gone = self.aside("gone");
-        self.files.rename(directory, &gone, Over::Nothing).map_err(told(directory))?;
+        self.put_away(directory)?;
         self.sync(self.place)?;
-        self.files.remove(&gone).map_err(told(&gone))
+        self.sweep()
+    }
+
+    /// Takes away what is no instance any more, and what never became one: also what somebody left who was cut off.
+    pub(super) fn sweep(&self) -> Result<()> {
+        let names = match self.files.names_in(self.place) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            names => names.map_err(told(self.place))?,
+        };
+        let left = names.iter().filter(|name| self.is_left(name)).map(|name| self.place.join(name));
+        // One that cannot be taken away keeps no other.
+        left.map(|path| self.take_away(&path)).fold(Ok(()), Result::and)
     }
 
     /// Writes a small file whole or not at all.
     pub(super) fn replace(&self, path: &Path, content: &[u8]) -> Result<()> {
-        // Of nobody else, not even of another thread: two that shared it would put each other's half in place.
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let mut name = path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
-        let beside = path.with_file_name(name);
-        let placed = self.write(&beside, content).and_then(|()| {
-            let renamed = self.files.rename(&beside, path, Over::Replaced);
-            renamed.map_err(told(path))
-        });
-        if placed.is_err() {
-            let _ = self.files.remove(&beside);
+        private::replace_by(self, path, content).map_err(told(path))
+    }
+
+    /// Whether nobody will do anything more with what has such a name.
+    fn is_left(&self, name: &OsStr) -> bool {
+        let Some(name) = name.to_str() else { return false };
+        let made = || name.strip_prefix(private::UNFINISHED)?.split('-').nth(1)?.parse().ok().map(Duration::from_nanos);
+        let is_abandoned = |made| self.now.duration_since(UNIX_EPOCH + made).is_ok_and(|age| age > ABANDONED);
+        name.starts_with(GONE) || made().is_some_and(is_abandoned)
+    }
+
+    fn take_away(&self, path: &Path) -> Result<()> {
+        match self.files.remove(path) {
+            // Somebody else sweeps too.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed.map_err(told(path)),
         }
-        placed?;
-        path.parent().map_or(Ok(()), |directory| self.sync(directory))
+    }
+
+    /// Gives a directory a name under which it is to go.
+    fn put_away(&self, directory: &Path) -> Result<()> {
+        self.files.rename(directory, &self.aside(GONE), Over::Nothing).map_err(told(directory))
     }
 
     /// Builds an instance beside its place, and puts it there in one step. False when somebody was faster.
     fn build(&self, instance: &Instance, over: Over, fill: impl FnOnce(&Paths) -> Result<()>) -> Result<bool> {
-        let new = self.aside("new");
+        // What others left is in nobody's way.
+        let _ = self.sweep();
+        let new = self.aside(private::UNFINISHED);
         let place = self.place.join(&instance.instance_key);
         let taken = self.prepare(&new, instance, fill).and_then(|()| match self.files.rename(&new, &place, over) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             renamed => renamed.map(|()| true).map_err(told(&place)),
         });
-        if matches!(taken, Ok(true)) {
-            // What was in the place must not go before it is certain to be there no longer.
-            self.sync(self.place)?;
+        if !matches!(taken, Ok(true)) {
+            let _ = self.files.remove(&new);
+            return taken;
         }
-        // What was in the place, or what did not get there: under no key.
-        let _ = self.files.remove(&new);
+        if over == Over::Another {
+            // What was in the place has the name of the new one now, under which it would stay if this ended here.
+            self.put_away(&new)?;
+        }
+        // What was in the place must not go before it is certain to be there no longer.
+        self.sync(self.place)?;
         taken
     }
 
@@ -111,7 +146,7 @@ impl<S: Files> Directories<'_, S> {
         }
         let metadata = new.join(METADATA);
         let text = instance.to_json().map_err(|error| ConversationError::io(&metadata, error.into()))?;
-        self.write(&metadata, text.as_bytes())?;
+        self.write(&metadata, text.as_bytes()).map_err(told(&metadata))?;
         fill(&paths)?;
         self.sync(&paths.directory)?;
         self.sync(new)
@@ -131,21 +166,33 @@ impl<S: Files> Directories<'_, S> {
         }
     }
 
-    fn write(&self, path: &Path, content: &[u8]) -> Result<()> {
-        let file = self.files.create(path, true).map_err(told(path))?;
-        let written = file.write_at(content, 0).and_then(|()| if self.synced { file.sync() } else { Ok(()) });
-        written.map_err(told(path))
-    }
-
     fn sync(&self, directory: &Path) -> Result<()> {
-        if self.synced { self.files.sync_directory(directory).map_err(told(directory)) } else { Ok(()) }
+        self.sync_directory(directory).map_err(told(directory))
     }
 
-    fn aside(&self, why: &str) -> PathBuf {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let since = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
-        self.place.join(format!(".{why}-{}-{since}-{count}", std::process::id()))
+    /// A name that no instance has. It says when it was given.
+    fn aside(&self, begins: &str) -> PathBuf {
+        self.place.join(format!("{begins}{}", private::unused()))
+    }
+}
+
+impl<S: Files> Placing for Directories<'_, S> {
+    fn write(&self, path: &Path, content: &[u8]) -> io::Result<()> {
+        let file = self.files.create(path, true)?;
+        file.write_at(content, 0)?;
+        if self.synced { file.sync() } else { Ok(()) }
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.files.rename(from, to, Over::Replaced)
+    }
+
+    fn discard(&self, path: &Path) -> io::Result<()> {
+        self.files.remove(path)
+    }
+
+    fn sync_directory(&self, path: &Path) -> io::Result<()> {
+        if self.synced { self.files.sync_directory(path) } else { Ok(()) }
     }
 }
 

@@ -6,6 +6,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use paddock_db::Durability;
 use serde_json::{Map, Value};
@@ -58,7 +59,7 @@ impl FileInstances {
 
     /// For whoever changes something.
     fn directories(&self) -> Directories<'_, HostFiles> {
-        Directories { files: HostFiles, place: &self.place, synced: self.synced() }
+        Directories { files: HostFiles, place: &self.place, synced: self.synced(), now: SystemTime::now() }
     }
 
     /// The conversation as it is at this moment.
@@ -178,7 +179,8 @@ impl Instances for FileInstances {
             self.directories().remove(&directory)
         });
         match removed {
-            Err(ConversationError::NoInstance(_)) => Ok(false),
+            // Who was cut off while it went may ask again: then what it said is still there, under another name.
+            Err(ConversationError::NoInstance(_)) => self.directories().sweep().map(|()| false),
             removed => removed.map(|()| true),
         }
     }

@@ -4,7 +4,7 @@
 //! process at each of them. Nothing here knows what the files hold.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -14,8 +14,6 @@ use super::error::SecretsError;
 use crate::private;
 
 const LOCK: &str = "vault.lock";
-/// What a file is called that is still being written; see [`leftovers`].
-const UNFINISHED: &str = ".new-";
 /// No file here is larger.
 const MOST: u64 = 64 << 20;
 
@@ -64,21 +62,7 @@ pub(super) fn read(path: &Path) -> Result<Option<Zeroizing<Vec<u8>>>> {
 
 /// Puts a file in place, whole and durable: at every moment there is the old one or the new one.
 pub(super) fn replace(path: &Path, content: &[u8]) -> Result<()> {
-    let directory = path.parent().unwrap_or(Path::new("."));
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let new = directory.join(format!("{UNFINISHED}{name}"));
-    let failed = |error: io::Error| SecretsError::io(&new, error);
-    // Who holds the lock is alone: what stands there is left of a process that ended.
-    remove(&new)?;
-    step(&new)?;
-    let mut file = unlinked().create_new(true).write(true).open(&new).map_err(failed)?;
-    step(&new)?;
-    file.write_all(content).map_err(failed)?;
-    step(&new)?;
-    file.sync_all().map_err(failed)?;
-    step(path)?;
-    fs::rename(&new, path).map_err(|error| SecretsError::io(path, error))?;
-    sync_dir(directory)
+    private::replace_by(&private::OnHost(reached), path, content).map_err(|error| SecretsError::io(path, error))
 }
 
 /// Takes a file away; one that is not there is no error.
@@ -93,7 +77,7 @@ pub(super) fn remove(path: &Path) -> Result<()> {
 /// Makes durable what was put into or taken out of a directory.
 pub(super) fn sync_dir(directory: &Path) -> Result<()> {
     step(directory)?;
-    File::open(directory).and_then(|file| file.sync_all()).map_err(|error| SecretsError::io(directory, error))
+    private::sync_directory(directory).map_err(|error| SecretsError::io(directory, error))
 }
 
 /// Files that a process left that ended in the middle: those still being written, and those whose name begins with `prefix`
@@ -101,8 +85,9 @@ pub(super) fn sync_dir(directory: &Path) -> Result<()> {
 pub(super) fn leftovers(directory: &Path, prefix: &str, keep: Option<&str>) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
     let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    let is_left =
-        |name: &String| name.starts_with(UNFINISHED) || (name.starts_with(prefix) && Some(name.as_str()) != keep);
+    let is_left = |name: &String| {
+        name.starts_with(private::UNFINISHED) || (name.starts_with(prefix) && Some(name.as_str()) != keep)
+    };
     names.filter(is_left).map(|name| directory.join(name)).collect()
 }
 
@@ -128,16 +113,22 @@ fn refuse_others(path: &Path, found: &fs::Metadata, wanted: u32) -> Result<()> {
     Ok(())
 }
 
+fn step(path: &Path) -> Result<()> {
+    reached(path).map_err(|error| SecretsError::io(path, error))
+}
+
 /// A place where a process may end. In the tests one does, and from then on nothing reaches the disk any more.
 #[cfg(not(test))]
 #[inline]
 #[expect(clippy::unnecessary_wraps, reason = "in the tests it fails")]
-fn step(_: &Path) -> Result<()> {
+fn reached(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
 #[cfg(test)]
-pub(super) use self::ending::{ends_after, step, steps_of};
+use self::ending::reached;
+#[cfg(test)]
+pub(super) use self::ending::{ends_after, steps_of};
 
 #[cfg(test)]
 mod ending {
@@ -149,10 +140,10 @@ mod ending {
         static TAKEN: Cell<u32> = const { Cell::new(0) };
     }
 
-    pub(in super::super) fn step(path: &Path) -> Result<()> {
+    pub(super) fn reached(_: &Path) -> io::Result<()> {
         TAKEN.set(TAKEN.get() + 1);
         match LEFT.get() {
-            Some(0) => Err(SecretsError::io(path, io::Error::other("the process has ended"))),
+            Some(0) => Err(io::Error::other("the process has ended")),
             Some(left) => {
                 LEFT.set(Some(left - 1));
                 Ok(())

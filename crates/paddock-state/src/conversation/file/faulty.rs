@@ -6,6 +6,7 @@
 //! since *its* last sync, some first ones count. A name that does not last takes along what is below it.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -357,6 +358,12 @@ impl Files for FaultyFiles {
 
     fn is_at(&self, file: &FaultyFile, path: &Path) -> io::Result<bool> {
         Ok(self.world().find(path).is_ok_and(|inode| inode == file.inode))
+    }
+
+    fn names_in(&self, directory: &Path) -> io::Result<Vec<OsString>> {
+        let world = self.world();
+        let names = world.nodes[world.find(directory)?].names()?;
+        Ok(names.keys().map(OsString::from).collect())
     }
 
     fn sync_directory(&self, path: &Path) -> io::Result<()> {

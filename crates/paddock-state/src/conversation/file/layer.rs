@@ -3,6 +3,7 @@
 //!
 //! [`HostFiles`] is the real one and does nothing but pass on.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt as _};
@@ -48,6 +49,8 @@ pub(crate) trait Files: Clone + Send {
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Whether an open file is the one that has this name now. Not where nothing has it.
     fn is_at(&self, file: &Self::File, path: &Path) -> io::Result<bool>;
+    /// What is in a directory, by name.
+    fn names_in(&self, directory: &Path) -> io::Result<Vec<OsString>>;
     /// Makes what happened to the names in a directory last.
     fn sync_directory(&self, path: &Path) -> io::Result<()>;
 }
@@ -113,6 +116,10 @@ impl Files for HostFiles {
         };
         let open = file.metadata()?;
         Ok((open.dev(), open.ino()) == (named.dev(), named.ino()))
+    }
+
+    fn names_in(&self, directory: &Path) -> io::Result<Vec<OsString>> {
+        fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.file_name())).collect()
     }
 
     fn sync_directory(&self, path: &Path) -> io::Result<()> {

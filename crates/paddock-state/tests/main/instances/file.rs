@@ -182,6 +182,19 @@ fn a_missing_base_is_refused_and_what_was_put_back_is_gone_on_with() {
     assert_eq!(said(&*instances, "main").len(), 8);
 }
 
+#[test]
+fn what_was_left_of_a_conversation_goes_with_the_next_removal_also_of_nothing() {
+    let world = World::files();
+    let instances = world.with("main");
+    // As a process leaves it that is killed between the two steps of a removal.
+    let gone = world.file(".gone-1-2-3");
+    fs::create_dir_all(gone.join("messages")).unwrap();
+    fs::write(gone.join("messages/base.jsonl"), "what was said").unwrap();
+    assert!(!instances.delete(&key("nobody")).unwrap());
+    assert!(!gone.exists());
+    assert_eq!(instances.list().unwrap().instances.len(), 1);
+}
+
 /// A conversation with a history and an open turn, and its files.
 struct Sample {
     world: World,
