@@ -163,20 +163,6 @@ impl Message {
         Self { id: id.into(), data, metadata, created_at: Timestamp::now(), source }
     }
 
-    /// The same message with other metadata.
-    ///
-    /// # Errors
-    /// When it is no object.
-    pub fn with_metadata(self, metadata: Json) -> Result<Self, BadMessage> {
-        Self { metadata, ..self }.checked()
-    }
-
-    /// The same message, made at another moment.
-    #[must_use]
-    pub fn made_at(self, created_at: Timestamp) -> Self {
-        Self { created_at, ..self }
-    }
-
     /// The same without values of secrets, with which others than Paddock may have written it. Where none is in it, it stays byte by
     /// byte as it is.
     #[must_use]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use paddock_state::conversation::{
-    ConversationError, Json, Message, MessageEvent, MessageSource, MissingMessage, Notice, Written, apply,
+    ConversationError, Message, MessageEvent, MessageSource, MissingMessage, Notice, Written, apply,
 };
 use paddock_state::instance::{Imported, Saved, Status};
 use paddock_state::{ExtensionName, InstanceKey, Timestamp, TurnId};
@@ -67,10 +67,13 @@ fn each_source_and_event_comes_back_as_it_was_written(world: &World) {
         MessageSource::System,
         MessageSource::Extension { extension_name: "memory".into() },
     ];
-    let metadata = || Json::parse(r#"{"z":1.0,"a":[12345678901234567890123]}"#).unwrap();
     let made = |(at, source): (usize, MessageSource)| {
-        let content = json!([{"type": "text", "text": "hällo\nthere"}]);
-        Message::new(format!("m{at}"), "assistant", &content, source).with_metadata(metadata()).unwrap()
+        let source = serde_json::to_string(&source).unwrap();
+        let data = json!({"role": "assistant", "content": [{"type": "text", "text": "hällo\nthere"}]});
+        let metadata = r#"{"z":1.0,"a":[12345678901234567890123]}"#;
+        let made = r#""createdAt":"2026-11-15T12:00:00.000Z""#;
+        let text = format!(r#"{{"id":"m{at}","data":{data},"metadata":{metadata},{made},"source":{source}}}"#);
+        serde_json::from_str(&text).unwrap()
     };
     let messages: Vec<Message> = sources.into_iter().enumerate().map(made).collect();
     let mut events: Vec<MessageEvent> =
