@@ -219,6 +219,10 @@ fn what_cannot_be_taken_away_is_told() {
     files.fault(3, Fault::FailOnce { done: 0 });
     assert!(directories(&files).remove(&directory()).is_err());
     assert_eq!(asides(&files).len(), 1);
+    // Whoever comes next cannot know whether its name lasts, and makes sure of that first.
+    files.fault(2, Fault::FailOnce { done: 0 });
+    assert!(directories(&files).sweep().is_err());
+    assert_eq!(asides(&files).len(), 1);
     directories(&files).sweep().unwrap();
     assert_eq!(asides(&files), [""; 0]);
 }

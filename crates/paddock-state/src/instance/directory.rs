@@ -70,7 +70,6 @@ impl<S: Files> Directories<'_, S> {
     /// Removes the instance in a directory.
     pub(super) fn remove(&self, directory: &Path) -> Result<()> {
         self.put_away(directory)?;
-        self.sync(self.place)?;
         self.sweep()
     }
 
@@ -80,9 +79,14 @@ impl<S: Files> Directories<'_, S> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             names => names.map_err(told(self.place))?,
         };
-        let left = names.iter().filter(|name| self.is_left(name)).map(|name| self.place.join(name));
+        let left: Vec<_> = names.iter().filter(|name| self.is_left(name)).map(|name| self.place.join(name)).collect();
+        if left.is_empty() {
+            return Ok(());
+        }
+        // What is in it must not go before it is certain that the instance has this name, whoever gave it.
+        self.sync(self.place)?;
         // One that cannot be taken away keeps no other.
-        left.map(|path| self.take_away(&path)).fold(Ok(()), Result::and)
+        left.iter().map(|path| self.take_away(path)).fold(Ok(()), Result::and)
     }
 
     /// Writes a small file whole or not at all.
@@ -129,7 +133,6 @@ impl<S: Files> Directories<'_, S> {
             // What was in the place has the name of the new one now, under which it would stay if this ended here.
             self.put_away(&new)?;
         }
-        // What was in the place must not go before it is certain to be there no longer.
         self.sync(self.place)?;
         taken
     }
