@@ -139,6 +139,9 @@ pub struct StepState {
     /// How many plans were made anew until it stood here, for what stands in its place. Beside what the specification names.
     #[serde(default)]
     pub replans: u32,
+    /// Does a new plan stand in its place? Beside what the specification names.
+    #[serde(default)]
+    pub replaced: bool,
 }
 
 impl StepState {
@@ -154,6 +157,7 @@ impl StepState {
             result_pointer: None,
             last_error: None,
             replans: 0,
+            replaced: false,
         }
     }
 }

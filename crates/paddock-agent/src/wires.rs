@@ -132,9 +132,10 @@ fn replace_open_steps(run: &mut Run<'_>) -> Vec<String> {
     let mut changed = Vec::new();
     for step in run.state.step_history.values_mut() {
         let is_open = matches!(step.status, StepStatus::Pending | StepStatus::Running | StepStatus::Failed);
-        if is_open && !supervisor::is_replaced(step) {
+        if is_open && !step.replaced {
             let why = step.last_error.as_deref().map(|error| format!(" ({error})")).unwrap_or_default();
             (step.status, step.last_error) = (StepStatus::Failed, Some(format!("{}{why}", supervisor::REPLACED)));
+            step.replaced = true;
             changed.push(step.id.clone());
         }
     }

@@ -39,7 +39,7 @@ impl Node for Supervisor {
             return Ok(Decision::Ask(help_with(blocked)));
         }
         // A step that failed and was planned anew is followed by others; the last word is about the newest failure.
-        let failed = sees.steps.iter().rfind(|step| step.status == StepStatus::Failed && !is_replaced(step));
+        let failed = sees.steps.iter().rfind(|step| step.status == StepStatus::Failed && !step.replaced);
         if let Some(failed) = failed {
             let another = failed.replans < MOST_REPLANS;
             return Ok(if another { Decision::Replan(failed.id.clone()) } else { Decision::Ask(help_with(failed)) });
@@ -49,14 +49,8 @@ impl Node for Supervisor {
     }
 }
 
-/// Says that a new plan stands in the place of a step.
+/// Tells people that a new plan stands in the place of a step. Nothing is decided by it: a tool may have said the same.
 pub const REPLACED: &str = "replaced by a new plan";
-
-/// Whether a new plan stands in the place of a step.
-#[must_use]
-pub fn is_replaced(step: &StepState) -> bool {
-    step.last_error.as_deref().is_some_and(|error| error.starts_with(REPLACED))
-}
 
 fn help_with(step: &StepState) -> String {
     let error = step.last_error.as_deref().unwrap_or("no reason is known").trim_end_matches('.');
@@ -93,5 +87,15 @@ mod tests {
         assert_eq!(failed(1), Decision::Replan("a".into()));
         assert!(matches!(failed(2), Decision::Ask(_)));
         assert!(matches!(decided(&[step("a", StepStatus::Blocked)]), Decision::Ask(_)));
+    }
+
+    #[test]
+    fn what_a_tool_says_does_not_replace_a_step() {
+        let failed = |replaced| {
+            let last_error = Some(REPLACED.to_owned());
+            decided(&[StepState { last_error, replaced, ..step("a", StepStatus::Failed) }])
+        };
+        assert_eq!(failed(false), Decision::Replan("a".into()));
+        assert_eq!(failed(true), Decision::Finish);
     }
 }

@@ -18,7 +18,8 @@ use paddock_state::conversation::Message;
 
 use crate::graph::NodeName;
 use crate::model::{Asker, ModelAnswer};
-use crate::state::{AgentMode, AgentState, StepState, ToolResult, TrustLevel, VERSION};
+use crate::nodes::supervisor::REPLACED;
+use crate::state::{AgentMode, AgentState, StepState, StepStatus, ToolResult, TrustLevel, VERSION};
 
 /// How long the database is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -694,7 +695,7 @@ fn checkpoint_of(row: &Row, steps: &[Row], about: &Thread) -> Result<Checkpoint,
     state.input_prompt.clone_from(&about.prompt);
     state.thread_id.clone_from(&about.thread_id);
     for row in steps {
-        let mut step: StepState = serde_json::from_str(row[1].text()).map_err(told)?;
+        let mut step = step_of(row[1].text()).map_err(told)?;
         // Where the turn was counted, every step of it counted as planned anew.
         step.replans = step.replans.max(state.progress.replans);
         state.step_history.insert(row[0].text().to_owned(), step);
@@ -713,6 +714,18 @@ fn checkpoint_of(row: &Row, steps: &[Row], about: &Thread) -> Result<Checkpoint,
         outbox: outbox.unwrap_or_default(),
         answer: asked.zip(answer),
     })
+}
+
+/// A step as it was kept. One of before tells in words alone that a new plan stands in its place.
+fn step_of(text: &str) -> serde_json::Result<StepState> {
+    let kept: serde_json::Value = serde_json::from_str(text)?;
+    let is_of_before = kept.get("replaced").is_none();
+    let mut step: StepState = serde_json::from_value(kept)?;
+    if is_of_before && step.status == StepStatus::Failed {
+        let words = step.last_error.as_deref().and_then(|error| error.strip_prefix(REPLACED));
+        step.replaced = words.is_some_and(|why| why.is_empty() || (why.starts_with(" (") && why.ends_with(')')));
+    }
+    Ok(step)
 }
 
 fn thread_of(row: &Row) -> Thread {

@@ -8,7 +8,7 @@ use paddock_config::StateDatabase;
 use paddock_db::DbError;
 use serde_json::json;
 
-use crate::world::{World, call, plan, script};
+use crate::world::{World, answer, call, plan, script};
 
 /// Changes what is recorded.
 fn rewrite(world: &World, sql: &str) {
@@ -57,4 +57,18 @@ fn a_record_of_a_newer_program_is_refused_and_nothing_of_it_is_done() {
     assert!(told.contains("this program knows") && told.contains("newer version of Paddock"), "{told}");
     assert_eq!(world.text("old.txt"), "precious\n");
     assert_eq!(world.process().start("t", "something else").unwrap_err().to_string(), refused.to_string());
+}
+
+#[test]
+fn a_step_that_was_replaced_when_only_words_said_so_stays_replaced() {
+    let fail = || call("read_file", &json!({ "path": "/r/nothing.txt" }));
+    let delete = call("delete_file", &json!({ "path": "/w/old.txt" }));
+    let failing = vec![plan(&["look", "then remove"]), fail(), fail(), fail()];
+    let world = World::new(&script(&[failing, vec![plan(&["remove"]), delete, answer("removed")]].concat()));
+    std::fs::write(world.file("old.txt"), "precious\n").unwrap();
+    let Ended::Frozen(approval) = world.process().start("t", "go").unwrap() else { panic!("not frozen") };
+    rewrite(&world, "UPDATE agent_step SET step = json_remove(step, '$.replaced')");
+    world.process().approve(&approval);
+    assert_eq!(world.process().resume("t").unwrap(), Ended::Done("removed".into()));
+    assert_eq!(paddock_agent::replay(&world.process().runtime.record, "t").unwrap().differs_at, None);
 }
