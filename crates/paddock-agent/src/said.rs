@@ -69,17 +69,18 @@ pub(crate) fn read(message: &Message) -> ModelMessage {
 /// The last messages, as many as a model is shown.
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
-    messages: VecDeque<ModelMessage>,
+    /// Each with its size.
+    messages: VecDeque<(usize, ModelMessage)>,
     bytes: usize,
 }
 
 impl Recent {
     pub(crate) fn add(&mut self, message: ModelMessage) {
-        self.bytes += size(&message);
-        self.messages.push_back(message);
+        let size = size(&message);
+        self.bytes += size;
+        self.messages.push_back((size, message));
         while self.messages.len() > MOST || (self.bytes > LONGEST && self.messages.len() > 1) {
-            let gone = self.messages.pop_front();
-            self.bytes -= gone.as_ref().map_or(0, size);
+            self.bytes -= self.messages.pop_front().map_or(0, |(size, _)| size);
         }
     }
 
@@ -87,7 +88,7 @@ impl Recent {
     pub(crate) fn shown(&self) -> Vec<ModelMessage> {
         let mut known: Vec<&str> = Vec::new();
         let mut shown = Vec::new();
-        for message in &self.messages {
+        for (_, message) in &self.messages {
             let answers = message.tool_call_id.as_deref();
             if answers.is_some_and(|id| !known.contains(&id)) {
                 continue;
@@ -99,6 +100,44 @@ impl Recent {
     }
 }
 
+/// What a message takes of a question, as JSON but for its words.
 fn size(message: &ModelMessage) -> usize {
-    message.content.len() + message.tool_calls.iter().map(|call| call.name.len() + 64).sum::<usize>()
+    let arguments = |call: &ToolCall| serde_json::to_string(&call.arguments).map_or(0, |text| text.len());
+    let calls = message.tool_calls.iter().map(|call| call.name.len() + 64 + arguments(call));
+    message.content.len() + calls.sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call with so many bytes to write, and its answer.
+    fn wrote(n: usize, bytes: usize) -> [ModelMessage; 2] {
+        let arguments = serde_json::Map::from_iter([("content".to_owned(), "x".repeat(bytes).into())]);
+        let mut asks = ModelMessage::of(Role::Assistant, "");
+        asks.tool_calls = vec![ToolCall { id: n.to_string(), name: "write_file".to_owned(), arguments }];
+        let mut answers = ModelMessage::of(Role::Tool, "written");
+        answers.tool_call_id = Some(n.to_string());
+        [asks, answers]
+    }
+
+    fn shown(sizes: &[usize]) -> Vec<ModelMessage> {
+        let mut recent = Recent::default();
+        sizes.iter().enumerate().flat_map(|(n, bytes)| wrote(n, *bytes)).for_each(|message| recent.add(message));
+        recent.shown()
+    }
+
+    #[test]
+    fn what_calls_were_given_counts_among_what_a_model_is_shown() {
+        let shown = shown(&[200 * 1024; 10]);
+        let bytes: usize = shown.iter().map(|message| serde_json::to_string(message).unwrap().len()).sum();
+        assert!(bytes <= LONGEST, "{bytes}");
+        assert_eq!(shown.len(), 4, "the last two calls, each with its answer");
+        assert_eq!(shown[0].tool_calls[0].id, "8");
+    }
+
+    #[test]
+    fn small_calls_are_all_shown() {
+        assert_eq!(shown(&[100; 50]).len(), 100);
+    }
 }
