@@ -167,7 +167,7 @@ impl Ground {
 
     /// How many threads wait for a person.
     pub(crate) fn frozen(&self) -> Result<usize> {
-        let threads = self.runtime.record.threads()?;
+        let threads = self.runtime.record.threads_after(None, usize::MAX)?;
         Ok(threads.iter().filter(|thread| thread.status == ThreadStatus::Frozen).count())
     }
 

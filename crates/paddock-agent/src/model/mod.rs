@@ -26,8 +26,6 @@ pub enum Asker {
     Planner,
     /// For the next call.
     Executor,
-    /// For the last word.
-    Finalizer,
 }
 
 /// Who said something.

@@ -90,7 +90,6 @@ impl Model for ScriptedModel {
         let asker = match question.asker {
             Asker::Planner => "Planner",
             Asker::Executor => "Executor",
-            Asker::Finalizer => "Finalizer",
         };
         let (at, line) = self.take(question.asker).ok_or(ModelError::ScriptEnded(asker))?;
         heard(&line.content);

@@ -384,15 +384,6 @@ impl Record {
         rows.first().map(thread_of).ok_or_else(|| RecordError::NoThread(id.to_owned()))
     }
 
-    /// All threads, the newest first.
-    ///
-    /// # Errors
-    /// When the record cannot be read.
-    pub fn threads(&self) -> Result<Vec<Thread>> {
-        let sql = format!("SELECT {THREAD} FROM agent_thread WHERE home = ?1 ORDER BY updated_at DESC, id");
-        Ok(self.read(|session| session.query(&sql, &[self.home()]))?.iter().map(thread_of).collect())
-    }
-
     /// Some threads, the newest first: those behind one of them, where it is named.
     ///
     /// # Errors
@@ -495,30 +486,6 @@ impl Record {
         checkpoint_of(row, &steps, &about)
             .map(Some)
             .map_err(|why| RecordError::Unreadable { thread: thread.to_owned(), why })
-    }
-
-    /// Every checkpoint of a thread in order, each given out with its own state but without its steps.
-    ///
-    /// # Errors
-    /// When the record cannot be read.
-    pub fn each_checkpoint(&self, thread: &str, each: &mut dyn FnMut(Checkpoint)) -> Result<()> {
-        const PAGE: i64 = 500;
-        let about = self.thread(thread)?;
-        let sql = format!(
-            "SELECT {CHECKPOINT} FROM agent_checkpoint WHERE home = ?1 AND thread = ?2 AND n > ?3 ORDER BY n LIMIT {PAGE}"
-        );
-        let mut after = 0i64;
-        loop {
-            let rows = self.read(|session| session.query(&sql, &[self.home(), thread.into(), after.into()]))?;
-            for row in &rows {
-                after = row[0].int();
-                let found = checkpoint_of(row, &[], &about);
-                each(found.map_err(|why| RecordError::Unreadable { thread: thread.to_owned(), why })?);
-            }
-            if rows.is_empty() {
-                return Ok(());
-            }
-        }
     }
 
     /// Some checkpoints of a thread in order, those behind `after`; each with its own state but without its steps.

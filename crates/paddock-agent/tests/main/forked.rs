@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use paddock_agent::record::Checkpoint;
 use paddock_agent::{Ended, RunEvent};
 use serde_json::json;
 
@@ -35,16 +36,9 @@ fn a_fork_goes_its_own_way_from_a_step() {
     let world = World::new(&effects());
     let process = world.process();
     process.start("t", "go").unwrap();
-    let mut at = 0;
-    process
-        .runtime
-        .record
-        .each_checkpoint("t", &mut |checkpoint| {
-            if at == 0 && checkpoint.node == paddock_agent::graph::NodeName::Interpreter {
-                at = checkpoint.n;
-            }
-        })
-        .unwrap();
+    let checkpoints = process.runtime.record.checkpoints_after("t", 0, 100).unwrap();
+    let interpreted = |checkpoint: &&Checkpoint| checkpoint.node == paddock_agent::graph::NodeName::Interpreter;
+    let at = checkpoints.iter().find(interpreted).unwrap().n;
     process.runtime.fork(&crate::world::key("t"), at, &crate::world::key("f"), "alice").unwrap();
     let next = world.process();
     assert_eq!(next.resume("f").unwrap(), Ended::Done("two".into()));

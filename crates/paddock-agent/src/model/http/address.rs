@@ -67,13 +67,6 @@ impl BaseUrl {
         format!("{base}{path}")
     }
 
-    /// Is it on this machine?
-    #[must_use]
-    pub fn is_local(&self) -> bool {
-        let uri: Option<Uri> = self.0.parse().ok();
-        uri.as_ref().and_then(Uri::host).is_some_and(is_this_machine)
-    }
-
     pub(super) fn is_https(&self) -> bool {
         self.0.starts_with("https:")
     }
@@ -105,7 +98,6 @@ mod tests {
         {
             let url = BaseUrl::parse(good, false).unwrap();
             assert_eq!(url.to_string(), good.trim_end_matches('/'));
-            assert_eq!(url.is_local(), !good.starts_with("https"));
         }
         let plain = [
             "http://a.example/v1",
