@@ -270,10 +270,15 @@ impl Record {
     /// # Errors
     /// When there is one with that id.
     pub fn create(&self, thread: &Thread) -> Result<()> {
-        let sql = "INSERT INTO agent_thread (home, id, agent, user_id, prompt, status, told, model, created_at, updated_at, fence, last_n, \
-                   parent, parent_n, bounds) VALUES (?1, ?2, ?3, ?4, ?5, ?6, NULL, ?7, ?8, ?8, 0, 0, ?9, ?10, ?11) ON CONFLICT DO NOTHING";
+        let values = self.thread_values(thread)?;
+        let made = self.write(|session| session.execute(NEW_THREAD, &values))?;
+        if made == 1 { Ok(()) } else { Err(RecordError::Exists(thread.thread_id.clone())) }
+    }
+
+    /// What [`NEW_THREAD`] writes.
+    fn thread_values(&self, thread: &Thread) -> Result<Vec<Value>> {
         let (parent, parent_n) = thread.parent.clone().map_or((None, None), |(id, n)| (Some(id), Some(int(n))));
-        let values = [
+        Ok(vec![
             self.home(),
             thread.thread_id.as_str().into(),
             thread.agent.as_str().into(),
@@ -285,9 +290,7 @@ impl Record {
             parent.into(),
             parent_n.into(),
             bounds_text(thread)?.into(),
-        ];
-        let made = self.write(|session| session.execute(sql, &values))?;
-        if made == 1 { Ok(()) } else { Err(RecordError::Exists(thread.thread_id.clone())) }
+        ])
     }
 
     /// Takes a thread over: whoever had it can commit nothing from now on.
@@ -515,7 +518,7 @@ impl Record {
         rows.iter().map(asker).collect()
     }
 
-    /// Copies a thread up to a checkpoint under another id. The last of them has another state, and perhaps another node that comes.
+    /// Copies a thread up to a checkpoint under another id, all of it or nothing. The last of them has another state, and perhaps another node that comes.
     ///
     /// # Errors
     /// When there is no such checkpoint, or the new id is taken.
@@ -524,20 +527,28 @@ impl Record {
             return Err(RecordError::NoCheckpoint { thread: from.to_owned(), n });
         }
         let state = serde_json::to_string(&shallow(state)).map_err(|error| unreadable(from, &error))?;
-        self.create(to)?;
+        let thread = self.thread_values(to)?;
         let last: [Value; 5] =
             [self.home(), to.thread_id.as_str().into(), int(n).into(), next.name().into(), state.into()];
         let values = [self.home(), from.into(), int(n).into(), to.thread_id.as_str().into()];
-        self.write(|session| {
-            for sql in [FORK_CHECKPOINTS, FORK_STEPS, FORK_EFFECTS] {
-                session.execute(sql, &values)?;
+        // A thread without its checkpoints would do the whole task again.
+        let made = self.write(|session| {
+            let made = session.execute(NEW_THREAD, &thread)?;
+            if made == 1 {
+                for sql in [FORK_CHECKPOINTS, FORK_STEPS, FORK_EFFECTS] {
+                    session.execute(sql, &values)?;
+                }
+                session.execute(FORK_LAST, &last)?;
+                session.execute("UPDATE agent_thread SET last_n = ?3 WHERE home = ?1 AND id = ?2", &last[..3])?;
             }
-            session.execute(FORK_LAST, &last)?;
-            session.execute("UPDATE agent_thread SET last_n = ?3 WHERE home = ?1 AND id = ?2", &last[..3])
+            Ok(made)
         })?;
-        Ok(())
+        if made == 1 { Ok(()) } else { Err(RecordError::Exists(to.thread_id.clone())) }
     }
 }
+
+const NEW_THREAD: &str = "INSERT INTO agent_thread (home, id, agent, user_id, prompt, status, told, model, created_at, updated_at, fence, \
+     last_n, parent, parent_n, bounds) VALUES (?1, ?2, ?3, ?4, ?5, ?6, NULL, ?7, ?8, ?8, 0, 0, ?9, ?10, ?11) ON CONFLICT DO NOTHING";
 
 const THREAD: &str =
     "id, agent, user_id, prompt, status, told, model, created_at, updated_at, last_n, parent, parent_n, bounds";

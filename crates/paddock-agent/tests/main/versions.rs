@@ -12,13 +12,17 @@ use crate::world::{World, answer, call, plan, script};
 
 /// Changes what is recorded.
 fn rewrite(world: &World, sql: &str) {
+    assert!(execute(world, sql) > 0);
+}
+
+/// Has the database do something; gives the number of rows that it changed.
+pub(crate) fn execute(world: &World, sql: &str) -> usize {
     let process = world.process();
     let StateDatabase::Sqlite(database) = process.installation.state_database().unwrap() else {
         panic!("the state is on SQLite");
     };
     let until = Instant::now() + Duration::from_secs(60);
-    let changed = database.write(until, |connection| Ok::<_, DbError>(connection.execute(sql, ()).unwrap()));
-    assert!(changed.unwrap() > 0);
+    database.write(until, |connection| Ok::<_, DbError>(connection.execute(sql, ()).unwrap())).unwrap()
 }
 
 fn frozen() -> (World, String) {
