@@ -448,18 +448,12 @@ impl Runtime {
             return Err(RunError::NotYours(from.to_string()));
         }
         let state = self.forked_state(checkpoint, to, user);
+        let thread = forked_thread(about, from, n, &state);
         let mut said = Vec::new();
         let by_then = |message: &Message| said::checkpoint_of(message).is_none_or(|with| with <= n);
         self.instances.read(from, &mut |message| said.extend(Some(message).filter(by_then)))?;
         let mut messages = said.into_iter().map(Ok);
-        self.instances.import(to, &about.agent, Imported::of(&mut messages))?;
-        let thread = Thread {
-            thread_id: to.to_string(),
-            status: ThreadStatus::Running,
-            parent: Some((from.to_string(), n)),
-            checkpoints: 0,
-            ..about
-        };
+        self.instances.import(to, &thread.agent, Imported::of(&mut messages))?;
         Ok(self.record.fork(from.as_str(), n, &thread, &state)?)
     }
 
@@ -528,5 +522,29 @@ impl Runtime {
             Err(HistoryError::NoSuchCall(_)) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+/// A fork as a thread. Since its checkpoint the other one may have had another task and other bounds: those of the state are its own.
+fn forked_thread(about: Thread, from: &InstanceKey, n: u64, (next, state): &(NodeName, AgentState)) -> Thread {
+    let context = &state.security_context;
+    let status = match next {
+        NodeName::End if state.progress.asks => ThreadStatus::Asking,
+        NodeName::End => ThreadStatus::Done,
+        _ => ThreadStatus::Running,
+    };
+    Thread {
+        thread_id: state.thread_id.clone(),
+        prompt: state.input_prompt.clone(),
+        bounds: Bounds {
+            mode: state.agent_mode,
+            level: context.permissions_level,
+            tools: Some(context.allowed_tools.clone()),
+        },
+        status,
+        told: state.progress.told.clone().filter(|_| *next == NodeName::End),
+        parent: Some((from.to_string(), n)),
+        checkpoints: 0,
+        ..about
     }
 }

@@ -47,7 +47,9 @@ pub(crate) fn gatekeeper(run: &mut Run<'_>) -> Result<Transition> {
         wanted: run.tools.as_deref(),
         session_token_hash: &context.session_token_hash,
     })?;
-    run.state.input_prompt.clone_from(&admitted.prompt);
+    // What was between the letters of a secret is gone now.
+    let prompt = run.runtime.redactor.text(&admitted.prompt).into_owned();
+    run.state.input_prompt.clone_from(&prompt);
     run.state.security_context = admitted.context;
     run.state.step_history.clear();
     (run.state.current_step_id, run.state.last_tool_result, run.state.approval_state) = (None, None, None);
@@ -56,7 +58,7 @@ pub(crate) fn gatekeeper(run: &mut Run<'_>) -> Result<Transition> {
         AgentMode::Consulting => PLAN_NOWHERE.to_owned(),
         AgentMode::Planning | AgentMode::Execution => run.runtime.plan_path(&run.state.thread_id),
     };
-    Ok(Transition::to(NodeName::Planner).saying(Role::User, admitted.prompt, MessageSource::User))
+    Ok(Transition::to(NodeName::Planner).saying(Role::User, prompt, MessageSource::User))
 }
 
 pub(crate) fn planner(run: &mut Run<'_>) -> Result<Transition> {

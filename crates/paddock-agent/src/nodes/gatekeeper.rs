@@ -89,7 +89,7 @@ fn is_allowed(tool: &Provided, sees: &Incoming<'_>) -> bool {
 }
 
 /// Without characters that steer a terminal or deceive a reader.
-fn sanitized(text: &str) -> String {
+pub(crate) fn sanitized(text: &str) -> String {
     let hidden = |c: char| {
         (c.is_control() && c != '\n' && c != '\t')
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')

@@ -18,6 +18,7 @@ use paddock_state::conversation::Message;
 
 use crate::graph::NodeName;
 use crate::model::{Asker, ModelAnswer};
+use crate::nodes::gatekeeper;
 use crate::nodes::supervisor::REPLACED;
 use crate::state::{AgentMode, AgentState, StepState, StepStatus, ToolResult, TrustLevel, VERSION};
 
@@ -290,6 +291,7 @@ impl Record {
             parent.into(),
             parent_n.into(),
             bounds_text(thread)?.into(),
+            thread.told.clone().into(),
         ])
     }
 
@@ -477,18 +479,33 @@ impl Record {
         }
         let sql = format!("SELECT {CHECKPOINT} FROM agent_checkpoint WHERE home = ?1 AND thread = ?2 AND n = ?3");
         let values: [Value; 3] = [self.home(), thread.into(), int(wanted).into()];
-        let (rows, steps) = self.read(|session| {
+        let (rows, steps, task) = self.read(|session| {
             let rows = session.query(&sql, &values)?;
             // The steps of a turn begin with its id.
             let turn = rows.first().map(|row| row[4].text().to_owned()).unwrap_or_default();
             let [home, thread, n] = values.clone();
+            let task = self.task_of(session, &thread, &turn)?;
             let range = [home, thread, n, format!("{turn}.").into(), format!("{turn}/").into()];
-            Ok((rows, session.query(STEPS_AT, &range)?))
+            Ok((rows, session.query(STEPS_AT, &range)?, task))
         })?;
         let row = rows.first().ok_or_else(|| RecordError::NoCheckpoint { thread: thread.to_owned(), n: wanted })?;
-        checkpoint_of(row, &steps, &about)
+        checkpoint_of(row, &steps, &about, task)
             .map(Some)
             .map_err(|why| RecordError::Unreadable { thread: thread.to_owned(), why })
+    }
+
+    /// The task of a turn as the Gatekeeper let it in; nothing where none was kept with it.
+    fn task_of(&self, session: &mut dyn Session, thread: &Value, turn: &str) -> Result<Option<String>, DbError> {
+        #[derive(serde::Deserialize)]
+        struct Kept {
+            input_prompt: String,
+        }
+        // A turn is called after its first checkpoint.
+        let Some(first) = turn.strip_prefix('t').and_then(|n| n.parse::<i64>().ok()) else { return Ok(None) };
+        let sql = "SELECT state FROM agent_checkpoint WHERE home = ?1 AND thread = ?2 AND n = ?3";
+        let rows = session.query(sql, &[self.home(), thread.clone(), first.into()])?;
+        let kept = rows.first().and_then(|row| serde_json::from_str::<Kept>(row[0].text()).ok());
+        Ok(kept.map(|kept| kept.input_prompt).filter(|task| !task.is_empty()))
     }
 
     /// Some checkpoints of a thread in order, those behind `after`; each with its own state but without its steps.
@@ -502,9 +519,19 @@ impl Record {
         );
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let values = [self.home(), thread.into(), int(after).into(), most.into()];
-        let rows = self.read(|session| session.query(&sql, &values))?;
+        let (rows, tasks) = self.read(|session| {
+            let rows = session.query(&sql, &values)?;
+            let mut tasks = BTreeMap::new();
+            for turn in rows.iter().map(|row| row[4].text()) {
+                if !tasks.contains_key(turn) {
+                    tasks.insert(turn.to_owned(), self.task_of(session, &thread.into(), turn)?);
+                }
+            }
+            Ok((rows, tasks))
+        })?;
         let unreadable = |why| RecordError::Unreadable { thread: thread.to_owned(), why };
-        rows.iter().map(|row| checkpoint_of(row, &[], &about).map_err(unreadable)).collect()
+        let task = |row: &Row| tasks.get(row[4].text()).cloned().flatten();
+        rows.iter().map(|row| checkpoint_of(row, &[], &about, task(row)).map_err(unreadable)).collect()
     }
 
     /// Which nodes the model answered so far, in order: how far a script is.
@@ -523,10 +550,11 @@ impl Record {
     /// # Errors
     /// When there is no such checkpoint, or the new id is taken.
     pub fn fork(&self, from: &str, n: u64, to: &Thread, (next, state): &(NodeName, AgentState)) -> Result<()> {
-        if self.checkpoint(from, Some(n))?.is_none() {
+        let Some(checkpoint) = self.checkpoint(from, Some(n))? else {
             return Err(RecordError::NoCheckpoint { thread: from.to_owned(), n });
-        }
-        let state = serde_json::to_string(&shallow(state)).map_err(|error| unreadable(from, &error))?;
+        };
+        let state =
+            serde_json::to_string(&shallow(checkpoint.node, state)).map_err(|error| unreadable(from, &error))?;
         let thread = self.thread_values(to)?;
         let last: [Value; 5] =
             [self.home(), to.thread_id.as_str().into(), int(n).into(), next.name().into(), state.into()];
@@ -548,7 +576,7 @@ impl Record {
 }
 
 const NEW_THREAD: &str = "INSERT INTO agent_thread (home, id, agent, user_id, prompt, status, told, model, created_at, updated_at, fence, \
-     last_n, parent, parent_n, bounds) VALUES (?1, ?2, ?3, ?4, ?5, ?6, NULL, ?7, ?8, ?8, 0, 0, ?9, ?10, ?11) ON CONFLICT DO NOTHING";
+     last_n, parent, parent_n, bounds) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?12, ?7, ?8, ?8, 0, 0, ?9, ?10, ?11) ON CONFLICT DO NOTHING";
 
 const THREAD: &str =
     "id, agent, user_id, prompt, status, told, model, created_at, updated_at, last_n, parent, parent_n, bounds";
@@ -582,7 +610,7 @@ impl CheckpointRows {
     fn of(home: &str, commit: &Commit<'_>) -> serde_json::Result<Self> {
         let Commit { n, node, next, state, turn, seq, outbox, answer, .. } = commit;
         // What does not change, and what has rows of its own, is not written again.
-        let small = shallow(state);
+        let small = shallow(*node, state);
         let outbox = if outbox.is_empty() { None } else { Some(serde_json::to_string(outbox)?) };
         let asked = answer.as_ref().map(|(asker, _)| serde_json::to_string(asker)).transpose()?;
         let answer = answer.as_ref().map(|(_, answer)| serde_json::to_string(answer)).transpose()?;
@@ -646,14 +674,15 @@ impl CheckpointRows {
     }
 }
 
-/// A copy without the steps, which may be many, and without the prompt, which the thread has.
-fn shallow(state: &AgentState) -> AgentState {
+/// A copy without the steps, which may be many, and without the task, which the first checkpoint of its turn keeps.
+fn shallow(node: NodeName, state: &AgentState) -> AgentState {
+    let lets_in = node == NodeName::Gatekeeper;
     AgentState {
         version: state.version,
         thread_id: state.thread_id.clone(),
         user_id: state.user_id.clone(),
         agent_mode: state.agent_mode,
-        input_prompt: String::new(),
+        input_prompt: if lets_in { state.input_prompt.clone() } else { String::new() },
         current_plan_path: state.current_plan_path.clone(),
         current_step_id: state.current_step_id.clone(),
         step_history: BTreeMap::new(),
@@ -664,13 +693,14 @@ fn shallow(state: &AgentState) -> AgentState {
     }
 }
 
-fn checkpoint_of(row: &Row, steps: &[Row], about: &Thread) -> Result<Checkpoint, String> {
+fn checkpoint_of(row: &Row, steps: &[Row], about: &Thread, task: Option<String>) -> Result<Checkpoint, String> {
     let told = |error: serde_json::Error| error.to_string();
     let mut state: AgentState = serde_json::from_str(row[3].text()).map_err(told)?;
     if state.version > VERSION {
         return Err(format!("its format is {}, and this program knows {VERSION}", state.version));
     }
-    state.input_prompt.clone_from(&about.prompt);
+    // Before each turn kept its own task there was the newest, as it came.
+    state.input_prompt = task.unwrap_or_else(|| gatekeeper::sanitized(&about.prompt));
     state.thread_id.clone_from(&about.thread_id);
     for row in steps {
         let mut step = step_of(row[1].text()).map_err(told)?;

@@ -1,10 +1,12 @@
 //! Forks of a run: whole or not at all, with the task and the bounds that their turn had.
 
-use paddock_agent::RunError;
-use paddock_agent::record::RecordError;
+use paddock_agent::record::{RecordError, ThreadStatus};
+use paddock_agent::state::AgentMode;
+use paddock_agent::{Ended, RunError};
 
+use crate::tasks::recorded;
 use crate::versions::execute;
-use crate::world::{World, answer, key, plan, script};
+use crate::world::{World, answer, key, options, plan, script};
 
 #[test]
 fn a_fork_that_cannot_be_copied_is_not_there() {
@@ -24,4 +26,50 @@ fn a_fork_that_cannot_be_copied_is_not_there() {
     assert_eq!(process.runtime.record.thread("g").unwrap().checkpoints, 2);
     let taken = process.runtime.fork(&key("t"), 2, &key("g"), "alice");
     assert!(taken.is_err());
+}
+
+/// A thread with a turn that acts and one that only looks.
+fn two_turns() -> World {
+    let world = World::new(&script(&[plan(&["one", "two"]), answer("one is done"), answer("FIRST is done")]));
+    world.process().start("t", "FIRST TASK").unwrap();
+    world.say(&answer("SECOND is done"));
+    let mut consulting = options("t");
+    consulting.mode = AgentMode::Consulting;
+    let ended = world.process().runtime.start("SECOND TASK", &consulting).unwrap();
+    assert_eq!(ended, Ended::Done("SECOND is done".into()));
+    world.say(&script(&[plan(&["one", "two"]), answer("one is done"), answer("FIRST is done")]));
+    world
+}
+
+#[test]
+fn a_fork_from_an_earlier_turn_works_on_the_task_of_that_turn() {
+    let world = two_turns();
+    // After the Gatekeeper, and after the Supervisor.
+    for (n, fork) in [(1, "f1"), (3, "f3")] {
+        let mut process = world.process();
+        process.runtime.fork(&key("t"), n, &key(fork), "alice").unwrap();
+        let thread = process.runtime.record.thread(fork).unwrap();
+        assert_eq!((thread.prompt.as_str(), thread.bounds.mode), ("FIRST TASK", AgentMode::Execution));
+        let asked = recorded(&mut process);
+        assert_eq!(process.resume(fork).unwrap(), Ended::Done("FIRST is done".into()));
+        let asked = asked.lock().unwrap().concat();
+        assert!(asked.contains("FIRST TASK") && !asked.contains("SECOND TASK"), "{asked}");
+        let checkpoints = process.runtime.record.checkpoints_after(fork, 0, 100).unwrap();
+        assert!(checkpoints.iter().all(|checkpoint| checkpoint.state.input_prompt == "FIRST TASK"));
+    }
+    let of_both = world.process().runtime.record.checkpoints_after("t", 0, 100).unwrap();
+    assert_eq!(of_both.first().unwrap().state.input_prompt, "FIRST TASK");
+    assert_eq!(of_both.last().unwrap().state.input_prompt, "SECOND TASK");
+}
+
+#[test]
+fn a_fork_from_the_end_of_a_turn_is_over() {
+    let world = two_turns();
+    let process = world.process();
+    let checkpoints = process.runtime.record.checkpoints_after("t", 0, 100).unwrap();
+    let end = checkpoints.iter().find(|checkpoint| checkpoint.turn.as_str() != "t1").unwrap().n - 1;
+    process.runtime.fork(&key("t"), end, &key("f"), "alice").unwrap();
+    let thread = process.runtime.record.thread("f").unwrap();
+    assert_eq!((thread.status, thread.told.as_deref()), (ThreadStatus::Done, Some("FIRST is done")));
+    assert!(matches!(process.resume("f"), Err(RunError::Over(_))));
 }

@@ -11,5 +11,6 @@ mod killed;
 mod forking;
 mod models;
 mod protocol;
+mod tasks;
 mod versions;
 mod world;

@@ -370,3 +370,16 @@ fn a_plan_takes_no_file_of_somebody_else() {
     assert_eq!((world.text("todo.md"), world.text("todo-t.md")), ("mine\n".to_owned(), "mine too\n".to_owned()));
     assert!(world.text("todo-t-2.md").contains("- [x] say"));
 }
+
+#[test]
+fn a_secret_that_unseen_characters_part_gets_into_no_checkpoint() {
+    const SECRET: &str = "hunter2-hunter2-xyz";
+    let name = paddock_state::SecretName::parse("pw").unwrap();
+    let value = paddock_state::SecretValue::new(SECRET.to_owned());
+    let world = World::new(&script(&[plan(&["say"]), answer("said")]));
+    let mut process = world.process();
+    process.runtime.redactor = paddock_state::Redactor::of([(name, value)]);
+    process.start("t", "what is hunter2-\u{200b}hunter2-xyz?").unwrap();
+    let state = process.runtime.record.checkpoint("t", None).unwrap().unwrap().state;
+    assert_eq!(state.input_prompt, "what is [secret pw]?");
+}
