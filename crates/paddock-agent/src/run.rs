@@ -11,7 +11,7 @@ use paddock_state::conversation::{Conversation, Message, MessageEvent, MessageSo
 
 use crate::graph::NodeName;
 use crate::model::{Asker, ModelAnswer, ModelMessage, Role};
-use crate::record::{Commit, Effect, Fence, ThreadStatus};
+use crate::record::{Commit, Effect, Fence, Thread, ThreadStatus};
 use crate::runtime::{RunError, RunEvent, Runtime};
 use crate::said::{self, Recent, Saying};
 use crate::state::{AgentState, StepState};
@@ -89,6 +89,16 @@ impl Run<'_> {
 
     pub(crate) fn tell(&self, event: &RunEvent<'_>) {
         (self.runtime.watcher)(event);
+    }
+
+    /// Begins a turn with the task of the thread.
+    pub(crate) fn begin_turn(&mut self, about: Thread) -> Result<(), RunError> {
+        self.turn = TurnId::new(format!("t{}", self.n + 1))?;
+        self.next = NodeName::Gatekeeper;
+        self.tools = about.bounds.tools;
+        (self.state.input_prompt, self.state.agent_mode) = (about.prompt, about.bounds.mode);
+        self.state.security_context.permissions_level = about.bounds.level;
+        Ok(())
     }
 
     /// Puts a transition into the record, and what was said into the conversation.

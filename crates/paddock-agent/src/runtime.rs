@@ -265,24 +265,13 @@ impl Runtime {
             Ok(()) | Err(RecordError::Exists(_)) => {}
             Err(error) => return Err(error.into()),
         }
-        let mut run = self.open(&options.thread, &options.user)?;
+        let (mut run, _) = self.open(&options.thread, &options.user)?;
         if run.n > 0 && run.next != NodeName::End {
             return Err(RunError::NotOver(thread.to_owned()));
         }
         self.record.set_task(run.fence, &about)?;
-        run.turn = TurnId::new(format!("t{}", run.n + 1))?;
-        run.next = NodeName::Gatekeeper;
-        run.tools = about.bounds.tools;
-        run.state = AgentState {
-            agent_mode: options.mode,
-            input_prompt: about.prompt,
-            security_context: SecurityContext {
-                permissions_level: options.level,
-                session_token_hash: self.session_hash(thread, &options.user),
-                ..run.state.security_context
-            },
-            ..run.state
-        };
+        run.tell(&RunEvent::Boundary("after the task"));
+        run.begin_turn(about)?;
         self.drive(run)
     }
 
@@ -291,27 +280,28 @@ impl Runtime {
     /// # Errors
     /// When there is nothing to go on with, it is somebody else's, or another process has it.
     pub fn resume(&self, thread: &InstanceKey, user: &str, settled: Option<Settled>) -> Result<Ended> {
-        let about = self.record.thread(thread.as_str())?;
-        if about.status == ThreadStatus::Cancelled {
-            return Err(RunError::Cancelled(about.thread_id));
-        }
-        let mut run = self.open(thread, user)?;
-        if run.n == 0 {
-            // It ended before its first node: nothing was done, and all of it is to be.
-            run.next = NodeName::Gatekeeper;
-            run.turn = TurnId::new("t1")?;
+        let (mut run, about) = self.open(thread, user)?;
+        // Its task is known, and it ended before the first node: nothing of it was done, and all of it is to be.
+        if run.n == 0 || (run.next == NodeName::End && about.status == ThreadStatus::Running) {
+            run.begin_turn(about)?;
         }
         if run.next == NodeName::End {
-            return Err(RunError::Over(about.thread_id));
+            return Err(RunError::Over(thread.to_string()));
         }
         run.settled = settled;
         self.drive(run)
     }
 
     /// Takes the thread over, and brings its conversation to where its last checkpoint is.
-    fn open(&self, thread: &InstanceKey, user: &str) -> Result<Run<'_>> {
+    fn open(&self, thread: &InstanceKey, user: &str) -> Result<(Run<'_>, Thread)> {
         let conversation = self.instances.conversation(thread)?;
+        (self.watcher)(&RunEvent::Boundary("before it is taken over"));
         let fence = self.record.take(thread.as_str())?;
+        // Whoever cancels it from now on takes it over; before, it is seen here.
+        let about = self.record.thread(thread.as_str())?;
+        if about.status == ThreadStatus::Cancelled {
+            return Err(RunError::Cancelled(about.thread_id));
+        }
         let mut recent = Recent::default();
         self.instances.read(thread, &mut |message| recent.add(said::read(&message)))?;
         let checkpoint = self.record.checkpoint(thread.as_str(), None)?;
@@ -320,12 +310,12 @@ impl Runtime {
             fence,
             since: (self.clock)(),
             conversation,
-            state: self.fresh(thread, user)?,
+            state: self.fresh(&about, user)?,
             next: NodeName::Gatekeeper,
             n: 0,
             turn: TurnId::new("t1")?,
             recent,
-            tools: self.record.thread(thread.as_str())?.bounds.tools,
+            tools: about.bounds.tools.clone(),
             settled: None,
         };
         if let Some(checkpoint) = checkpoint {
@@ -336,20 +326,19 @@ impl Runtime {
             (run.state, run.next, run.n, run.turn) = (checkpoint.state, checkpoint.next, checkpoint.n, checkpoint.turn);
             run.say(checkpoint.seq, &checkpoint.outbox)?;
         }
-        Ok(run)
+        Ok((run, about))
     }
 
-    fn fresh(&self, thread: &InstanceKey, user: &str) -> Result<AgentState> {
-        let about = self.record.thread(thread.as_str())?;
+    fn fresh(&self, about: &Thread, user: &str) -> Result<AgentState> {
         if about.user_id != user {
-            return Err(RunError::NotYours(about.thread_id));
+            return Err(RunError::NotYours(about.thread_id.clone()));
         }
         Ok(AgentState {
             version: VERSION,
-            thread_id: about.thread_id,
-            user_id: about.user_id,
+            thread_id: about.thread_id.clone(),
+            user_id: about.user_id.clone(),
             agent_mode: about.bounds.mode,
-            input_prompt: about.prompt,
+            input_prompt: about.prompt.clone(),
             current_plan_path: PLAN_NOWHERE.to_owned(),
             current_step_id: None,
             step_history: std::collections::BTreeMap::new(),
@@ -357,7 +346,7 @@ impl Runtime {
             security_context: SecurityContext {
                 permissions_level: about.bounds.level,
                 allowed_tools: Vec::new(),
-                session_token_hash: self.session_hash(thread.as_str(), user),
+                session_token_hash: self.session_hash(&about.thread_id, user),
                 is_sanitized: false,
             },
             approval_state: None,

@@ -455,14 +455,22 @@ impl Record {
         Ok(())
     }
 
-    /// The task of a new turn, and what it may do at most.
+    /// The task of a new turn, with its model and what it may do at most. The thread is at work from now on, whenever its process ends.
     ///
     /// # Errors
     /// When another process has taken the thread over.
     pub fn set_task(&self, fence: Fence, thread: &Thread) -> Result<()> {
-        let sql = "UPDATE agent_thread SET prompt = ?1, bounds = ?2 WHERE home = ?3 AND id = ?4 AND fence = ?5";
-        let (prompt, bounds) = (thread.prompt.as_str(), bounds_text(thread)?);
-        let values = [prompt.into(), bounds.into(), self.home(), thread.thread_id.as_str().into(), fence.0.into()];
+        let sql = "UPDATE agent_thread SET prompt = ?1, bounds = ?2, model = ?3, status = 'running', told = NULL, updated_at = ?4 \
+                   WHERE home = ?5 AND id = ?6 AND fence = ?7";
+        let values = [
+            thread.prompt.as_str().into(),
+            bounds_text(thread)?.into(),
+            thread.model.as_str().into(),
+            now().into(),
+            self.home(),
+            thread.thread_id.as_str().into(),
+            fence.0.into(),
+        ];
         let set = self.write(|session| session.execute(sql, &values))?;
         if set == 1 { Ok(()) } else { Err(RecordError::TakenOver(thread.thread_id.clone())) }
     }
@@ -534,13 +542,12 @@ impl Record {
         rows.iter().map(|row| checkpoint_of(row, &[], &about, task(row)).map_err(unreadable)).collect()
     }
 
-    /// Which nodes the model answered so far, in order: how far a script is.
+    /// Which nodes the model answered so far in the turn that is under way, in order: how far a script is.
     ///
     /// # Errors
     /// When the record cannot be read.
     pub fn askers(&self, thread: &str) -> Result<Vec<Asker>> {
-        let sql = "SELECT asked FROM agent_checkpoint WHERE home = ?1 AND thread = ?2 AND asked IS NOT NULL ORDER BY n";
-        let rows = self.read(|session| session.query(sql, &[self.home(), thread.into()]))?;
+        let rows = self.read(|session| session.query(ASKED, &[self.home(), thread.into()]))?;
         let asker = |row: &Row| serde_json::from_str(row[0].text()).map_err(|error| unreadable(thread, &error));
         rows.iter().map(asker).collect()
     }
@@ -582,6 +589,12 @@ const THREAD: &str =
     "id, agent, user_id, prompt, status, told, model, created_at, updated_at, last_n, parent, parent_n, bounds";
 
 const CHECKPOINT: &str = "n, node, next, state, turn, seq, outbox, asked, answer";
+
+/// Of a turn whose task is known and whose first node is not done there is nothing yet.
+const ASKED: &str = "SELECT c.asked FROM agent_thread t \
+     JOIN agent_checkpoint l ON l.home = t.home AND l.thread = t.id AND l.n = t.last_n \
+     JOIN agent_checkpoint c ON c.home = t.home AND c.thread = t.id AND c.turn = l.turn \
+     WHERE t.home = ?1 AND t.id = ?2 AND c.asked IS NOT NULL AND NOT (l.next = 'end' AND t.status = 'running') ORDER BY c.n";
 
 /// Of each step the newest row that is not newer than the checkpoint.
 const STEPS_AT: &str = "SELECT s.id, s.step FROM agent_step s WHERE s.home = ?1 AND s.thread = ?2 \

@@ -12,5 +12,6 @@ mod forking;
 mod models;
 mod protocol;
 mod tasks;
+mod turns;
 mod versions;
 mod world;
