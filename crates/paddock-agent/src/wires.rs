@@ -12,7 +12,7 @@ use paddock_state::conversation::MessageSource;
 use paddock_tools::Control;
 
 use crate::graph::NodeName;
-use crate::model::{Asker, ModelMessage, Role, ToolCall, ToolOffer};
+use crate::model::{Asker, ModelError, ModelMessage, Role, ToolCall, ToolOffer};
 use crate::nodes::check::{Check, Verdict};
 use crate::nodes::executor::{Executor, Proposes, Work};
 use crate::nodes::finalizer::{End, Finalizer};
@@ -21,8 +21,8 @@ use crate::nodes::interpreter::{Interpreter, Outcome};
 use crate::nodes::planner::{Planner, Task};
 use crate::nodes::supervisor::{self, Decision, Standing, Supervisor};
 use crate::nodes::tools::{Passed, Ran, Tools};
-use crate::nodes::{Node as _, check, planner};
-use crate::record::{Effect, ThreadStatus};
+use crate::nodes::{Node as _, NodeError, check, planner};
+use crate::record::{Effect, RecordError, ThreadStatus};
 use crate::run::{Run, Transition};
 use crate::runtime::{PLAN_NOWHERE, RunError, RunEvent, Settled};
 use crate::state::{
@@ -73,15 +73,18 @@ pub(crate) fn planner(run: &mut Run<'_>) -> Result<Transition> {
         let before = run.recent.shown();
         // The task itself is said last, and once.
         let before = &before[..before.len().saturating_sub(usize::from(failed.is_none()))];
-        Planner.run(Task {
-            prompt: &run.state.input_prompt,
-            map: &run.runtime.toolbox.filesystem_map(),
-            tools: &run.state.security_context.allowed_tools,
-            before,
-            steps: &steps,
-            failed,
-            model: &run.runtime.asked_model(),
-            heard: &mut |words| run.tell(&RunEvent::Words(words)),
+        let (map, model) = (run.runtime.toolbox.filesystem_map(), run.runtime.asked_model());
+        asked(run, || {
+            Planner.run(Task {
+                prompt: &run.state.input_prompt,
+                map: &map,
+                tools: &run.state.security_context.allowed_tools,
+                before,
+                steps: &steps,
+                failed,
+                model: &model,
+                heard: &mut |words| run.tell(&RunEvent::Words(words)),
+            })
         })?
     };
     let planned = match said {
@@ -199,16 +202,18 @@ pub(crate) fn executor(run: &mut Run<'_>) -> Result<Transition> {
         schema: serde_json::to_value(&*tool.input_schema).unwrap_or_default(),
     };
     let tools: Vec<ToolOffer> = offered.map(offer).collect();
-    let proposal = Executor.run(Work {
-        prompt: &run.state.input_prompt,
-        description: &step.description,
-        last_error: step.last_error.as_deref(),
-        map: &run.runtime.toolbox.filesystem_map(),
-        tools: &tools,
-        said: &run.recent.shown(),
-        context: &run.state.security_context,
-        model: &run.runtime.asked_model(),
-        heard: &mut |words| run.tell(&RunEvent::Words(words)),
+    let proposal = asked(run, || {
+        Executor.run(Work {
+            prompt: &run.state.input_prompt,
+            description: &step.description,
+            last_error: step.last_error.as_deref(),
+            map: &run.runtime.toolbox.filesystem_map(),
+            tools: &tools,
+            said: &run.recent.shown(),
+            context: &run.state.security_context,
+            model: &run.runtime.asked_model(),
+            heard: &mut |words| run.tell(&RunEvent::Words(words)),
+        })
     })?;
     run.state.progress.tokens += proposal.answer.usage.total();
     let mut message = ModelMessage::of(Role::Assistant, proposal.answer.content.clone());
@@ -454,11 +459,22 @@ fn perform(run: &mut Run<'_>, proposed: &Proposed, id: CallId) -> Result<Transit
     }
 }
 
-/// How often it is looked whether a run was cancelled while a call of it goes on.
+/// Has a node ask the model, and does not wait for an answer that nobody wants any more.
+fn asked<T>(run: &Run<'_>, ask: impl FnOnce() -> std::result::Result<T, NodeError>) -> Result<T> {
+    let said = while_it_is_ours(run, &run.runtime.cancel, ask);
+    let (record, thread) = (&run.runtime.record, run.state.thread_id.as_str());
+    // Without an answer because it was stopped: what counts is who has the thread now.
+    if matches!(said, Err(NodeError::Model(ModelError::Cancelled))) && !record.holds(thread, run.fence)? {
+        return Err(RecordError::TakenOver(thread.to_owned()).into());
+    }
+    Ok(said?)
+}
+
+/// How often it is looked whether a run was cancelled while its model or a call of it works.
 const LOOKING: Duration = Duration::from_millis(500);
 
 /// Does something, and stops it when another process takes the thread over: it was cancelled, or this one was thought dead.
-fn while_it_is_ours<T: Send>(run: &Run<'_>, cancel: &Cancel, work: impl FnOnce() -> T) -> T {
+fn while_it_is_ours<T>(run: &Run<'_>, cancel: &Cancel, work: impl FnOnce() -> T) -> T {
     let (record, fence, thread) = (&run.runtime.record, run.fence, run.state.thread_id.as_str());
     let (over, ended) = mpsc::channel::<()>();
     std::thread::scope(|scope| {

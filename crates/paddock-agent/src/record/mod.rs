@@ -415,29 +415,19 @@ impl Record {
         Ok(rows.iter().map(|row| row[0].text().to_owned()).collect())
     }
 
-    /// Says where a thread stands without going on with it.
-    ///
-    /// # Errors
-    /// When another process has taken it over.
-    pub fn set_status(&self, fence: Fence, thread: &str, status: ThreadStatus, told: Option<&str>) -> Result<()> {
-        let sql = "UPDATE agent_thread SET status = ?1, told = ?2, updated_at = ?3 WHERE home = ?4 AND id = ?5 AND fence = ?6";
-        let told = told.map(str::to_owned);
-        let values = [status.name().into(), told.into(), now().into(), self.home(), thread.into(), fence.0.into()];
-        let set = self.write(|session| session.execute(sql, &values))?;
-        if set == 1 { Ok(()) } else { Err(RecordError::TakenOver(thread.to_owned())) }
-    }
-
     /// Ends a thread. Whoever runs it can write nothing more.
     ///
     /// # Errors
     /// When there is none, or it is over.
     pub fn cancel(&self, thread: &str) -> Result<()> {
-        let status = self.thread(thread)?.status;
-        if matches!(status, ThreadStatus::Done | ThreadStatus::Cancelled) {
-            return Err(RecordError::Over { thread: thread.to_owned(), status });
+        // At once: what comes to its end meanwhile stays as it ended, and who resumes it sees it before or is too late.
+        let sql = "UPDATE agent_thread SET status = 'cancelled', told = NULL, fence = fence + 1, updated_at = ?3 \
+                   WHERE home = ?1 AND id = ?2 AND status NOT IN ('done', 'cancelled')";
+        if self.write(|session| session.execute(sql, &[self.home(), thread.into(), now().into()]))? == 1 {
+            return Ok(());
         }
-        let fence = self.take(thread)?;
-        self.set_status(fence, thread, ThreadStatus::Cancelled, None)
+        let status = self.thread(thread)?.status;
+        Err(RecordError::Over { thread: thread.to_owned(), status })
     }
 
     /// Forgets a thread with everything that was recorded of it. Whoever runs it can write nothing more.

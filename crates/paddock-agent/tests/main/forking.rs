@@ -29,8 +29,8 @@ fn a_fork_that_cannot_be_copied_is_not_there() {
 }
 
 /// A thread with a turn that acts and one that only looks.
-fn two_turns() -> World {
-    let world = World::new(&script(&[plan(&["one", "two"]), answer("one is done"), answer("FIRST is done")]));
+fn two_turns(make: fn(&str) -> World) -> World {
+    let world = make(&script(&[plan(&["one", "two"]), answer("one is done"), answer("FIRST is done")]));
     world.process().start("t", "FIRST TASK").unwrap();
     world.say(&answer("SECOND is done"));
     let mut consulting = options("t");
@@ -43,7 +43,16 @@ fn two_turns() -> World {
 
 #[test]
 fn a_fork_from_an_earlier_turn_works_on_the_task_of_that_turn() {
-    let world = two_turns();
+    forked_from_the_first(World::new);
+}
+
+#[test]
+fn a_fork_from_an_earlier_turn_works_on_the_task_of_that_turn_on_postgresql() {
+    forked_from_the_first(World::on_postgres);
+}
+
+fn forked_from_the_first(make: fn(&str) -> World) {
+    let world = two_turns(make);
     // After the Gatekeeper, and after the Supervisor.
     for (n, fork) in [(1, "f1"), (3, "f3")] {
         let mut process = world.process();
@@ -64,7 +73,7 @@ fn a_fork_from_an_earlier_turn_works_on_the_task_of_that_turn() {
 
 #[test]
 fn a_fork_from_the_end_of_a_turn_is_over() {
-    let world = two_turns();
+    let world = two_turns(World::new);
     let process = world.process();
     let checkpoints = process.runtime.record.checkpoints_after("t", 0, 100).unwrap();
     let end = checkpoints.iter().find(|checkpoint| checkpoint.turn.as_str() != "t1").unwrap().n - 1;

@@ -8,6 +8,7 @@ mod blocked;
 mod bounds;
 mod forked;
 mod killed;
+mod cancelling;
 mod forking;
 mod models;
 mod protocol;

@@ -1,10 +1,10 @@
 //! The turns of a thread after its first one: each has its own task, model and place in a script, from the moment it was asked for.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
 
 use paddock_agent::record::ThreadStatus;
-use paddock_agent::{Ended, RunError};
+use paddock_agent::{Ended, RunError, RunEvent};
 use serde_json::json;
 
 use crate::resuming::{ending_at, without_answers};
@@ -16,8 +16,8 @@ fn appends(word: &str) -> String {
 }
 
 /// A thread whose first turn is over; the script of the second waits.
-fn after_the_first_turn() -> World {
-    let world = World::new(&appends("first"));
+fn after_the_first_turn(make: fn(&str) -> World) -> World {
+    let world = make(&appends("first"));
     assert_eq!(world.process().start("t", "FIRST TASK").unwrap(), Ended::Done("first".into()));
     world.say(&appends("second"));
     world
@@ -25,13 +25,32 @@ fn after_the_first_turn() -> World {
 
 #[test]
 fn ending_at_every_boundary_of_a_second_turn_loses_nothing_and_doubles_nothing() {
-    let world = after_the_first_turn();
-    let (watcher, count) = ending_at(usize::MAX);
-    assert_eq!(world.process_watched(watcher).start("t", "SECOND TASK").unwrap(), Ended::Done("second".into()));
+    ending_at_each(World::new, 1);
+}
+
+#[test]
+fn ending_at_boundaries_of_a_second_turn_loses_nothing_and_doubles_nothing_on_postgresql() {
+    ending_at_each(World::on_postgres, 7);
+}
+
+/// Ends at every so many-th boundary.
+fn ending_at_each(make: fn(&str) -> World, every: usize) {
+    let world = after_the_first_turn(make);
+    let names = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&names);
+    let watched = world.process_watched(Arc::new(move |event| {
+        if let RunEvent::Boundary(name) = event {
+            seen.lock().unwrap().push(*name);
+        }
+    }));
+    assert_eq!(watched.start("t", "SECOND TASK").unwrap(), Ended::Done("second".into()));
+    drop(watched);
     let whole = without_answers(world.process().said("t"));
-    // The first is before anything of the task was kept.
-    for boundary in 2..=count.load(Ordering::SeqCst) {
-        let world = after_the_first_turn();
+    let names = names.lock().unwrap().clone();
+    // Before that nothing of it was kept.
+    let first = names.iter().position(|name| *name == "after the task").unwrap() + 1;
+    for boundary in (first..=names.len()).step_by(every) {
+        let world = after_the_first_turn(make);
         let (watcher, _) = ending_at(boundary);
         let mut process = world.process_watched(watcher);
         process.runtime.model_name = "another".to_owned();
@@ -53,9 +72,12 @@ fn ending_at_every_boundary_of_a_second_turn_loses_nothing_and_doubles_nothing()
 
 #[test]
 fn a_task_that_was_asked_for_is_not_over_with_the_answer_to_another() {
-    let world = after_the_first_turn();
-    let (watcher, _) = ending_at(2);
-    let process = world.process_watched(watcher);
+    let world = after_the_first_turn(World::new);
+    let process = world.process_watched(Arc::new(|event| {
+        if let RunEvent::Boundary("after the task") = event {
+            std::panic::resume_unwind(Box::new("the process ends here"));
+        }
+    }));
     assert!(catch_unwind(AssertUnwindSafe(|| process.start("t", "SECOND TASK"))).is_err());
     drop(process);
     let thread = world.process().runtime.record.thread("t").unwrap();
