@@ -64,7 +64,9 @@ pub use guarded::{GUARDED, GuardedName};
 pub use host::{AllowedHost, BadHost, Host, split_port};
 pub use names::{HidePattern, NameRuleError, NameRules, OWN_NAMES, TEMP_PREFIX};
 pub use own::Own;
-pub use path::{LogicalPath, MAX_NAME, MAX_PATH, PathError, RelPath, RelPathBuf, is_plain_name, tree_order, visible};
+pub use path::{
+    LogicalPath, MAX_NAME, MAX_PATH, PathError, RelPath, RelPathBuf, is_plain_name, is_unseen, tree_order, visible,
+};
 pub use place::Place;
 pub use plan::{Browse, Effect, EffectKind, Entries, Found, Hits, Operation, Outcome, Plan, Search, Was};
 pub use policy::{AgentPolicy, BearerToken, WebSearch};

@@ -319,6 +319,15 @@ pub fn visible(text: &str) -> String {
     out
 }
 
+/// Does it show nothing, and change how others are shown or read: a mark of direction, a joiner, a tag? Of words that a model or a
+/// person is given nothing is lost without them. What a path may hold is another question.
+pub fn is_unseen(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
 /// Is this already what parsing would make of it? Most paths that agents send are: absolute, of
 /// printable ASCII, with no empty, dotted or overlong part.
 fn is_clean(path: &[u8]) -> bool {

@@ -1,5 +1,7 @@
 //! The Gatekeeper: looks at what came in, and says what the run may do.
 
+use paddock_core::is_unseen;
+
 use super::{Node, NodeError};
 use crate::state::{AgentMode, SecurityContext, TrustLevel};
 
@@ -90,10 +92,7 @@ fn is_allowed(tool: &Provided, sees: &Incoming<'_>) -> bool {
 
 /// Without characters that steer a terminal or deceive a reader.
 pub(crate) fn sanitized(text: &str) -> String {
-    let hidden = |c: char| {
-        (c.is_control() && c != '\n' && c != '\t')
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-    };
+    let hidden = |c: char| (c.is_control() && c != '\n' && c != '\t') || is_unseen(c);
     text.chars().filter(|c| !hidden(*c)).collect()
 }
 
@@ -133,6 +132,7 @@ mod tests {
             Gatekeeper.run(sees).map(|admitted| (admitted.prompt, admitted.context.is_sanitized))
         };
         assert_eq!(ask("fix\u{202e} it\u{1b}[2J\n\tnow"), Ok(("fix it[2J\n\tnow".to_owned(), true)));
+        assert_eq!(ask("a\u{2028}b\u{2060}\u{e0041}\u{e007f}c"), Ok(("abc".to_owned(), true)));
         assert_eq!(ask(" \u{200b}\n"), Err(NodeError::NoTask));
         assert!(matches!(ask(&"x".repeat(LONGEST + 1)), Err(NodeError::TaskTooLong(_))));
     }

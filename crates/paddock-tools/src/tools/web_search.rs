@@ -11,7 +11,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use anstyle_parse::{Parser, Perform, Utf8Parser};
-use paddock_core::{ErrorKind, Risk, WebSearch};
+use paddock_core::{ErrorKind, Risk, WebSearch, is_unseen};
 use serde_json::{Map, Value, json};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
@@ -204,14 +204,6 @@ impl Perform for Plain {
     fn execute(&mut self, _: u8) {
         self.0.push(' ');
     }
-}
-
-/// Characters that show nothing and change how others are shown or read: marks of direction, joiners, tags.
-fn is_unseen(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
