@@ -1,14 +1,29 @@
 //! The turns of a thread after its first one: each has its own task, model and place in a script, from the moment it was asked for.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use paddock_agent::record::ThreadStatus;
-use paddock_agent::{Ended, RunError, RunEvent};
+use paddock_agent::{Ended, RunError, RunEvent, Watcher};
 use serde_json::json;
 
-use crate::resuming::{ending_at, without_answers};
 use crate::world::{World, answer, call, script};
+
+/// Ends the process at the boundary with that number, as a crash does: nothing after it happens.
+fn ending_at(boundary: usize) -> Arc<Watcher> {
+    let count = AtomicUsize::new(0);
+    Arc::new(move |event| {
+        if matches!(event, RunEvent::Boundary(_)) && count.fetch_add(1, Ordering::SeqCst) + 1 == boundary {
+            std::panic::resume_unwind(Box::new("the process ends here"));
+        }
+    })
+}
+
+/// What a tool answered may be lost with the process, once its effect is there; that it answered is not.
+fn without_answers(said: Vec<String>) -> Vec<String> {
+    said.into_iter().map(|line| if line.starts_with("tool:") { "tool".to_owned() } else { line }).collect()
+}
 
 fn appends(word: &str) -> String {
     let append = call("append_file", &json!({ "path": "/w/effects.txt", "content": format!("{word}\n") }));
@@ -51,8 +66,7 @@ fn ending_at_each(make: fn(&str) -> World, every: usize) {
     let first = names.iter().position(|name| *name == "after the task").unwrap() + 1;
     for boundary in (first..=names.len()).step_by(every) {
         let world = after_the_first_turn(make);
-        let (watcher, _) = ending_at(boundary);
-        let mut process = world.process_watched(watcher);
+        let mut process = world.process_watched(ending_at(boundary));
         process.runtime.model_name = "another".to_owned();
         let ended = catch_unwind(AssertUnwindSafe(|| process.start("t", "SECOND TASK")));
         assert!(ended.is_err(), "boundary {boundary} was not reached");
