@@ -89,8 +89,7 @@ impl Gate for Approvals {
         let of_call = digest(request.tool, &request.asked.arguments());
         let (now, requester) = (self.now(), request.asked.requester());
         let (agent, brought) = (call.agent.as_str(), named(requester));
-        let (held, waiting) =
-            self.read(|session| self.held_of(session, agent, &of_call, brought)).map_err(broken)?;
+        let (held, waiting) = self.read(|session| self.held_of(session, agent, &of_call, brought)).map_err(broken)?;
         let is_meant = |row: &&Approval| row.thread == requester.thread && row.user == requester.user;
         let waits = |row: &Approval| row.status == Status::Pending && now < row.expires_at;
         let Some(newest) = held.iter().find(is_meant) else {
