@@ -13,7 +13,7 @@ use crate::world::{World, answer, call, script};
 /// Ends the process at the boundary with that number, as a crash does: nothing after it happens.
 fn ending_at(boundary: usize) -> Arc<Watcher> {
     let count = AtomicUsize::new(0);
-    Arc::new(move |event| {
+    Arc::new(move |event: &RunEvent<'_>| {
         if matches!(event, RunEvent::Boundary(_)) && count.fetch_add(1, Ordering::SeqCst) + 1 == boundary {
             std::panic::resume_unwind(Box::new("the process ends here"));
         }

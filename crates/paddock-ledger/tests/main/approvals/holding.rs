@@ -4,7 +4,7 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::time::{Duration, SystemTime};
 
 use paddock_core::{
-    Alter, Alteration, Earlier, Expect, Gate as _, Held, Looks, Operation, Refused, Request, Staged, Version,
+    Alter, Alteration, Earlier, Expect, Gate as _, Held, Looks, Operation, Refused, Request, Requester, Staged, Version,
 };
 use paddock_db::rusqlite;
 use paddock_ledger::approvals::{Decision, Reach};
@@ -46,7 +46,11 @@ fn parked(desk: &Desk) -> String {
 }
 
 fn earlier(desk: &Desk) -> Result<Earlier, Refused> {
-    let ask = Ask::of("execute_command", r#"{"command":"make"}"#);
+    earlier_with(desk, Requester::default())
+}
+
+fn earlier_with(desk: &Desk, requester: Requester) -> Result<Earlier, Refused> {
+    let ask = Ask { requester, ..Ask::of("execute_command", r#"{"command":"make"}"#) };
     let request = Request { tool: ask.tool, risk: ask.risk, asked: &ask };
     desk.with_call(|call| desk.approvals.earlier(call, &request))
 }
@@ -72,7 +76,8 @@ fn of_many_that_ask_at_once_one_is_told_that_it_was_made() {
         let told: usize = std::thread::scope(|scope| {
             let ask = |desk| {
                 start.wait();
-                usize::from(matches!(earlier(desk), Ok(Earlier::Made { .. })))
+                let Ok(Earlier::Made { id, .. }) = earlier(desk) else { return 0 };
+                usize::from(desk.approvals.hears(&id, &Requester::default()).unwrap())
             };
             let asking: Vec<_> = desks.iter().map(|desk| scope.spawn(move || ask(desk))).collect();
             asking.into_iter().map(|one| one.join().unwrap()).sum()
@@ -100,9 +105,19 @@ fn it_waits_is_made_without_the_command_and_told_once() {
         // A second one that was as quick.
         assert!(matches!(make(&desk, *agreed), Err(Stopped::Refused("token_used" | "token_state", _))));
         other.ledger.audit.flush().unwrap();
-        let Ok(Earlier::Made { told, .. }) = earlier(&desk) else { panic!("not made") };
-        assert_eq!(told, "what it printed");
+        // Looking whether it would run tells nobody yet.
+        for _ in 0..2 {
+            let Ok(Earlier::Made { told, .. }) = earlier(&desk) else { panic!("not made") };
+            assert_eq!(told, "what it printed");
+        }
+        assert!(desk.approvals.hears(&id, &Requester::default()).unwrap());
+        assert!(!desk.approvals.hears(&id, &Requester::default()).unwrap(), "it is told once");
         assert!(matches!(earlier(&desk), Ok(Earlier::Nothing { waiting: 0 })));
+        // Who brings the decision and was cut off before the answer was kept is told again.
+        let token = desk.approvals.show(&id).unwrap().token;
+        let run = Requester { token, ..Requester::default() };
+        assert!(desk.approvals.hears(&id, &run).unwrap());
+        assert!(matches!(earlier_with(&desk, run), Ok(Earlier::Made { .. })));
         assert!(other.approvals.held(&id).unwrap().is_none());
     });
 }
