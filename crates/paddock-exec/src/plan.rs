@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit};
 
 use crate::error::Error;
@@ -169,7 +170,7 @@ impl Places {
         let (What::Host(from), How::ReadOnly | How::Staged(_)) = (&shown.what, &shown.how) else {
             return refused("only a directory of the host that is read-only or staged can be there");
         };
-        if system::RESERVED.iter().any(|name| is_there(&from.join(name))) {
+        if !system::RESERVED.iter().all(|name| is_absent(&from.join(name))) {
             return refused("one of its entries has a name that the system needs");
         }
         let upper = match &shown.how {
@@ -215,7 +216,7 @@ impl Places {
         let mut pins = BTreeMap::new();
         let mut guards = Vec::new();
         for guarded in shown.guarded.iter().filter(|_| self.protections.guards) {
-            if !is_there(&from.join(guarded)) {
+            if is_absent(&from.join(guarded)) {
                 self.absent.push((from.join(guarded), shown.at.join(guarded)));
                 continue;
             }
@@ -227,7 +228,7 @@ impl Places {
             self.steps.push(Step::Pin { at: relative(pin)? });
         }
         self.steps.append(&mut guards);
-        for mask in shown.masks.iter().filter(|mask| self.protections.masks && is_there(&from.join(mask))) {
+        for mask in shown.masks.iter().filter(|mask| self.protections.masks && !is_absent(&from.join(mask))) {
             self.steps.push(Step::Cover { at: relative(&shown.at.join(mask))? });
         }
         Ok(())
@@ -342,8 +343,10 @@ fn seen(path: &Path) -> Result<Seen, Error> {
     Ok(Seen { path: text(absolute.as_os_str(), "a path")?, device: meta.st_dev, inode: meta.st_ino })
 }
 
-fn is_there(path: &Path) -> bool {
-    rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+/// Whether it is sure that nothing is there. What cannot be looked at, since it is closed or its path too long, may be.
+fn is_absent(path: &Path) -> bool {
+    let answer = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW);
+    matches!(answer, Err(Errno::NOENT | Errno::NOTDIR))
 }
 
 fn is_empty(path: &Path) -> Result<bool, Error> {

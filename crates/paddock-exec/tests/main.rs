@@ -15,6 +15,7 @@ mod main {
 
     mod changes;
     mod confined;
+    mod hidden;
     mod leftovers;
     mod limited;
     mod network;

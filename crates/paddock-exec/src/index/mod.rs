@@ -4,20 +4,26 @@
 //! name in it does, so a directory whose times and inode are as they were is not read again, only asked. Times are
 //! trusted only when they were old enough at the time of reading: a change within the same tick would not show. A tree
 //! of very many directories that is asked for again and again is watched instead.
+//!
+//! An agent may have made the tree. Whatever it makes, nothing that matches may be missed: what cannot be looked into
+//! matches as a whole, and what else goes wrong is an error.
 
+mod directory;
+mod node;
+#[cfg(test)]
+mod tests;
 mod watch;
 
-use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
+use directory::{Place, or_here};
+use node::{Node, Stamp};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 use watch::Watch;
 
@@ -43,6 +49,8 @@ pub type Matches = Box<dyn Fn(&Path, Kind) -> bool + Send + Sync>;
 pub struct Index {
     top: PathBuf,
     matches: Matches,
+    /// From so many directories on the tree is watched when it is asked for the second time.
+    watched_from: usize,
     state: Mutex<State>,
 }
 
@@ -55,7 +63,7 @@ struct State {
     watch: Option<Watch>,
 }
 
-/// From so many directories on a tree is watched when it is asked for the second time.
+/// [`Index::watched_from`] of every index but those of tests.
 const WATCHED: usize = 2000;
 
 impl fmt::Debug for Index {
@@ -64,85 +72,15 @@ impl fmt::Debug for Index {
     }
 }
 
-/// A directory as it was read.
-#[derive(Default)]
-struct Node {
-    stamp: Option<Stamp>,
-    /// It was watched before it was read.
-    watched: bool,
-    found: Vec<OsString>,
-    inner: BTreeMap<OsString, Node>,
-}
-
-impl Node {
-    /// The directory at a path below this one.
-    fn at(&mut self, path: &Path) -> Option<&mut Node> {
-        path.iter().try_fold(self, |node, name| node.inner.get_mut(name))
-    }
-
-    /// Everything that was found here and below, in order.
-    fn all(&self) -> Vec<PathBuf> {
-        let mut found = Vec::new();
-        let mut left = vec![(PathBuf::new(), self)];
-        while let Some((path, node)) = left.pop() {
-            found.extend(node.found.iter().map(|name| path.join(name)));
-            left.extend(node.inner.iter().map(|(name, inner)| (path.join(name), inner)));
-        }
-        found.sort();
-        found
-    }
-
-    fn forget_watches(&mut self) {
-        self.watched = false;
-        self.inner.values_mut().for_each(Node::forget_watches);
-    }
-
-    /// How many directories are known here.
-    fn count(&self) -> usize {
-        1 + self.inner.values().map(Node::count).sum::<usize>()
-    }
-}
-
-/// What tells whether a directory is as it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    device: u64,
-    inode: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    fn of(meta: &Stat) -> Stamp {
-        Stamp {
-            device: meta.st_dev,
-            inode: meta.st_ino,
-            modified: (meta.st_mtime, meta.st_mtime_nsec as i64),
-            changed: (meta.st_ctime, meta.st_ctime_nsec as i64),
-        }
-    }
-
-    /// Whether a change after `now` would surely have another time.
-    fn is_settled(&self, now: Duration) -> bool {
-        let latest = self.modified.max(self.changed);
-        // A file system that counts whole seconds gives itself away.
-        let whole = self.modified.1 == 0 && self.changed.1 == 0;
-        let tick = if whole { Duration::from_millis(2100) } else { Duration::from_millis(100) };
-        let Ok(seconds) = u64::try_from(latest.0) else { return false };
-        let latest = Duration::from_secs(seconds) + Duration::from_nanos(latest.1 as u64);
-        latest + tick < now
-    }
-}
-
 impl Index {
     /// An index of the tree at `top`; nothing is read before it is asked.
     pub fn new(top: impl Into<PathBuf>, matches: Matches) -> Index {
-        Index { top: top.into(), matches, state: Mutex::default() }
+        Index { top: top.into(), matches, watched_from: WATCHED, state: Mutex::default() }
     }
 
-    /// The matching paths, relative to the tree, in order. A directory that the host does not let us read has none:
-    /// neither can a command read it. What else keeps a directory from being read is an error, since a name that is not
-    /// found is not hidden.
+    /// The matching paths, relative to the tree, in order. A directory that cannot be looked into is one of them, whatever it
+    /// is called: the host does not let us, or it lies too deep. Whatever else keeps one from being read is an error, since a
+    /// name that is not found is not hidden.
     pub fn find(&self) -> io::Result<Vec<PathBuf>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let top = rustix::fs::openat(CWD, &self.top, flags, Mode::empty())?;
@@ -151,7 +89,7 @@ impl Index {
         if search.told(&mut state)? {
             return Ok(state.found.clone());
         }
-        let known = !state.tree.inner.is_empty() && state.tree.count() >= WATCHED;
+        let known = !state.tree.inner.is_empty() && state.tree.count() >= self.watched_from;
         if known && search.begin_watch(&mut state)? {
             return Ok(state.found.clone());
         }
@@ -163,6 +101,9 @@ impl Index {
 
 /// So many directories are asked by one thread in the time that starting another takes.
 const SHARE: usize = 500;
+
+/// Directories are held open on so many levels; a thread must not use up descriptors by the depth of what it looks at.
+const HELD: usize = 16;
 
 #[derive(Clone, Copy)]
 struct Search<'a> {
@@ -178,9 +119,9 @@ impl Search<'_> {
         let State { tree, found, watch: kept } = state;
         // Taken out: whatever goes wrong below ends the watching.
         let Some(mut watch) = kept.take() else { return Ok(false) };
-        let here = rustix::fs::fstat(self.top)?;
-        let same = tree.stamp.is_some_and(|stamp| (stamp.device, stamp.inode) == (here.st_dev, here.st_ino));
+        let same = watch.is_of(&rustix::fs::fstat(self.top)?);
         let Some(changed) = watch.changed().filter(|_| same) else { return Ok(false) };
+        // In order: what lies above comes first, and what was replaced is not looked for below its old path.
         for path in &changed {
             if let Some(node) = tree.at(path) {
                 (node.watched, node.stamp) = (false, None);
@@ -210,21 +151,8 @@ impl Search<'_> {
 
     /// Watches and reads a directory, and those below it that are not watched yet; false when the watching has to end.
     fn watched(self, node: &mut Node, path: &Path, watch: &mut Watch) -> Result<bool, Errno> {
-        if !node.watched {
-            let Some(directory) = readable(open(self.top, path))? else {
-                *node = Node::default();
-                return Ok(true);
-            };
-            let meta = rustix::fs::fstat(&directory)?;
-            if !watch.add(&directory, meta.st_dev, path) {
-                return Ok(false);
-            }
-            let now = Stamp::of(&meta);
-            if node.stamp != Some(now) {
-                self.read(node, path)?;
-                node.stamp = Some(now);
-            }
-            node.watched = true;
+        if !node.watched && !self.begin_at(node, path, watch)? {
+            return Ok(false);
         }
         for (name, inner) in node.inner.iter_mut().filter(|(_, inner)| !inner.watched) {
             if !self.watched(inner, &path.join(name), watch)? {
@@ -234,14 +162,25 @@ impl Search<'_> {
         Ok(true)
     }
 
+    /// Watches one directory, and reads it when it is not as it was. One that is closed is told of by the one above it.
+    fn begin_at(self, node: &mut Node, path: &Path, watch: &mut Watch) -> Result<bool, Errno> {
+        let Some(directory) = self.open(node, path)? else { return Ok(true) };
+        let Some(meta) = watch.add(&directory, path) else { return Ok(false) };
+        if node.stamp != Some(Stamp::of(&meta)) {
+            self.read(node, path, &directory)?;
+        }
+        node.watched = true;
+        Ok(true)
+    }
+
     /// The first two levels here, what is below them by several threads when it is much.
     fn top(self, tree: &mut Node) -> Found {
         let mut found = Vec::new();
-        self.look(tree, self.top, OsStr::new("."), Path::new(""), &mut found)?;
+        self.look(tree, None, Path::new(""), &mut found)?;
         let mut left = Vec::new();
         for (name, node) in &mut tree.inner {
             let path = PathBuf::from(name);
-            self.look(node, self.top, name, &path, &mut found)?;
+            self.look(node, None, &path, &mut found)?;
             left.extend(node.inner.iter_mut().map(|(name, inner)| (path.join(name), inner)));
         }
         let known: usize = left.iter().map(|(_, node)| node.count()).sum();
@@ -269,313 +208,95 @@ impl Search<'_> {
     }
 
     fn share(self, share: &mut [(PathBuf, &mut Node)], found: &mut Vec<PathBuf>) -> Result<(), Errno> {
-        for (path, node) in share {
-            let (Some(parent), Some(name)) = (path.parent(), path.file_name().map(OsStr::to_owned)) else { continue };
-            if let Some(parent) = readable(open(self.top, parent))? {
-                self.visit(node, parent.as_fd(), &name, path, found)?;
-            }
+        share.iter_mut().try_for_each(|(path, node)| self.visit(node, None, path, found))
+    }
+
+    /// Looks at a directory and everything below it.
+    fn visit(
+        self,
+        node: &mut Node,
+        parent: Option<BorrowedFd<'_>>,
+        path: &mut PathBuf,
+        found: &mut Vec<PathBuf>,
+    ) -> Result<(), Errno> {
+        self.look(node, parent, path, found)?;
+        if node.inner.is_empty() {
+            return Ok(());
+        }
+        let held = self.hold(parent, path);
+        for (name, inner) in &mut node.inner {
+            path.push(name);
+            self.visit(inner, held.as_ref().map(AsFd::as_fd), path, found)?;
+            path.pop();
         }
         Ok(())
     }
 
-    /// Looks at a directory and everything below it. Names are asked for beside their parent, so that no path is walked
-    /// twice.
-    fn visit(
-        self,
-        node: &mut Node,
-        parent: BorrowedFd<'_>,
-        name: &OsStr,
-        path: &mut PathBuf,
-        found: &mut Vec<PathBuf>,
-    ) -> Result<(), Errno> {
-        self.look(node, parent, name, path, found)?;
-        if node.inner.is_empty() {
-            return Ok(());
+    /// The directory, for asking beside it, so that no path is walked twice; none where it lies deep or cannot be had: then
+    /// whole paths are asked for.
+    fn hold(self, parent: Option<BorrowedFd<'_>>, path: &Path) -> Option<OwnedFd> {
+        if path.iter().count() > HELD {
+            return None;
         }
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let Some(directory) = readable(rustix::fs::openat(parent, name, flags, Mode::empty()))? else { return Ok(()) };
-        for (name, inner) in &mut node.inner {
-            path.push(name);
-            self.visit(inner, directory.as_fd(), name, path, found)?;
-            path.pop();
+        let (beside, name) = self.beside(parent, path);
+        rustix::fs::openat(beside, name, flags, Mode::empty()).ok()
+    }
+
+    /// How a directory is asked for.
+    fn beside<'a>(&'a self, parent: Option<BorrowedFd<'a>>, path: &'a Path) -> (BorrowedFd<'a>, &'a Path) {
+        match (parent, path.file_name()) {
+            (Some(parent), Some(name)) => (parent, Path::new(name)),
+            _ => (self.top, or_here(path)),
         }
-        Ok(())
     }
 
     /// Looks at a directory itself, and reads it when it is not as it was.
     fn look(
         self,
         node: &mut Node,
-        parent: BorrowedFd<'_>,
-        name: &OsStr,
+        parent: Option<BorrowedFd<'_>>,
         path: &Path,
         found: &mut Vec<PathBuf>,
     ) -> Result<(), Errno> {
-        let now = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|meta| Stamp::of(&meta));
-        if now.is_none() || node.stamp != now {
-            self.read(node, path)?;
+        let (beside, name) = self.beside(parent, path);
+        let now = rustix::fs::statat(beside, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|meta| Stamp::of(&meta));
+        if (now.is_none() || node.stamp != now)
+            && let Some(directory) = self.open(node, path)?
+        {
+            self.read(node, path, &directory)?;
         }
-        found.extend(node.found.iter().map(|name| path.join(name)));
+        node.tell(path, found);
         Ok(())
     }
 
-    /// Reads a directory; what is known of directories that are still there is kept.
-    fn read(self, node: &mut Node, path: &Path) -> Result<(), Errno> {
+    /// Opens a directory. What is known of one that is gone or closed is forgotten.
+    fn open(self, node: &mut Node, path: &Path) -> Result<Option<OwnedFd>, Errno> {
+        match directory::open(self.top, path)? {
+            Place::Open(directory) => return Ok(Some(directory)),
+            Place::Gone => *node = Node::default(),
+            // There is nothing above it in which it could be hidden.
+            Place::Closed if path.as_os_str().is_empty() => return Err(Errno::ACCESS),
+            Place::Closed => *node = Node::closed(),
+        }
+        Ok(None)
+    }
+
+    /// Reads a directory. What is known of directories whose names are still there is kept, and each is to be looked at: another
+    /// one may have come in its place.
+    fn read(self, node: &mut Node, path: &Path, directory: &OwnedFd) -> Result<(), Errno> {
         let mut known = std::mem::take(node).inner;
         let began = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let Some(directory) = readable(open(self.top, path))? else { return Ok(()) };
-        let stamp = rustix::fs::fstat(&directory).ok().map(|meta| Stamp::of(&meta));
-        for (name, kind) in entries(&directory)? {
+        let stamp = Stamp::of(&rustix::fs::fstat(directory)?);
+        for (name, kind) in directory::entries(directory)? {
             if (self.matches)(&path.join(&name), kind) {
                 node.found.push(name);
             } else if kind == Kind::Dir {
-                let inner = known.remove(&name).unwrap_or_default();
+                let inner = Node { watched: false, ..known.remove(&name).unwrap_or_default() };
                 node.inner.insert(name, inner);
             }
         }
-        node.stamp = stamp.filter(|stamp| stamp.is_settled(began));
+        node.stamp = Some(stamp).filter(|stamp| stamp.is_settled(began));
         Ok(())
-    }
-}
-
-/// A directory that is gone, is none any more, or is closed to us has nothing to find.
-fn readable<T>(answer: Result<T, Errno>) -> Result<Option<T>, Errno> {
-    match answer {
-        Ok(value) => Ok(Some(value)),
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM | Errno::XDEV) => Ok(None),
-        Err(errno) => Err(errno),
-    }
-}
-
-fn open(top: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    rustix::fs::openat2(top, path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty(), resolve)
-}
-
-fn entries(directory: &OwnedFd) -> Result<Vec<(OsString, Kind)>, Errno> {
-    let mut all = Vec::new();
-    for entry in Dir::read_from(directory)? {
-        let entry = entry?;
-        let name = OsString::from_vec(entry.file_name().to_bytes().to_vec());
-        if name != "." && name != ".." {
-            let kind = kind(directory, &name, entry.file_type());
-            all.push((name, kind));
-        }
-    }
-    Ok(all)
-}
-
-fn kind(directory: &OwnedFd, name: &OsStr, told: FileType) -> Kind {
-    let told = match told {
-        FileType::Unknown => rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
-            .map_or(FileType::Unknown, |meta| FileType::from_raw_mode(meta.st_mode)),
-        told => told,
-    };
-    match told {
-        FileType::RegularFile => Kind::File,
-        FileType::Directory => Kind::Dir,
-        FileType::Symlink => Kind::Link,
-        FileType::Socket => Kind::Socket,
-        _ => Kind::Other,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use super::*;
-
-    fn paths(index: &Index) -> Vec<String> {
-        index.find().unwrap().into_iter().map(|path| path.to_str().unwrap().to_owned()).collect()
-    }
-
-    /// An index of names that begin with `.env`, and how often it was asked.
-    fn of_env(top: &Path) -> (Index, Arc<AtomicUsize>) {
-        let asked = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&asked);
-        let matches = move |path: &Path, _: Kind| {
-            count.fetch_add(1, Ordering::Relaxed);
-            path.file_name().and_then(OsStr::to_str).is_some_and(|name| name.starts_with(".env"))
-        };
-        (Index::new(top, Box::new(matches)), asked)
-    }
-
-    /// Makes every directory look as if it had been left alone for long.
-    fn settle(top: &Path) {
-        let old = SystemTime::now() - Duration::from_secs(60);
-        for path in [top.to_owned(), top.join("a"), top.join("a/b")] {
-            if path.is_dir() {
-                fs::File::open(path).unwrap().set_modified(old).unwrap();
-            }
-        }
-    }
-
-    #[test]
-    fn names_are_found_at_any_depth_and_below_a_match_nothing_is_asked() {
-        let top = tempfile::tempdir().unwrap();
-        fs::create_dir_all(top.path().join("a/b")).unwrap();
-        fs::create_dir_all(top.path().join(".env.d/x")).unwrap();
-        for name in [".env", "a/b/.env.local", "a/file", ".env.d/x/.env"] {
-            fs::write(top.path().join(name), "").unwrap();
-        }
-        std::os::unix::fs::symlink("a", top.path().join("link")).unwrap();
-        let (index, _) = of_env(top.path());
-        assert_eq!(paths(&index), [".env", ".env.d", "a/b/.env.local"]);
-    }
-
-    #[test]
-    fn what_changes_is_noticed_at_once() {
-        let top = tempfile::tempdir().unwrap();
-        fs::create_dir_all(top.path().join("a/b")).unwrap();
-        let (index, _) = of_env(top.path());
-        assert!(paths(&index).is_empty());
-        for round in 0..50 {
-            let name = format!("a/b/.env{round}");
-            fs::write(top.path().join(&name), "").unwrap();
-            assert_eq!(paths(&index), std::slice::from_ref(&name));
-            fs::remove_file(top.path().join(&name)).unwrap();
-            assert!(paths(&index).is_empty());
-        }
-        fs::write(top.path().join("a/.env"), "").unwrap();
-        fs::rename(top.path().join("a"), top.path().join("c")).unwrap();
-        assert_eq!(paths(&index), ["c/.env"]);
-    }
-
-    #[test]
-    fn a_settled_directory_is_not_read_again() {
-        let top = tempfile::tempdir().unwrap();
-        fs::create_dir_all(top.path().join("a/b")).unwrap();
-        fs::write(top.path().join("a/b/.env"), "").unwrap();
-        settle(top.path());
-        // Setting a time changes the other one, which nobody can set: it has to grow old by itself.
-        std::thread::sleep(Duration::from_millis(150));
-        let (index, asked) = of_env(top.path());
-        assert_eq!(paths(&index), ["a/b/.env"]);
-        let once = asked.load(Ordering::Relaxed);
-        assert_eq!(paths(&index), ["a/b/.env"]);
-        assert_eq!(asked.load(Ordering::Relaxed), once);
-        fs::write(top.path().join("a/.env"), "").unwrap();
-        assert_eq!(paths(&index), ["a/.env", "a/b/.env"]);
-    }
-
-    #[test]
-    fn a_large_tree_is_shared_and_nothing_is_lost() {
-        let top = tempfile::tempdir().unwrap();
-        for number in 0..1500 {
-            fs::create_dir_all(top.path().join(format!("a/b{}/c{}/d{number}", number % 3, number % 40))).unwrap();
-        }
-        let hidden: Vec<String> = [7, 700, 1499].map(|n| format!("a/b{}/c{}/d{n}/.env", n % 3, n % 40)).to_vec();
-        for path in &hidden {
-            fs::write(top.path().join(path), "").unwrap();
-        }
-        let (index, _) = of_env(top.path());
-        let mut wanted = hidden.clone();
-        wanted.sort();
-        for _ in 0..3 {
-            assert_eq!(paths(&index), wanted);
-        }
-        fs::write(top.path().join("a/b1/c1/d1/.env.new"), "").unwrap();
-        wanted.push("a/b1/c1/d1/.env.new".to_owned());
-        wanted.sort();
-        assert_eq!(paths(&index), wanted);
-    }
-
-    /// A tree that is watched from the second question on.
-    fn watched() -> (tempfile::TempDir, Index, Arc<AtomicUsize>) {
-        let top = tempfile::tempdir().unwrap();
-        for number in 0..WATCHED {
-            fs::create_dir_all(top.path().join(format!("a{}/b{number}", number % 10))).unwrap();
-        }
-        fs::write(top.path().join("a7/b7/.env"), "").unwrap();
-        let (index, asked) = of_env(top.path());
-        for _ in 0..2 {
-            assert_eq!(paths(&index), ["a7/b7/.env"]);
-        }
-        assert!(index.state.lock().unwrap().watch.is_some(), "it is watched");
-        (top, index, asked)
-    }
-
-    #[test]
-    fn a_watched_tree_is_not_asked_and_no_change_is_missed() {
-        let (top, index, asked) = watched();
-        let before = asked.load(Ordering::Relaxed);
-        assert_eq!(paths(&index), ["a7/b7/.env"]);
-        assert_eq!(asked.load(Ordering::Relaxed), before, "nothing was read");
-        let at = |path: &str| top.path().join(path);
-        fs::write(at("a1/.env"), "").unwrap();
-        assert_eq!(paths(&index), ["a1/.env", "a7/b7/.env"]);
-        fs::create_dir_all(at("a1/new/deep/er")).unwrap();
-        fs::write(at("a1/new/deep/er/.env"), "").unwrap();
-        assert_eq!(paths(&index), ["a1/.env", "a1/new/deep/er/.env", "a7/b7/.env"]);
-        fs::write(at("a1/new/deep/er/.env2"), "").unwrap();
-        fs::remove_file(at("a1/.env")).unwrap();
-        assert_eq!(paths(&index), ["a1/new/deep/er/.env", "a1/new/deep/er/.env2", "a7/b7/.env"]);
-        fs::rename(at("a1/new"), at("a2/moved")).unwrap();
-        assert_eq!(paths(&index), ["a2/moved/deep/er/.env", "a2/moved/deep/er/.env2", "a7/b7/.env"]);
-        fs::rename(at("a2/moved/deep/er/.env"), at("a2/moved/deep/er/x")).unwrap();
-        fs::remove_dir_all(at("a7")).unwrap();
-        assert_eq!(paths(&index), ["a2/moved/deep/er/.env2"]);
-        fs::rename(at("a2/moved/deep"), at("a3/.env.d")).unwrap();
-        assert_eq!(paths(&index), ["a3/.env.d"]);
-        fs::rename(at("a3/.env.d"), at("a3/plain")).unwrap();
-        assert_eq!(paths(&index), ["a3/plain/er/.env2"]);
-        assert!(index.state.lock().unwrap().watch.is_some(), "still");
-    }
-
-    #[test]
-    fn a_tree_that_was_replaced_is_read_again() {
-        let (top, index, _) = watched();
-        let other = top.path().with_extension("old");
-        fs::rename(top.path(), &other).unwrap();
-        fs::create_dir(top.path()).unwrap();
-        fs::write(top.path().join(".env"), "").unwrap();
-        assert_eq!(paths(&index), [".env"]);
-        fs::remove_dir_all(other).unwrap();
-    }
-
-    #[test]
-    fn a_queue_that_overflows_is_not_trusted() {
-        let (top, index, _) = watched();
-        let most: usize = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap().trim().parse().unwrap();
-        for number in 0..most / 2 + 1000 {
-            let path = top.path().join(format!("a1/b1/x{}", number % 2));
-            fs::write(&path, "").unwrap();
-            fs::remove_file(&path).unwrap();
-        }
-        fs::write(top.path().join("a1/.env"), "").unwrap();
-        assert_eq!(paths(&index), ["a1/.env", "a7/b7/.env"]);
-    }
-
-    #[test]
-    fn a_fresh_time_is_not_trusted() {
-        let now = Duration::from_secs(1000);
-        let stamp = |seconds, nanoseconds| Stamp {
-            device: 1,
-            inode: 1,
-            modified: (seconds, nanoseconds),
-            changed: (seconds, nanoseconds),
-        };
-        assert!(stamp(999, 1).is_settled(now));
-        assert!(!stamp(999, 950_000_000).is_settled(now));
-        assert!(!stamp(998, 0).is_settled(now), "whole seconds are coarse");
-        assert!(stamp(990, 0).is_settled(now));
-        assert!(!stamp(1001, 5).is_settled(now), "a time to come says nothing");
-    }
-
-    #[test]
-    fn a_directory_replaced_by_a_link_is_not_followed() {
-        let top = tempfile::tempdir().unwrap();
-        let outside = tempfile::tempdir().unwrap();
-        fs::write(outside.path().join(".env"), "").unwrap();
-        fs::create_dir(top.path().join("a")).unwrap();
-        let (index, _) = of_env(top.path());
-        assert!(paths(&index).is_empty());
-        fs::remove_dir(top.path().join("a")).unwrap();
-        std::os::unix::fs::symlink(outside.path(), top.path().join("a")).unwrap();
-        assert!(paths(&index).is_empty());
     }
 }

@@ -1,6 +1,7 @@
 //! Which names of a Workspace are hidden or guarded, kept between commands: an index for each directory and its rules.
 
 use std::collections::HashMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -31,12 +32,18 @@ pub(super) struct Names(Mutex<HashMap<Key, Arc<Index>>>);
 
 impl Names {
     /// Every such path below a directory that lies at `above` in its Workspace, relative to the directory. What is below one
-    /// goes with it.
-    pub(super) fn below(&self, host: &Path, rules: &NameRules, above: &Path, wanted: Wanted) -> Vec<PathBuf> {
+    /// goes with it. A command must not run where they could not all be looked for.
+    pub(super) fn below(
+        &self,
+        host: &Path,
+        rules: &NameRules,
+        above: &Path,
+        wanted: Wanted,
+    ) -> io::Result<Vec<PathBuf>> {
         if wanted == Wanted::Hidden && rules.hide_patterns().is_empty() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
-        self.index(host, rules, above, wanted).find().unwrap_or_default()
+        self.index(host, rules, above, wanted).find()
     }
 
     fn index(&self, host: &Path, rules: &NameRules, above: &Path, wanted: Wanted) -> Arc<Index> {

@@ -23,6 +23,9 @@ use crate::staged::{self, Changes, Found, Now};
 const MOST: usize = 100_000;
 /// The mode of a directory that nobody gave another.
 const PLAIN_DIR: u32 = 0o755;
+/// What the owner of a directory keeps: where Paddock cannot look, nobody is told what is there, and later commands do not see
+/// it.
+const OWNERS_WAY_IN: u32 = 0o500;
 /// The largest file that is looked into before it is judged.
 const SMALL: u64 = 64 * 1024;
 /// What the kernel's overlay notes on a file of a layer.
@@ -139,8 +142,9 @@ impl Proposal {
                 if *new {
                     self.made.push(alteration(Alter::MakeDir, Expect::Any));
                 }
-                if mode & PLAIN_MODE != PLAIN_DIR || !new {
-                    let looks = Looks { mode: Some(mode & PLAIN_MODE), modified: None };
+                let mode = (mode & PLAIN_MODE) | OWNERS_WAY_IN;
+                if mode != PLAIN_DIR || !new {
+                    let looks = Looks { mode: Some(mode), modified: None };
                     self.dressed.push(alteration(Alter::Dress(looks), Expect::Any));
                 }
             }

@@ -72,8 +72,8 @@ impl Scene {
     fn show_served(&mut self, around: &Around<'_>, n: usize, workspace: &Workspace) -> Result<(), Error> {
         let prefix = workspace.prefix();
         if workspace.scope() == AccessScope::WriteOnly {
-            let place = Place::of(around, workspace, prefix.clone(), PathBuf::new(), RelPath::HERE);
-            return self.place(around, n, place, None);
+            let place = Place::of(around, workspace, prefix.clone(), PathBuf::new(), None, RelPath::HERE)?;
+            return self.place(around, n, place);
         }
         let Some(served) = &self.served else { return Ok(()) };
         let inside = around.spec.directory.below(prefix).filter(|rel| around.spec.confined && !rel.is_here());
@@ -107,8 +107,9 @@ impl Scene {
                 return Err(Error::Place { at, why: "its directory cannot be opened" });
             }
         };
-        let place = Place::of(around, workspace, workspace.prefix().clone(), host.to_owned(), RelPath::HERE);
-        self.place(around, n, place, opened)
+        let prefix = workspace.prefix().clone();
+        let place = Place::of(around, workspace, prefix, host.to_owned(), opened, RelPath::HERE)?;
+        self.place(around, n, place)
     }
 
     /// Only one directory of a Workspace: nothing else of it is there.
@@ -129,17 +130,12 @@ impl Scene {
         let nothing = around.stage.directory(&format!("around-{n}"))?;
         around.stage.directory(&format!("around-{n}/{}", rel.as_str()))?;
         self.shown.push(Shown::host(workspace.prefix().as_str(), nothing, How::ReadOnly));
-        self.place(around, n, Place::of(around, workspace, prefix, host.join(rel.as_str()), rel), Some(opened))
+        let place = Place::of(around, workspace, prefix, host.join(rel.as_str()), Some(opened), rel)?;
+        self.place(around, n, place)
     }
 
-    fn place(
-        &mut self,
-        around: &Around<'_>,
-        n: usize,
-        place: Place,
-        opened: Option<Arc<OwnedFd>>,
-    ) -> Result<(), Error> {
-        let Place { prefix, scope, host, masks, guarded } = place;
+    fn place(&mut self, around: &Around<'_>, n: usize, place: Place) -> Result<(), Error> {
+        let Place { prefix, scope, host, opened, masks, guarded } = place;
         let stage = around.stage;
         let at = PathBuf::from(prefix.as_str());
         // One that is not there yet is empty; the first change makes it.
@@ -192,23 +188,42 @@ struct Place {
     prefix: LogicalPath,
     scope: AccessScope,
     host: PathBuf,
+    /// The directory of the host, where it is there.
+    opened: Option<Arc<OwnedFd>>,
     masks: Vec<PathBuf>,
     guarded: Vec<PathBuf>,
 }
 
 impl Place {
-    fn of(around: &Around<'_>, workspace: &Workspace, prefix: LogicalPath, host: PathBuf, above: RelPath<'_>) -> Self {
-        let (rules, above) = (workspace.names(), Path::new(above.as_str()));
-        let direct = around.spec.settings.direct && workspace.scope() == AccessScope::ReadWrite;
-        let find = |wanted| around.names.below(&host, rules, above, wanted);
-        let masks = find(if direct { Wanted::HiddenOrReachable } else { Wanted::Hidden });
+    fn of(
+        around: &Around<'_>,
+        workspace: &Workspace,
+        prefix: LogicalPath,
+        host: PathBuf,
+        opened: Option<Arc<OwnedFd>>,
+        above: RelPath<'_>,
+    ) -> Result<Self, Error> {
+        let (rules, scope, above) = (workspace.names(), workspace.scope(), Path::new(above.as_str()));
+        let direct = around.spec.settings.direct && scope == AccessScope::ReadWrite;
+        let find = |wanted| {
+            // Nothing is there yet, or nothing of it is shown.
+            if opened.is_none() || scope == AccessScope::WriteOnly {
+                return Ok(Vec::new());
+            }
+            around.names.below(&host, rules, above, wanted).map_err(|error| {
+                tracing::warn!(%error, at = prefix.as_str(), "hidden names cannot be looked for");
+                let at = PathBuf::from(prefix.as_str());
+                Error::Place { at, why: "what is hidden in a Workspace cannot be looked for" }
+            })
+        };
+        let masks = find(if direct { Wanted::HiddenOrReachable } else { Wanted::Hidden })?;
         // A staged change is judged when the command has ended.
-        let mut guarded = if direct { find(Wanted::Guarded) } else { Vec::new() };
+        let mut guarded = if direct { find(Wanted::Guarded)? } else { Vec::new() };
         if direct {
             let spared = around.spec.spared.iter().filter_map(|path| path.below(&prefix));
             guarded.extend(spared.filter(|rel| !rel.is_here()).map(|rel| PathBuf::from(rel.as_str())));
         }
-        Self { prefix, scope: workspace.scope(), host, masks, guarded }
+        Ok(Self { prefix, scope, host, opened, masks, guarded })
     }
 }
 

@@ -194,7 +194,7 @@ pub fn alone(name: &str, body: impl FnOnce()) {
         return body();
     }
     let output = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", &format!("main::leftovers::{name}"), "--nocapture", "--test-threads=1"])
+        .args(["--exact", &format!("main::{name}"), "--nocapture", "--test-threads=1"])
         .env(ALONE, name)
         .env(AS, "this")
         .output()

@@ -180,7 +180,7 @@ impl Virtual {
 
 as_each_user! {
     fn many_commands_on_served_workspaces_leave_nothing_behind() {
-        alone("many_commands_on_served_workspaces_leave_nothing_behind", || {
+        alone("leftovers::many_commands_on_served_workspaces_leave_nothing_behind", || {
             let yard = Yard::new();
             let Some(served) = Virtual::new(&yard) else { return };
             served.one();
@@ -200,7 +200,7 @@ as_each_user! {
     }
 
     fn a_namespace_that_is_kept_is_noticed() {
-        alone("a_namespace_that_is_kept_is_noticed", || {
+        alone("leftovers::a_namespace_that_is_kept_is_noticed", || {
             let before = namespaces();
             // Of another process, whose end would not end it while it is open.
             let mut child = std::process::Command::new("unshare").args(["-Ur", "sleep", "600"]).spawn().unwrap();
@@ -219,7 +219,7 @@ as_each_user! {
     }
 
     fn many_commands_leave_nothing_behind() {
-        alone("many_commands_leave_nothing_behind", || {
+        alone("leftovers::many_commands_leave_nothing_behind", || {
             let yard = Yard::new();
             yard.write("w/.env", "SECRET");
             yard.write("in/a", "a");
@@ -269,7 +269,7 @@ as_each_user! {
     }
 
     fn a_run_that_fails_leaves_nothing_behind() {
-        alone("a_run_that_fails_leaves_nothing_behind", || {
+        alone("leftovers::a_run_that_fails_leaves_nothing_behind", || {
             let yard = Yard::new();
             let bad = || Sandbox::new(vec![yard.direct()], Command::new("/project", ["no-such-program"]));
             try_run(bad()).unwrap_err();
