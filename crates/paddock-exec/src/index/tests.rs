@@ -281,6 +281,42 @@ fn a_directory_that_moves_without_end_is_still_found() {
     }
 }
 
+#[test]
+fn a_directory_that_is_met_at_two_places_is_told_of_at_both() {
+    let top = tempfile::tempdir().unwrap();
+    let at = {
+        let top = top.path().to_owned();
+        move |path: &str| top.join(path)
+    };
+    for path in ["a", "x/p/sub/deep", "y"] {
+        fs::create_dir_all(at(path)).unwrap();
+    }
+    // Old enough to be trusted without being read again.
+    std::thread::sleep(Duration::from_millis(150));
+    let matches = {
+        let at = at.clone();
+        move |path: &Path, _: Kind| {
+            // While the tree is looked at, after "a" and before "y".
+            if path == Path::new("a/trigger") {
+                let _ = fs::rename(at("x/p"), at("y/p"));
+            }
+            path.ends_with(".env")
+        }
+    };
+    let index = Index { watched_from: 1, ..Index::new(top.path(), Box::new(matches)) };
+    for _ in 0..2 {
+        assert!(paths(&index).is_empty());
+    }
+    fs::write(at("a/trigger"), "").unwrap();
+    fs::write(at("y/touched"), "").unwrap();
+    assert!(paths(&index).is_empty());
+    assert!(at("y/p").is_dir(), "it was moved meanwhile");
+    fs::rename(at("y/p"), at("x/p")).unwrap();
+    assert!(paths(&index).is_empty());
+    fs::write(at("x/p/sub/deep/.env"), "").unwrap();
+    assert_eq!(paths(&index), ["x/p/sub/deep/.env"]);
+}
+
 /// What happens in a tree, and beside it.
 #[derive(Debug, Clone)]
 enum Act {
