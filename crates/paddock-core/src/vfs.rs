@@ -221,10 +221,10 @@ impl Vfs {
         Some(Self::assemble(vec![workspace], gate, Arc::new(crate::ports::NoJournal)))
     }
 
-    /// Did the agent of this call make what a plan takes away, and nobody else change it since?
-    pub fn was_made_by(&self, call: &Call<'_>, gone: &Effect) -> bool {
-        let routed = self.router.route(&gone.path);
-        routed.is_some_and(|(index, rel)| self.journal.made_by(call, &self.workspaces[index], rel, gone))
+    /// Did the agent of this call make what a plan takes away or changes, and nobody else change it since?
+    pub fn was_made_by(&self, call: &Call<'_>, effect: &Effect) -> bool {
+        let routed = self.router.route(&effect.path);
+        routed.is_some_and(|(index, rel)| self.journal.made_by(call, &self.workspaces[index], rel, effect))
     }
 
     /// The Workspaces, in tree order.

@@ -190,9 +190,9 @@ impl Context<'_> {
         self.risk.set(Some(risk));
     }
 
-    /// Did this agent make what goes, and nobody else change it since?
-    pub(crate) fn was_made_by_agent(&self, gone: &Effect) -> bool {
-        self.policy.vfs.was_made_by(&self.call, gone)
+    /// Did this agent make what was there, and nobody else change it since?
+    pub(crate) fn was_made_by_agent(&self, effect: &Effect) -> bool {
+        self.policy.vfs.was_made_by(&self.call, effect)
     }
 
     /// That nothing here allows what the tool does.

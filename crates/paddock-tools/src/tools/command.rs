@@ -213,8 +213,8 @@ fn commit(
     let operation = Operation::Commit { path: place.directory.clone(), alterations: alterations.clone() };
     let holding = Holding { alterations: &alterations, told, of: None };
     let done = cx.perform_holding(operation, Some(holding), |effects| {
-        let risk = weigh(cx, effects, &ignored);
-        if effects.iter().all(|effect| ignored.contains(&effect.path) || is_refreshed_by_git(&effect.path)) {
+        let (risk, by_the_way) = weigh(cx, effects, &ignored);
+        if by_the_way {
             cx.changes_by_the_way();
         }
         (made, weighed) = (effects.to_vec(), risk);
@@ -263,27 +263,31 @@ fn text_of(line: CommandLine<'_>) -> String {
     }
 }
 
-/// How risky is what it did? Nothing: low. New and changed files: medium. Gone what the agent did not make itself, or very
-/// many files: high. What a `.gitignore` names does not count, unless it goes and the agent did not make it: an agent can
-/// write such a file itself.
-fn weigh(cx: &Context<'_>, effects: &[Effect], ignored: &HashSet<LogicalPath>) -> Risk {
-    let counted: Vec<&Effect> = effects.iter().filter(|effect| !ignored.contains(&effect.path)).collect();
-    let is_gone = |effect: &&Effect| effect.what == EffectKind::Delete;
-    let gone: BTreeSet<&str> = effects.iter().filter(is_gone).map(|effect| effect.path.as_str()).collect();
+/// How risky is what it did, and did it do that only by the way? Nothing: low. New and changed files: medium. Gone what the
+/// agent did not make itself, or very many files: high. What a `.gitignore` names does not count where it is new or the
+/// agent's own. Everything else does: an agent can write such a file itself.
+fn weigh(cx: &Context<'_>, effects: &[Effect], ignored: &HashSet<LogicalPath>) -> (Risk, bool) {
+    let is_gone = |effect: &Effect| effect.what == EffectKind::Delete;
+    let gone: BTreeSet<&str> = effects.iter().filter(|e| is_gone(e)).map(|effect| effect.path.as_str()).collect();
     // A directory that went with what was in it counts as that.
     let held_more = |path: &str| {
         let inside = format!("{path}/");
         gone.range(inside.as_str()..).next().is_some_and(|next| next.starts_with(&inside))
     };
-    let foreign = |effect: &Effect| !held_more(effect.path.as_str()) && !cx.was_made_by_agent(effect);
-    let foreign = effects.iter().filter(is_gone).any(foreign);
-    if counted.is_empty() && !foreign {
-        Risk::Low
-    } else if foreign || counted.len() > VERY_MANY {
+    let is_own = |effect: &Effect| {
+        let costs_nothing = if is_gone(effect) { held_more(effect.path.as_str()) } else { effect.was.is_none() };
+        costs_nothing || cx.was_made_by_agent(effect)
+    };
+    let counted: Vec<&Effect> = effects.iter().filter(|e| !ignored.contains(&e.path) || !is_own(e)).collect();
+    let takes_away = counted.iter().any(|effect| is_gone(effect) && !is_own(effect));
+    let risk = if takes_away || counted.len() > VERY_MANY {
         Risk::High
+    } else if counted.is_empty() {
+        Risk::Low
     } else {
         Risk::Medium
-    }
+    };
+    (risk, counted.iter().all(|effect| is_refreshed_by_git(&effect.path)))
 }
 
 /// Why nothing was made: the reason of each path that is refused, up to a number.

@@ -87,6 +87,40 @@ fn what_a_command_changes_by_the_way_is_not_what_an_undo_means() {
 }
 
 #[test]
+fn a_list_of_what_is_ignored_takes_nothing_of_a_persons_out_of_sight() {
+    let ignore_all = json!({ "path": "/project/.gitignore", "content": "*\n" }).to_string();
+    let work = world("");
+    for n in 0..1200 {
+        work.write(&format!("work/notes/{n}"), "a person's\n");
+    }
+    let overwrite = "for f in notes/*; do echo evil > $f; done";
+    let held = execute(&work, overwrite);
+    assert_eq!((&held["verdict"], &held["structured"]["risk"]), (&json!("parked"), &json!("high")), "{held:#}");
+    assert_eq!(work.paddock(&["tool", "write_file", &ignore_all]).code, 0);
+    let held = execute(&work, &format!("{overwrite}; true"));
+    assert_eq!((&held["verdict"], &held["structured"]["risk"]), (&json!("parked"), &json!("high")), "{held:#}");
+    assert_eq!(work.read("work/notes/7"), "a person's\n");
+    // What is few enough to be made is what an undo means.
+    assert_eq!(execute(&work, "echo evil > notes/7")["verdict"], "done");
+    let (newest, meant) = newest_and_meant(&work);
+    assert_eq!((&newest["by_the_way"], &meant), (&json!(false), &newest["call"]), "{newest}");
+
+    let work = world("[approvals]\nabove = \"low\"");
+    work.write("work/src/thesis.txt", "a person's\n");
+    work.write("work/.gitignore", "*\n");
+    let held = execute(&work, "echo evil > src/thesis.txt");
+    assert_eq!((&held["verdict"], &held["structured"]["risk"]), (&json!("parked"), &json!("medium")), "{held:#}");
+    // What a build makes, makes again, changes and clears away is its own.
+    for build in
+        ["mkdir target && echo 1 > target/out", "echo 2 > target/out; echo 3 > target/more", "find target -delete"]
+    {
+        let built = execute(&work, build);
+        assert_eq!(built["verdict"], "done", "{build}: {built:#}");
+        assert_eq!(work.paddock(&["log", "--json"]).json()[0]["by_the_way"], true, "{build}");
+    }
+}
+
+#[test]
 fn all_that_a_command_changes_is_bounded_together() {
     let world = world("staged_limit = \"2 MiB\"");
     let slow = "for n in $(seq 60); do head -c 100000 /dev/zero > f$n; sleep 0.05; done; sleep 30";
