@@ -54,20 +54,26 @@ fn is_passed_over(c: char) -> bool {
     matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }
 
-/// Where a link leads, lexically, seen from the directory it is in; nothing where it leaves the project.
+/// Where a link leads, seen from the directory it is in; nothing where it leaves the project, or where only who follows it
+/// could say. What it climbs it climbs first, through directories, since nothing lies below a link: after a name, which
+/// may itself be a link to elsewhere, ".." is not the directory that it looks like.
 pub(crate) fn link_leads(dir: &str, leads_to: &str) -> Option<String> {
     if leads_to.is_empty() || leads_to.starts_with('/') || leads_to.contains(['\\', '\0']) {
         return None;
     }
     let mut names: Vec<&str> = dir.split('/').filter(|part| !part.is_empty()).collect();
+    let mut climbs = true;
     for part in leads_to.split('/') {
         match part {
             "" | "." => {}
-            ".." => {
+            ".." if climbs => {
                 names.pop()?;
             }
             part if is_repository(part) || !is_plain_name(part) => return None,
-            part => names.push(part),
+            part => {
+                climbs = false;
+                names.push(part);
+            }
         }
     }
     Some(names.join("/"))
@@ -164,7 +170,9 @@ mod tests {
         assert_eq!(link_leads("a/b", "../c").as_deref(), Some("a/c"));
         assert_eq!(link_leads("", "./x/.").as_deref(), Some("x"));
         assert_eq!(link_leads("a", "..").as_deref(), Some(""));
-        for leaves in ["/etc", "../../x", "../..", "", "a\\b", "../.git/config", ".git"] {
+        assert_eq!(link_leads("a/b", ".././../x/y").as_deref(), Some("x/y"));
+        for leaves in ["/etc", "../../x", "../..", "", "a\\b", "../.git/config", ".git", "d/../x", "d/..", "../d/../x"]
+        {
             assert_eq!(link_leads("a", leaves), None, "{leaves}");
         }
     }

@@ -91,21 +91,31 @@ fn links_that_leave_specials_repositories_and_other_workspaces_are_told_and_stay
     let world = World::new();
     world.plant("/p/holds", &tree(&[("a", file("a"))]));
     std::fs::create_dir_all(world.disk("holds/.git/hooks")).unwrap();
+    std::fs::create_dir_all(world.disk("holds/deep/down")).unwrap();
     std::fs::write(world.disk("holds/.git/config"), "[remote]").unwrap();
     std::fs::write(world.dir.path().join("nested/theirs"), "theirs").unwrap();
-    for (name, leads_to) in [("out", "../../etc/passwd"), ("abs", "/etc/passwd"), ("git", ".git/config"), ("in", "a")] {
+    for (name, leads_to) in [
+        ("out", "../../etc/passwd"),
+        ("abs", "/etc/passwd"),
+        ("git", ".git/config"),
+        ("in", "a"),
+        // By its text it stays inside, and by where the other leads it does not.
+        ("deep/down/top", "../.."),
+        ("deep/down/way", "top/../../etc/passwd"),
+    ] {
         symlink(leads_to, world.disk(&format!("holds/{name}"))).unwrap();
     }
     std::os::unix::net::UnixListener::bind(world.disk("holds/socket")).unwrap();
     std::fs::write(world.disk("holds/odd\u{202e}name"), "odd").unwrap();
     let (told, archive) = world.zip_with("/p/holds", Export { ignored: true });
-    assert_eq!(names(&archive), ["a", "in"]);
+    assert_eq!(names(&archive), ["a", "deep/", "deep/down/", "deep/down/top", "in"]);
     let mut why: Vec<(String, WhyLeft)> =
         told.left_out.paths.iter().map(|left| (left.path.clone(), left.why)).collect();
     why.sort_by(|a, b| a.0.cmp(&b.0));
     let expected = [
         (".git", WhyLeft::Repository),
         ("abs", WhyLeft::LinkLeaves),
+        ("deep/down/way", WhyLeft::LinkLeaves),
         ("git", WhyLeft::LinkLeaves),
         ("nested", WhyLeft::OtherWorkspace),
         ("odd\\u{202e}name", WhyLeft::Unnameable),

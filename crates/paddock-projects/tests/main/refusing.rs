@@ -120,6 +120,12 @@ fn links_that_leave_and_files_behind_links() {
     for leads_to in ["/etc", "../up", ".git/config"] {
         refused(&archive(|zip| zip.add_symlink("link", leads_to, looks()).unwrap()), FaultKind::BadContent);
     }
+    // By its text the second stays inside; by the first it does not.
+    let together = archive(|zip| {
+        zip.add_symlink("a/b/c/d", "../../..", looks()).unwrap();
+        zip.add_symlink("a/b/c/x", "d/../../../etc/passwd", looks()).unwrap();
+    });
+    refused(&together, FaultKind::BadContent);
     let through = archive(|zip| {
         zip.add_directory("real", looks()).unwrap();
         zip.add_symlink("link", "real", looks()).unwrap();
