@@ -62,7 +62,7 @@ pub use error::{ErrorKind, Result, StoreError};
 pub use glob::PathGlob;
 pub use guarded::{GUARDED, GuardedName};
 pub use host::{AllowedHost, BadHost, Host, split_port};
-pub use names::{HidePattern, NameRuleError, NameRules, OWN_NAMES, TEMP_PREFIX};
+pub use names::{HidePattern, NameRuleError, NameRules, OWN_NAMES, TEMP_PREFIX, fold};
 pub use own::Own;
 pub use path::{
     LogicalPath, MAX_NAME, MAX_PATH, PathError, RelPath, RelPathBuf, is_plain_name, is_unseen, tree_order, visible,

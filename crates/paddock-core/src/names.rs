@@ -2,14 +2,15 @@
 //!
 //! Hidden names are invisible in every operation. Guarded names may be read and never changed.
 //! Paddock's own files (its configuration, schema, binary) may never be changed, and nothing lifts
-//! that. All three compare without regard to case and to Unicode composition, so that a file system
-//! that folds either cannot be used to reach the same file by another spelling.
+//! that. All three compare without regard to case, to Unicode composition and to characters that are
+//! not seen, so that a file system that folds any of them cannot be used to reach the same file by
+//! another spelling.
 
 use std::sync::OnceLock;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use thiserror::Error;
-use unicode_normalization::{UnicodeNormalization, is_nfc};
+use unicode_normalization::UnicodeNormalization;
 
 use crate::guarded::{GIT_FILE, GUARDED, GuardedName, WAYS};
 use crate::path::{RelPath, RelPathBuf};
@@ -136,7 +137,7 @@ impl NameRules {
 
     /// The guarded name that covers this path, given whether it is, or is to be, a directory.
     pub fn guarded(&self, rel: RelPath<'_>, directory: bool) -> Option<&'static GuardedName> {
-        let is_git_file = rel.split_last().is_some_and(|(_, name)| !directory && name.eq_ignore_ascii_case(GIT_FILE));
+        let is_git_file = rel.split_last().is_some_and(|(_, name)| !directory && is_spelling_of(name, GIT_FILE));
         if is_git_file && !self.unguard.iter().any(|name| name == GIT_FILE) {
             return GUARDED.iter().find(|row| row.name == GIT_FILE);
         }
@@ -151,7 +152,7 @@ impl NameRules {
     /// May no link stand here? Under these names lie guarded ones, and a link would put them where
     /// their real path does not show it.
     pub fn guarded_way(&self, rel: RelPath<'_>) -> Option<&'static GuardedName> {
-        let on_the_way = |name: &str| WAYS.iter().any(|way| name.eq_ignore_ascii_case(way));
+        let on_the_way = |name: &str| WAYS.iter().any(|way| is_spelling_of(name, way));
         rel.names().any(on_the_way).then(|| GUARDED.iter().find(|row| row.name == GIT_FILE))?
     }
 
@@ -166,7 +167,7 @@ impl NameRules {
     /// Is this one of Paddock's own files, or below one? A file of the configuration's name counts
     /// anywhere: Paddock started in that directory would take its policy from it.
     pub fn own(&self, rel: RelPath<'_>) -> bool {
-        if rel.names().any(|name| OWN_NAMES.iter().any(|own| name.eq_ignore_ascii_case(own))) {
+        if rel.names().any(|name| OWN_NAMES.iter().any(|own| is_spelling_of(name, own))) {
             return true;
         }
         !self.own.is_empty() && {
@@ -177,7 +178,10 @@ impl NameRules {
 
     /// Is this a temporary file or directory of Paddock's, or below one?
     pub fn temporary(rel: RelPath<'_>) -> bool {
-        let begins = |name: &str| name.get(..TEMP_PREFIX.len()).is_some_and(|s| s.eq_ignore_ascii_case(TEMP_PREFIX));
+        let begins = |name: &str| match name.get(..TEMP_PREFIX.len()) {
+            Some(start) if start.is_ascii() => start.eq_ignore_ascii_case(TEMP_PREFIX),
+            _ => !name.is_ascii() && fold(name).starts_with(TEMP_PREFIX),
+        };
         rel.names().any(begins)
     }
 
@@ -314,10 +318,36 @@ fn row_of(pattern: &str) -> Option<&'static GuardedName> {
     GUARDED.iter().find(|row| row.patterns.contains(&pattern))
 }
 
-/// One spelling for all that a file system may take for the same name. The matchers fold ASCII case
-/// by themselves, so that ASCII paths need no copy.
-pub(crate) fn fold(text: &str) -> String {
-    if is_nfc(text) { text.to_lowercase() } else { text.nfc().collect::<String>().to_lowercase() }
+/// One spelling for all that a file system may take for the same name: without regard to case (`ſ` is an `s`, `ß` two of
+/// them), to composition, and to characters that are not seen. The matchers fold ASCII case by themselves, so that
+/// ASCII paths need no copy.
+pub fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    text.nfd().filter(|c| !is_unseen(*c)).flat_map(fold_case).nfc().collect()
+}
+
+/// Is this that name, which is of small ASCII letters, in some spelling?
+pub(crate) fn is_spelling_of(name: &str, plain: &str) -> bool {
+    if name.is_ascii() { name.eq_ignore_ascii_case(plain) } else { fold(name) == plain }
+}
+
+/// Through the capital letter, where letters meet that have no other way to each other. Only the dotless i, which has the
+/// capital of another letter, is none but itself.
+fn fold_case(c: char) -> impl Iterator<Item = char> {
+    let is_itself = c == '\u{131}';
+    let folded = c.to_lowercase().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
+    is_itself.then_some(c).into_iter().chain(folded.filter(move |_| !is_itself))
+}
+
+/// Characters that ext4, f2fs and HFS+ pass over when they compare names: Unicode calls them "default ignorable".
+fn is_unseen(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+        | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]
@@ -335,7 +365,7 @@ mod tests {
     fn the_way_to_another_mount_is_every_directory_above_it_and_itself() {
         let path = |text| RelPathBuf::parse(text).unwrap();
         let rules = NameRules::default().with_mounts(&[path("a/Data"), path("b")]);
-        for on_the_way in ["", "a", "A", "a/data", "b", "B"] {
+        for on_the_way in ["", "a", "A", "a/data", "b", "B", "a/d\u{200d}ata"] {
             assert!(rules.leads_to_a_mount(RelPath(on_the_way)), "{on_the_way}");
         }
         for beside in ["a/data/x", "a/dat", "c", "b/x"] {
@@ -467,14 +497,71 @@ mod tests {
             "conftest.py",
             ".gitignore",
             ".github/workflows/ci.yml",
+            "docs/husky.md",
+            "docs/lefthook.md",
+            "hooks/pre-commit",
             "src/config",
             "git/hooks/x",
         ] {
             assert_eq!(rules.guarded(RelPath(path), false), None, "{path}");
         }
         assert_eq!(rules.guarded(RelPath("new/.git"), true), None, "a directory may be made");
-        for inside in [".git/objects/ab/cd", ".git/HEAD", "a/.git/logs/HEAD", ".git/refs/remotes/origin/HEAD"] {
+        for inside in [
+            ".git/objects/ab/cd",
+            ".git/HEAD",
+            "a/.git/logs/HEAD",
+            ".git/refs/remotes/origin/HEAD",
+            ".git/logs/refs/remotes/origin/HEAD",
+            ".git/modules/a/b/HEAD",
+            ".git/worktrees/w/HEAD",
+            ".git/worktrees/w/logs/HEAD",
+            ".git/sequencer/head",
+            ".git/branches",
+        ] {
             assert_eq!(rules.guarded(RelPath(inside), false), None, "{inside}");
+        }
+    }
+
+    /// What ext4 and f2fs with case folding take for one name, by the tables of Unicode that they use.
+    #[test]
+    fn no_spelling_that_a_file_system_folds_is_another_name() {
+        let rules = rules(&[".env", "*.pem", "stra\u{df}e"], &[], &[]).unwrap();
+        let hides =
+            [".e\u{200d}nv", ".env\u{fe0f}", "\u{2060}.ENV", "k.p\u{ad}em\u{e0100}", "STRASSE", "stra\u{1e9e}e"];
+        for hidden in hides {
+            assert!(rules.hidden(RelPath(hidden)).is_some(), "{hidden:?}");
+        }
+        for guarded in [
+            ".g\u{200d}it/hooks/pre-commit",
+            ".git/hook\u{17f}/pre-commit",
+            ".ba\u{17f}hrc",
+            ".git/con\u{fb01}g",
+            ".\u{df}h/authorized_keys",
+            ".vscod\u{65}\u{200b}/tasks.json",
+            ".g\u{34f}it",
+        ] {
+            assert!(rules.guarded(RelPath(guarded), false).is_some(), "{guarded:?}");
+        }
+        assert!(rules.own(RelPath("paddoc\u{212a}.toml")) && rules.own(RelPath("paddock\u{200b}.toml")));
+        assert!(rules.guarded_way(RelPath(".con\u{fb01}g")).is_some());
+        assert!(
+            NameRules::temporary(RelPath(".paddoc\u{212a}-tmp-1")) && NameRules::temporary(RelPath(".paddock-tmp-é"))
+        );
+        // Letters that only look alike are others, and so are names that only begin alike.
+        for other in [".g\u{131}t/hooks/x", ".\u{435}nv", ".bashrc\u{e9}", ".g\u{200d}itignore", "paddock.t\u{f6}ml"] {
+            let rel = RelPath(other);
+            let kept = rules.hidden(rel).is_some() || rules.guarded(rel, false).is_some() || rules.own(rel);
+            assert!(!kept && !NameRules::temporary(rel), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_fold_is_one_spelling_and_stays_it() {
+        for (one, other) in
+            [("CAFE\u{301}", "caf\u{e9}"), ("\u{3a3}\u{3c2}", "\u{3c3}\u{3a3}"), ("\u{212b}", "a\u{30a}")]
+        {
+            assert_eq!(fold(one), fold(other), "{one:?}");
+            assert_eq!(fold(&fold(one)), fold(one), "{one:?}");
         }
     }
 

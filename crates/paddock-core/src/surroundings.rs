@@ -16,7 +16,7 @@ pub(crate) struct Surroundings {
     /// Where others are nested, relative to the Mount, in the spelling that a file system which folds
     /// case would take for the same.
     nested: HashSet<String>,
-    /// Where the Mounts of others lie, relative to this one.
+    /// Where the Mounts of others lie, relative to this one, in that spelling too.
     mounts: Vec<String>,
 }
 
@@ -47,9 +47,12 @@ impl Surroundings {
         self.nested.contains(&fold(entry))
     }
 
-    /// Is this on the way to another Workspace's Mount?
+    /// Is this on the way to another Workspace's Mount, in whatever spelling?
     pub(crate) fn lead_through(&self, rel: RelPath<'_>) -> bool {
-        self.mounts.iter().any(|mount| RelPath(mount).is_within(rel))
+        !self.mounts.is_empty() && {
+            let folded = fold(rel.as_str());
+            self.mounts.iter().any(|mount| RelPath(mount).is_within(RelPath(&folded)))
+        }
     }
 }
 
@@ -79,7 +82,7 @@ fn find_mounts(workspaces: &[Workspace], all: &mut [Surroundings]) {
         // Innermost first, and the first is the place itself.
         for place in inner.and_above().skip(1) {
             for &outer in by_place.get(&place).into_iter().flatten() {
-                all[outer].mounts.push(inner.names()[place.1.len()..].join("/"));
+                all[outer].mounts.push(fold(&inner.names()[place.1.len()..].join("/")));
             }
         }
     }

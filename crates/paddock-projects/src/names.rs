@@ -5,8 +5,7 @@
 
 use std::collections::HashMap;
 
-use paddock_core::{RelPathBuf, is_plain_name, visible};
-use unicode_normalization::{UnicodeNormalization as _, is_nfc};
+use paddock_core::{RelPathBuf, fold, is_plain_name, visible};
 
 use crate::error::{ProjectError, Result};
 
@@ -44,14 +43,9 @@ pub(crate) fn parse(name: &str) -> Result<RelPathBuf> {
 
 /// Does Git, on some host, take this name for a repository's own directory?
 pub(crate) fn is_repository(name: &str) -> bool {
-    let lower: String = name.chars().filter(|c| !is_passed_over(*c)).map(|c| c.to_ascii_lowercase()).collect();
-    let bare = lower.trim_end_matches([' ', '.']);
-    bare == ".git" || bare == "git~1" || lower.starts_with(".git:")
-}
-
-/// Characters that HFS+ passes over when it compares names.
-fn is_passed_over(c: char) -> bool {
-    matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
+    let folded = fold(name);
+    let bare = folded.trim_end_matches([' ', '.']);
+    bare == ".git" || bare == "git~1" || folded.starts_with(".git:")
 }
 
 /// Where a link leads, seen from the directory it is in; nothing where it leaves the project, or where only who follows it
@@ -102,11 +96,6 @@ impl Taken {
             Some((known, _)) => Err(ProjectError::SameName { first: visible(known), second: visible(path) }),
         }
     }
-}
-
-/// How a host that ignores case and composition sees a path.
-fn fold(text: &str) -> String {
-    if is_nfc(text) { text.to_lowercase() } else { text.nfc().collect::<String>().to_lowercase() }
 }
 
 #[cfg(test)]
@@ -188,6 +177,7 @@ mod tests {
         assert!(twice("README", "readme"));
         assert!(twice("\u{e9}", "e\u{301}"));
         assert!(twice("Src/a", "src/b"));
+        assert!(twice("a\u{200d}", "A") && twice("stra\u{df}e", "STRASSE"));
         assert!(twice("a", "a/b"));
         assert!(twice("a/b", "a"));
         assert!(!twice("a/b", "a/c"));

@@ -24,7 +24,7 @@ fn composed_and_decomposed_names_are_two_files_and_stay_two() {
 #[test]
 fn a_hidden_name_is_hidden_in_every_spelling_a_file_system_may_fold() {
     let pen = Pen::new();
-    for name in [".env", ".ENV", ".Env"] {
+    for name in [".env", ".ENV", ".Env", ".e\u{200d}nv", ".env\u{fe0f}"] {
         fs::write(pen.inside(name), "k").unwrap();
         assert_denied(pen.read(&format!("/w/{name}")));
         assert_denied(pen.write(&format!("/w/{name}"), "x"));

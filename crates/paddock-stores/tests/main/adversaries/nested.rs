@@ -124,7 +124,7 @@ fn a_nested_workspace_is_not_reached_by_another_spelling() {
     // A file system that folds case would take each of these for the nested Workspace.
     fs::create_dir_all(pen.inside("p/DROP")).unwrap();
     fs::write(pen.inside("p/DROP/box.txt"), SECRET).unwrap();
-    for path in ["/p/DROP/box.txt", "/p/Drop/box.txt"] {
+    for path in ["/p/DROP/box.txt", "/p/Drop/box.txt", "/p/dr\u{200d}op/box.txt"] {
         assert_denied(pen.read(path));
         assert_denied(pen.write(path, "x"));
     }
@@ -144,6 +144,12 @@ fn nothing_else_is_put_in_the_place_of_another_workspaces_mount() {
     for taken in ["/p/build/out", "/p/build"] {
         assert_denied(pen.rename(taken, "/p/elsewhere"));
         assert_denied(pen.delete(taken));
+    }
+    // A file system that folds names would take these for it.
+    for other in ["BUILD", "bu\u{200d}ild"] {
+        fs::create_dir_all(pen.inside("p").join(other)).unwrap();
+        assert_denied(pen.rename(&format!("/p/{other}"), "/p/elsewhere"));
+        assert_denied(pen.delete(&format!("/p/{other}")));
     }
     fs::remove_dir(pen.inside("p/build/out")).unwrap();
     assert_denied(pen.rename("/p/evil", "/p/build/out"));
