@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use crate::alter::Alter;
 use crate::call::Call;
+use crate::names::is_spelling_of;
 use crate::path::{LogicalPath, RelPath};
 use crate::store::Kind;
 use crate::vfs::Vfs;
@@ -137,9 +138,25 @@ fn changed<'a>(
 fn is_harmless((section, key): &(String, String), values: &[String]) -> bool {
     let named = section.split_once(' ').map_or_else(|| section.clone(), |(kind, _)| format!("{kind} *"));
     let known = HARMLESS.iter().any(|(known, keys)| *known == named && keys.contains(&key.as_str()));
-    // "helper::address" starts a program called git-remote-helper.
     let leads_on = matches!(key.as_str(), "url" | "pushurl" | "remote" | "pushremote");
-    known && !(leads_on && values.iter().any(|value| value.contains("::") || value.starts_with('-')))
+    known && (!leads_on || values.iter().all(|value| may_lead_to(value)))
+}
+
+/// May git be sent there? To another machine, to a remote by its name, or to a repository on this one, as `git clone`
+/// writes it; but not into a `.git`, where nobody sees a repository, whose hooks run when somebody pushes to it.
+fn may_lead_to(address: &str) -> bool {
+    // "helper::address", and any other kind of address, start a program called git-remote-helper.
+    if address.starts_with('-') || address.contains("::") {
+        return false;
+    }
+    let local = match address.split_once("://") {
+        Some(("https" | "http" | "ssh" | "git", there)) => return !there.starts_with('-'),
+        // What is written with "%" is read by git and not here.
+        Some(("file", local)) if !local.contains('%') => local,
+        Some(_) => return false,
+        None => address,
+    };
+    !local.split('/').any(|name| is_spelling_of(name, REPOSITORY))
 }
 
 /// Reads a config as git writes it; nothing where it holds anything else.
@@ -219,12 +236,46 @@ mod tests {
             "[remote \"x\"]\n\tuploadpack = evil\n",
             "[remote \"x\"]\n\tvcs = evil\n",
             "[branch \"x\"]\n\tremote = ext::evil\n",
+            "[branch \"x\"]\n\tpushRemote = .git/x\n",
             "[diff]\n\texternal = evil\n",
             "[extensions]\n\tworktreeConfig = true\n",
             "[core \"x\"]\n\tbare = true\n",
             "[made.up]\n\tkey = 1\n",
         ] {
             assert!(!harmless(CLONED, &format!("{CLONED}{more}")), "{more}");
+        }
+    }
+
+    #[test]
+    fn git_is_sent_to_other_machines_and_to_repositories_that_can_be_seen() {
+        for address in [
+            "https://example.com/a/.git",
+            "http://example.com/a",
+            "ssh://git@example.com/a.git",
+            "git://example.com/a",
+            "git@example.com:a/b.git",
+            "origin",
+            ".",
+            "../a",
+            "/project/workspace/a.git",
+            "file:///project/a",
+        ] {
+            assert!(may_lead_to(address), "{address}");
+        }
+        for address in [
+            ".git/x",
+            "./.git/x",
+            "/project/.GIT/x",
+            "../a/.g\u{200d}it/modules/b",
+            "file:///project/.git/x",
+            "file://localhost/project/%2egit/x",
+            "ext::evil",
+            "evil://example.com/a",
+            "-evil",
+            "ssh://-oProxyCommand=evil/a",
+        ] {
+            assert!(!may_lead_to(address), "{address}");
+            assert!(!harmless(CLONED, &CLONED.replace("/project/workspace/a", address)), "{address}");
         }
     }
 

@@ -46,13 +46,40 @@ pub const GUARDED: &[GuardedName] = &[
             "**/.git/config.worktree",
             "**/.git/modules/**/config",
             "**/.git/modules/**/config.worktree",
+            "**/.git/worktrees/*/config",
             "**/.git/worktrees/*/config.worktree",
+            // Where old versions kept their remotes, which later ones still read.
+            "**/.git/remotes/*",
+            "**/.git/branches/*",
         ],
         GIT,
     ),
-    row(".git/commondir", &["**/.git/commondir", "**/.git/worktrees/*/commondir", "**/.git/worktrees/*/gitdir"], GIT),
-    // Beside "objects" and "refs" it makes any directory a repository, whose "config" then counts.
-    row("HEAD", &["HEAD", "!**/.git/HEAD", "!**/.git/**/HEAD"], "git takes a directory that holds it for a repository"),
+    row(".git/commondir", &["**/.git/**/commondir", "**/.git/worktrees/*/gitdir"], GIT),
+    // Beside "objects" and "refs" it makes any directory a repository, whose "config" and "hooks" then count. It is
+    // excepted where git writes one, and there "objects" is guarded, or what counts is guarded by the rows above.
+    row(
+        "HEAD",
+        &[
+            "HEAD",
+            "!**/.git/HEAD",
+            "!**/.git/modules/**/HEAD",
+            "!**/.git/logs/HEAD",
+            "!**/.git/sequencer/HEAD",
+            "!**/.git/refs/remotes/*/HEAD",
+            "!**/.git/logs/refs/remotes/*/HEAD",
+            "!**/.git/worktrees/*/HEAD",
+            "!**/.git/worktrees/*/logs/HEAD",
+            "!**/.git/worktrees/*/sequencer/HEAD",
+            "**/.git/logs/objects",
+            "**/.git/sequencer/objects",
+            "**/.git/refs/remotes/*/objects",
+            "**/.git/logs/refs/remotes/*/objects",
+            "**/.git/worktrees/*/objects",
+            "**/.git/worktrees/*/logs/objects",
+            "**/.git/worktrees/*/sequencer/objects",
+        ],
+        "git takes a directory that holds it for a repository",
+    ),
     row(".hg", &["**/.hg/hgrc", "**/.hg/hgrc-not-shared"], "Mercurial runs what it names"),
     row(".gitconfig", &[".gitconfig", "**/.config/git/config"], GIT),
     row(

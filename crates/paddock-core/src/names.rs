@@ -464,11 +464,17 @@ mod tests {
             (".git/hooks", ".git/modules/a/b/hooks/post-checkout"),
             (".git/config", ".git/config"),
             (".git/config", "x/.GIT/Config"),
+            (".git/config", ".git/worktrees/w/config"),
+            (".git/config", ".git/remotes/origin"),
             (".git/commondir", ".git/commondir"),
+            (".git/commondir", ".git/modules/m/commondir"),
             (".gitconfig", ".gitconfig"),
             (".envrc", "a/.envrc"),
             (".vscode", ".vscode/tasks.json"),
             ("HEAD", "docs/HEAD"),
+            ("HEAD", ".git/x/HEAD"),
+            ("HEAD", ".git/refs/heads/HEAD"),
+            ("HEAD", "a/.git/logs/objects"),
             (".hg", ".hg/hgrc"),
             (".idea", ".idea/workspace.xml"),
             (".mcp.json", ".mcp.json"),
@@ -519,6 +525,22 @@ mod tests {
             ".git/branches",
         ] {
             assert_eq!(rules.guarded(RelPath(inside), false), None, "{inside}");
+        }
+    }
+
+    /// What git asks for before it takes a directory for a repository, and what it would then run.
+    #[test]
+    fn where_a_head_is_excepted_no_repository_can_be_made_that_runs_anything() {
+        let rules = rules(&[], &[], &[]).unwrap();
+        let patterns = GUARDED.iter().find(|row| row.name == "HEAD").unwrap().patterns;
+        let excepted: Vec<&str> =
+            patterns.iter().filter_map(|p| p.strip_prefix("!**/")?.strip_suffix("/HEAD")).collect();
+        assert!(excepted.len() > 5, "{excepted:?}");
+        for dir in excepted {
+            let dir = dir.replace("**", "deep/down").replace('*', "any");
+            let guards = |name: &str| rules.guarded(RelPath(&format!("{dir}/{name}")), false).is_some();
+            assert!(!guards("HEAD"), "{dir}");
+            assert!(guards("commondir") && (guards("objects") || guards("config") && guards("hooks/update")), "{dir}");
         }
     }
 

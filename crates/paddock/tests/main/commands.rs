@@ -6,7 +6,7 @@ use crate::could_not_run::could_not_run;
 use crate::harness::{Ran, World, eventually, runs};
 
 /// A command through exactly the agent's call.
-fn execute(world: &World, command: &str) -> Value {
+pub(crate) fn execute(world: &World, command: &str) -> Value {
     execute_with(world, &json!({ "command": command }))
 }
 
@@ -14,14 +14,14 @@ fn execute_with(world: &World, arguments: &Value) -> Value {
     world.paddock(&["tool", "execute_command", &arguments.to_string(), "--json"]).json()
 }
 
-fn text(answer: &Value) -> String {
+pub(crate) fn text(answer: &Value) -> String {
     let pieces = answer["content"].as_array().unwrap();
     pieces.iter().map(|piece| piece["text"].as_str().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
 /// What was printed, where the command ran to a good end.
 #[track_caller]
-fn printed(answer: &Value) -> String {
+pub(crate) fn printed(answer: &Value) -> String {
     assert_eq!(answer["structured"]["exit_code"], 0, "{answer:#}");
     assert_eq!(answer["verdict"], "done", "{answer:#}");
     answer["content"][0]["text"].as_str().unwrap().to_owned()
@@ -34,7 +34,7 @@ fn changed(answer: &Value) -> Vec<(String, String)> {
 }
 
 /// A project whose only agent has the whole of it, read-write, with what git needs.
-fn open_project() -> World {
+pub(crate) fn open_project() -> World {
     World::configured(
         r#"
 base = "/project"

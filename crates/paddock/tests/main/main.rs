@@ -41,6 +41,7 @@ mod projects;
 mod quota;
 mod readers;
 mod reload;
+mod repositories;
 mod runs;
 mod secrets;
 mod seed_000;

@@ -1,0 +1,109 @@
+//! A person's repository in a Workspace: nothing that an agent leaves there runs when the person uses it.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::commands::{execute, open_project, printed, text};
+use crate::harness::World;
+
+/// What the person types, in their repository on the host.
+#[track_caller]
+fn person(world: &World, arguments: &[&str]) -> String {
+    let mut git = Command::new("git");
+    git.current_dir(world.project().join("work")).args(arguments);
+    git.env("HOME", world.path()).env("GIT_CONFIG_NOSYSTEM", "1");
+    let out = git.output().unwrap();
+    let told = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(out.status.success(), "git {arguments:?}: {}{}", told(&out.stdout), told(&out.stderr));
+    told(&out.stdout)
+}
+
+/// With a commit, and a remote outside of every Workspace.
+fn with_repository(world: World) -> World {
+    let origin = world.path().join("origin.git");
+    world.write("work/a.txt", "one\n");
+    person(&world, &["init", "-q", "-b", "main"]);
+    for (key, value) in [("user.name", "A"), ("user.email", "a@b.c")] {
+        person(&world, &["config", key, value]);
+    }
+    person(&world, &["add", "a.txt"]);
+    person(&world, &["commit", "-qm", "first"]);
+    person(&world, &["init", "-q", "--bare", origin.to_str().unwrap()]);
+    person(&world, &["remote", "add", "origin", origin.to_str().unwrap()]);
+    person(&world, &["push", "-qu", "origin", "main"]);
+    world
+}
+
+/// A repository in this place of `.git`, whose hook runs when somebody pushes to it.
+fn hidden_repository(place: &str) -> String {
+    format!(
+        "cd .git && mkdir -p {place}/objects {place}/refs {place}/hooks && cd {place} && echo 'ref: refs/heads/main' > HEAD && \
+         printf '[core]\\n\\tbare = true\\n' > config && printf '#!/bin/sh\\ntouch /project/evil' > hooks/post-receive && \
+         chmod +x hooks/post-receive && cd /project"
+    )
+}
+
+#[track_caller]
+fn assert_guarded(answer: &Value) {
+    assert_eq!(answer["verdict"], "denied", "{answer:#}");
+    assert!(text(answer).contains("guarded"), "{answer:#}");
+}
+
+#[test]
+fn no_repository_can_be_hidden_in_another() {
+    let world = with_repository(open_project());
+    let before = world.read("work/.git/config");
+    assert_guarded(&execute(&world, &format!("{} && git remote set-url origin .git/x", hidden_repository("x"))));
+    for place in ["x", "logs", "sequencer", "refs/remotes/x", "logs/refs/remotes/x", "worktrees/x", "modules/x"] {
+        assert_guarded(&execute(&world, &hidden_repository(place)));
+    }
+    // Wherever one is, git is not sent there.
+    for sent in [
+        "git remote set-url origin .git/x",
+        "git remote set-url --push origin file:///project/.git/x",
+        "git config branch.main.pushRemote ./.git/x",
+        "mkdir -p .git/remotes && echo 'URL: .git/x' > .git/remotes/other",
+    ] {
+        assert_guarded(&execute(&world, sent));
+    }
+    assert_eq!(world.read("work/.git/config"), before);
+    assert!(!world.has("work/.git/x") && !world.has("work/.git/remotes"));
+    person(&world, &["push", "-q"]);
+}
+
+#[test]
+fn what_git_does_by_itself_in_a_repository_is_taken() {
+    let world = with_repository(open_project());
+    for work in [
+        "echo 2 > a.txt && git commit -qam second && echo 3 > a.txt && git commit -qam third",
+        "git remote add up https://example.com/a.git && git remote set-url --push up git@example.com:a.git",
+        "git init -q -b main near && cd near && git -c user.name=A -c user.email=a@b.c commit -q --allow-empty -m near",
+        "git remote add near ./near && git fetch -q near && git remote set-head near main && test -s .git/refs/remotes/near/HEAD",
+        // Of several commits that do not fit git keeps where it began, in a file that is called "head".
+        "git checkout -q -b side HEAD~2 && echo other > a.txt && git commit -qam other && \
+         ! git cherry-pick main~1 main > /dev/null 2>&1 && test -s .git/sequencer/head",
+        "git cherry-pick --abort && git checkout -q main",
+    ] {
+        printed(&execute(&world, work));
+    }
+    assert_eq!(person(&world, &["log", "--format=%s"]), "third\nsecond\nfirst\n");
+    person(&world, &["push", "-q"]);
+}
+
+#[test]
+fn a_worktree_is_made_where_its_names_are_lifted() {
+    let world = with_repository(World::configured(
+        r#"
+[[workspace]]
+prefix = "/project"
+scope = "READ_WRITE"
+mount = { physical = "work" }
+unguard = [".git", ".git/commondir"]
+[commands]
+"#,
+    ));
+    assert_eq!(printed(&execute(&world, "git worktree add -q tree && git -C tree log --format=%s")), "first\n");
+    assert!(world.has("work/.git/worktrees/tree/HEAD") && world.has("work/tree/a.txt"));
+    assert_guarded(&execute(&world, "echo '[core]' > .git/worktrees/tree/config"));
+}
