@@ -17,6 +17,7 @@ pub struct GuardedName {
 }
 
 const GIT: &str = "git runs what it names";
+const HOOKS: &str = "git runs what it names as hooks, once they are switched on";
 const EDITOR: &str = "an editor runs what it names when the project is opened";
 const AGENT: &str = "an agent program takes its tools, hooks and rules from it";
 const SHELL: &str = "a shell runs it when it starts";
@@ -79,6 +80,25 @@ pub const GUARDED: &[GuardedName] = &[
             "**/.git/worktrees/*/sequencer/objects",
         ],
         "git takes a directory that holds it for a repository",
+    ),
+    row(".husky", &[".husky", ".huskyrc", ".huskyrc.*", "husky.config.js"], HOOKS),
+    row(".githooks", &[".githooks", ".git-hooks", ".overcommit.yml"], HOOKS),
+    row(".pre-commit-config.yaml", &[".pre-commit-config.yaml", ".pre-commit-config.yml", "prek.toml"], HOOKS),
+    row(
+        "lefthook.yml",
+        &[
+            "lefthook.yml",
+            "lefthook.yaml",
+            "lefthook.toml",
+            "lefthook.json",
+            "lefthook-local.*",
+            ".lefthook.*",
+            ".lefthook-local.*",
+            ".lefthook",
+            ".lefthook-local",
+            "**/.config/lefthook.*",
+        ],
+        HOOKS,
     ),
     row(".hg", &["**/.hg/hgrc", "**/.hg/hgrc-not-shared"], "Mercurial runs what it names"),
     row(".gitconfig", &[".gitconfig", "**/.config/git/config"], GIT),

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::commands::{execute, open_project, printed, text};
 use crate::harness::World;
@@ -106,4 +106,22 @@ unguard = [".git", ".git/commondir"]
     assert_eq!(printed(&execute(&world, "git worktree add -q tree && git -C tree log --format=%s")), "first\n");
     assert!(world.has("work/.git/worktrees/tree/HEAD") && world.has("work/tree/a.txt"));
     assert_guarded(&execute(&world, "echo '[core]' > .git/worktrees/tree/config"));
+}
+
+#[test]
+fn hooks_that_live_in_the_project_are_not_the_agents() {
+    let world = with_repository(open_project());
+    person(&world, &["config", "core.hooksPath", ".husky"]);
+    world.write("work/.husky/pre-commit", "#!/bin/sh\ntrue\n");
+    let edit = |path: &str| {
+        let arguments = json!({ "path": path, "old_string": "true", "new_string": "touch evil" }).to_string();
+        world.paddock(&["tool", "edit_file", &arguments, "--json"]).json()
+    };
+    assert_guarded(&edit("/project/.husky/pre-commit"));
+    assert_guarded(&execute(&world, "echo 'touch evil' >> .husky/pre-commit"));
+    assert_guarded(&execute(&world, "mkdir sub && echo 'pre-commit: {}' > sub/lefthook.yml"));
+    assert_eq!(world.read("work/.husky/pre-commit"), "#!/bin/sh\ntrue\n");
+    // What is no hook is the agent's work.
+    world.write("work/hooks.sh", "true\n");
+    assert_eq!(edit("/project/hooks.sh")["verdict"], "done");
 }
