@@ -15,6 +15,9 @@ use super::{ApprovalError, Approvals, Decision, Reach, TokenFault, new_id};
 /// What is longer is not shown in a prompt.
 const LONGEST_QUESTION: usize = 16 * 1024;
 
+/// So many changes of one agent's commands wait at the most: each may hold much, and nobody decides about more at once.
+const MOST_WAITING: usize = 16;
+
 /// How the history writes that a call has not ended, or failed.
 const CALL_OPEN: i64 = 0;
 const CALL_FAILED: i64 = 2;
@@ -213,6 +216,11 @@ impl Approvals {
     fn way(&self, call: &Call<'_>, request: &Request<'_>, plan: &Plan, by: &Presented<'_>) -> Result<Way, Refused> {
         let way = self.way_with(call, request, plan, by, None)?;
         let (Way::Keep, Some(holding)) = (&way, request.asked.holding()) else { return Ok(way) };
+        let waiting = self.read(|session| self.count_waiting(session, call.agent.as_str()));
+        if waiting.map_err(|error| unasked(&error))? >= MOST_WAITING {
+            let why = format!("the changes of {MOST_WAITING} commands wait for a person already: they come first");
+            return Err(Refused::Gate(why));
+        }
         // Its content is there before anybody is asked about it.
         let id = new_id("ap");
         self.keep(&id, &holding).map_err(|error| not_held(&error))?;

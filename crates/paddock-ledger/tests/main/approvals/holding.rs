@@ -206,3 +206,23 @@ fn what_is_let_go_of_is_not_made_any_more() {
         assert_ne!(parked(&desk), id);
     });
 }
+
+#[test]
+fn only_so_many_wait_at_once_and_a_decision_makes_room() {
+    on_both(|ground| {
+        let desk = ground.desk();
+        let ask = |n: usize| {
+            let mut ask = command(changes());
+            ask.arguments = format!(r#"{{"command":"make {n}"}}"#);
+            ask
+        };
+        let first = desk.parked(&ask(0), commit(changes()));
+        for n in 1..16 {
+            desk.parked(&ask(n), commit(changes()));
+        }
+        let Err(Stopped::Refused(_, why)) = desk.call(&ask(16), commit(changes())) else { panic!("one too many") };
+        assert!(why.contains("wait for a person already"), "{why}");
+        desk.decide(&first, &Decision::Reject("no".to_owned()));
+        desk.parked(&ask(17), commit(changes()));
+    });
+}
