@@ -219,7 +219,7 @@ impl Approvals {
         let waiting = self.read(|session| self.count_waiting(session, call.agent.as_str()));
         if waiting.map_err(|error| unasked(&error))? >= MOST_WAITING {
             let why = format!("the changes of {MOST_WAITING} commands wait for a person already: they come first");
-            return Err(Refused::Gate(why));
+            return Err(Refused::NotApproved { name: "too_many_wait", why });
         }
         // Its content is there before anybody is asked about it.
         let id = new_id("ap");

@@ -220,7 +220,9 @@ fn only_so_many_wait_at_once_and_a_decision_makes_room() {
         for n in 1..16 {
             desk.parked(&ask(n), commit(changes()));
         }
-        let Err(Stopped::Refused(_, why)) = desk.call(&ask(16), commit(changes())) else { panic!("one too many") };
+        let Err(Stopped::Refused("too_many_wait", why)) = desk.call(&ask(16), commit(changes())) else {
+            panic!("one too many")
+        };
         assert!(why.contains("wait for a person already"), "{why}");
         desk.decide(&first, &Decision::Reject("no".to_owned()));
         desk.parked(&ask(17), commit(changes()));
