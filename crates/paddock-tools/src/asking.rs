@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use paddock_core::{
     AgentPolicy, Alter, Asked, Audit, CallId, CallRecord, Effect, EffectKind, ErrorKind, Held, Holding, Kind, OpKind,
-    Operation, Outcome, Preview, Question, Refused, Requester, Terms, TextKind, Workspace, edit, visible,
+    Operation, Outcome, PLAIN_MODE, Preview, Question, Refused, Requester, Terms, TextKind, Workspace, edit, visible,
 };
 use paddock_state::Redactor;
 use serde_json::{Map, Value};
@@ -29,6 +29,8 @@ const LARGEST: usize = 256 * 1024;
 const NOWHERE: &str = "/dev/null";
 /// The most of a preview, in bytes.
 const LONGEST: usize = 512 * 1024;
+/// The mode of a file that nobody gave another.
+const PLAIN_FILE: u32 = 0o644;
 /// The most paths that are listed.
 const MOST_PATHS: usize = 500;
 
@@ -199,17 +201,19 @@ fn seen(text: &str) -> String {
 impl Asking<'_> {
     fn show(&self, effect: &Effect, preview: &mut Preview) {
         let path = effect.path.as_str();
+        let looks = self.looks(effect).map(|looks| format!("~ {path} ({looks})\n"));
         let line = match effect.what {
             EffectKind::MakeDir => format!("+ {path}/\n"),
             EffectKind::MoveAway => format!("- {path} (moved away)\n"),
             EffectKind::MoveHere => format!("+ {path} (moved here)\n"),
-            EffectKind::Dress => format!("~ {path} (mode or time)\n"),
+            EffectKind::Dress => looks.unwrap_or_else(|| format!("~ {path} (mode or time)\n")),
             EffectKind::Delete => self.gone(effect, preview),
             EffectKind::Create | EffectKind::Replace | EffectKind::Append | EffectKind::Deliver => {
-                self.diff(effect).unwrap_or_else(|why| {
+                let content = self.diff(effect).unwrap_or_else(|why| {
                     preview.whole = false;
                     format!("~ {path} ({why})\n")
-                })
+                });
+                looks.unwrap_or_default() + &content
             }
         };
         preview.text.push_str(&line);
@@ -249,11 +253,27 @@ impl Asking<'_> {
         compared(effect.path.as_str(), old.as_deref(), Some(&new))
     }
 
-    /// What a command made of a path.
+    /// What becomes of the mode of a path, where that is worth a look.
+    fn looks(&self, effect: &Effect) -> Option<String> {
+        let was = effect.was.as_ref().filter(|was| was.kind != Kind::Link).and_then(|was| was.looks.mode);
+        let now = match self.made_of(effect, |how| brings_content(how) || matches!(how, Alter::Dress(_)))? {
+            Alter::Dress(looks) => looks.mode,
+            Alter::Take(staged) => Some(staged.mode()),
+            // One that is there keeps its mode.
+            Alter::Write { mode, .. } => mode.filter(|_| effect.what == EffectKind::Create),
+            _ => None,
+        };
+        mode_changes(effect.what, was, now?)
+    }
+
+    /// What a command made of a path, with what is in it.
     fn altered(&self, effect: &Effect) -> Option<&Alter> {
+        self.made_of(effect, brings_content)
+    }
+
+    fn made_of(&self, effect: &Effect, is_meant: impl Fn(&Alter) -> bool) -> Option<&Alter> {
         let alterations = self.holding.as_ref()?.alterations;
-        let brings = |how: &Alter| matches!(how, Alter::Write { .. } | Alter::Take(_) | Alter::Link { .. });
-        alterations.iter().find(|made| made.path == effect.path && brings(&made.how)).map(|made| &made.how)
+        alterations.iter().find(|made| made.path == effect.path && is_meant(&made.how)).map(|made| &made.how)
     }
 
     /// What is there now, as far as it is shown.
@@ -287,6 +307,21 @@ impl Asking<'_> {
             }
             _ => None,
         }
+    }
+}
+
+fn brings_content(how: &Alter) -> bool {
+    matches!(how, Alter::Write { .. } | Alter::Take(_) | Alter::Link { .. })
+}
+
+/// A mode in words, where it is not what anybody would expect. What had none before is new, was a link, or is in a Store that
+/// keeps none.
+fn mode_changes(what: EffectKind, was: Option<u32>, now: u32) -> Option<String> {
+    match (was.map(|was| was & PLAIN_MODE), now & PLAIN_MODE) {
+        (Some(was), now) => (was != now).then(|| format!("mode {was:03o} → {now:03o}")),
+        (None, PLAIN_FILE) if what != EffectKind::Dress => None,
+        (None, now) if what == EffectKind::Create => Some(format!("new file mode 100{now:03o}")),
+        (None, now) => Some(format!("mode {now:03o}")),
     }
 }
 

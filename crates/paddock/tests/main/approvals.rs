@@ -223,6 +223,36 @@ fn what_deceives_or_is_no_text_is_shown_as_what_it_is() {
 }
 
 #[test]
+fn modes_that_a_command_sets_are_shown_to_whoever_decides() {
+    let world = World::seed();
+    for name in ["open.txt", "edited.sh", "same.txt", "gone.txt"] {
+        world.write(&format!("workspace/{name}"), "one\n");
+        let plain = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+        std::fs::set_permissions(world.project().join("workspace").join(name), plain).unwrap();
+    }
+    // What a person made goes too, so that somebody is asked.
+    let text = "unlink gone.txt; echo 1 > run.sh; chmod 755 run.sh; echo 1 > plain.txt; chmod 777 open.txt; \
+                mkdir -m 700 own; echo two >> edited.sh; chmod 755 edited.sh; echo two >> same.txt; \
+                head -c 3 /dev/zero > tool; chmod 755 tool";
+    let command = json!({ "command": text }).to_string();
+    let id = parked(&world.paddock(&["tool", "--json", "execute_command", &command]));
+    let shown = world.paddock(&["approvals", "show", &id, "--json"]).json();
+    let preview = shown["preview"].as_str().unwrap();
+    let said: Vec<&str> = preview.lines().filter(|line| line.starts_with("~ ")).collect();
+    let at = |rest: &str| format!("~ /project/workspace/{rest}");
+    let wanted = [
+        at("edited.sh (mode 644 → 755)"),
+        at("open.txt (mode 644 → 777)"),
+        at("run.sh (new file mode 100755)"),
+        at("tool (new file mode 100755)"),
+        at("tool (no text: 3 bytes)"),
+        at("own (mode 700)"),
+    ];
+    assert_eq!(said, wanted, "{preview}");
+    assert!(preview.contains("+++ /project/workspace/plain.txt") && preview.contains("+two"), "{preview}");
+}
+
+#[test]
 fn rules_raise_and_lower_the_risk_and_say_why() {
     let world = with_old_file();
     let rules = "\n[[approvals.rule]]\ntool = \"delete_file\"\npath = \"/project/workspace/tmp/**\"\nrisk = \"low\"\n\
