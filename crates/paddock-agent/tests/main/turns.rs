@@ -8,16 +8,23 @@ use paddock_agent::record::ThreadStatus;
 use paddock_agent::{Ended, RunError, RunEvent, Watcher};
 use serde_json::json;
 
-use crate::world::{World, answer, call, script};
+use crate::world::{OF_THE_JOURNAL, World, answer, call, script};
 
 /// Ends the process at the boundary with that number, as a crash does: nothing after it happens.
 fn ending_at(boundary: usize) -> Arc<Watcher> {
     let count = AtomicUsize::new(0);
     Arc::new(move |event: &RunEvent<'_>| {
-        if matches!(event, RunEvent::Boundary(_)) && count.fetch_add(1, Ordering::SeqCst) + 1 == boundary {
+        if matches!(event, RunEvent::Boundary(name) if is_of_the_run(name))
+            && count.fetch_add(1, Ordering::SeqCst) + 1 == boundary
+        {
             std::panic::resume_unwind(Box::new("the process ends here"));
         }
     })
+}
+
+/// Who unwinds inside of a call is caught there: processes are killed at those boundaries, elsewhere.
+fn is_of_the_run(boundary: &str) -> bool {
+    !OF_THE_JOURNAL.contains(&boundary)
 }
 
 /// What a tool answered may be lost with the process, once its effect is there; that it answered is not.
@@ -54,7 +61,9 @@ fn ending_at_each(make: fn(&str) -> World, every: usize) {
     let names = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&names);
     let watched = world.process_watched(Arc::new(move |event| {
-        if let RunEvent::Boundary(name) = event {
+        if let RunEvent::Boundary(name) = event
+            && is_of_the_run(name)
+        {
             seen.lock().unwrap().push(*name);
         }
     }));

@@ -137,6 +137,16 @@ struct WatchedJournal {
     watcher: Arc<Watcher>,
 }
 
+/// The boundaries that the ledger's journal has, inside of a call.
+pub(crate) const OF_THE_JOURNAL: [&str; 6] = [
+    "before the intent",
+    "after the intent",
+    "before the change",
+    "after the change",
+    "before the end",
+    "after the end",
+];
+
 impl WatchedJournal {
     fn tell(&self, boundary: &'static str) {
         (self.watcher)(&RunEvent::Boundary(boundary));
