@@ -1,7 +1,8 @@
 //! What is allowed for longer than one call covers exactly what it says, and never a higher risk.
 
 use paddock_core::{Operation, Preview, Risk};
-use paddock_ledger::approvals::{ApprovalError, Decision, Reach};
+use paddock_db::rusqlite;
+use paddock_ledger::approvals::{ApprovalError, Decision, Reach, Status};
 
 use super::{Ask, Desk, Ground, Stopped, on_both, path, to_new, write_of, writing};
 
@@ -134,4 +135,18 @@ fn nobody_allows_for_longer_what_they_did_not_see_whole() {
         desk.approve(&id, Reach::Once);
         desk.call(&ask, to_new()).unwrap();
     });
+}
+
+#[test]
+fn a_decision_whose_grant_cannot_be_kept_is_not_kept_either() {
+    let ground = Ground::on(None);
+    let desk = ground.desk();
+    let id = desk.parked(&writing(), to_new());
+    let behind = rusqlite::Connection::open(ground.dir.path().join("state.db")).unwrap();
+    behind.execute("ALTER TABLE approval_grant RENAME TO elsewhere", []).unwrap();
+    let decided = desk.approvals.decide(&id, None, "alice", &Decision::Approve(Reach::Always));
+    assert!(matches!(decided, Err(ApprovalError::Database(_))), "{decided:?}");
+    behind.execute("ALTER TABLE elsewhere RENAME TO approval_grant", []).unwrap();
+    assert_eq!(desk.approvals.show(&id).unwrap().status, Status::Pending);
+    desk.approve(&id, Reach::Always);
 }
