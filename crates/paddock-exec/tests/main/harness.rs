@@ -1,12 +1,15 @@
 //! A Workspace or two in a temporary directory, a command run there, and each test run as root and as another user.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
 use super::could_not_run::tell;
-use paddock_exec::{Command, Ended, Error, How, Output, Protections, Sandbox, Shown, Stage};
+use paddock_core::{CommandLine, CommandRunner as _, CommandSettings, CommandSpec, NotRun, Vfs};
+use paddock_exec::{Command, Ended, Error, How, Output, Protections, Runner, Sandbox, Shown, Stage};
+use paddock_stores::conformance::world::{path_of, with_call};
 
 const AS: &str = "PADDOCK_EXEC_TEST_AS";
 const NOBODY: u32 = 65534;
@@ -201,4 +204,36 @@ pub fn alone(name: &str, body: impl FnOnce()) {
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("1 passed"), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Runs a text in a Workspace, as a tool has it run: what came of it, and what it printed.
+pub fn run_text(
+    runner: &Runner,
+    vfs: &Vfs,
+    prefix: &str,
+    text: &str,
+    direct: bool,
+) -> Result<(paddock_core::Ran, String), NotRun> {
+    let settings = CommandSettings { direct, ..CommandSettings::default() };
+    let directory = path_of(prefix);
+    let spec = CommandSpec {
+        command: CommandLine::Shell(text),
+        vfs,
+        directory: &directory,
+        confined: false,
+        spared: &[],
+        settings: &settings,
+        time_limit: settings.limits.time,
+        cpu_limit: settings.limits.cpu,
+        input: None,
+    };
+    let mut printed = Vec::new();
+    let mut keep = |piece: paddock_core::Output<'_>| {
+        if let paddock_core::Output::Out(bytes) = piece {
+            printed.extend_from_slice(bytes);
+        }
+        ControlFlow::Continue(())
+    };
+    let ran = with_call(|call| runner.run(call, &spec, &mut keep))?;
+    Ok((ran, String::from_utf8_lossy(&printed).into_owned()))
 }

@@ -1,19 +1,17 @@
 //! Ways past hidden names: trees that are made so that what is hidden in them is not found. Each beside its honest twin.
 
 use std::fs;
-use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use paddock_core::{
-    AccessScope, Alter, CommandLine, CommandRunner, CommandSettings, CommandSpec, HidePattern, Mount, NameRules,
-    NoAudit, NoJournal, NotRun, Origin, Output, Vfs, Workspace,
+    AccessScope, Alter, HidePattern, Mount, NameRules, NoAudit, NoJournal, NotRun, Origin, Vfs, Workspace,
 };
 use paddock_exec::{Index, Runner, Shown};
 use paddock_stores::PhysicalStore;
-use paddock_stores::conformance::world::{Open, path_of, with_call};
+use paddock_stores::conformance::world::{Open, path_of};
 use rustix::fs::{CWD, Mode, OFlags};
 
 use crate::as_each_user;
@@ -71,28 +69,7 @@ impl Watched {
     }
 
     fn run(&self, direct: bool, text: &str) -> Result<(paddock_core::Ran, String), NotRun> {
-        let settings = CommandSettings { direct, ..CommandSettings::default() };
-        let directory = path_of("/project");
-        let spec = CommandSpec {
-            command: CommandLine::Shell(text),
-            vfs: &self.vfs,
-            directory: &directory,
-            confined: false,
-            spared: &[],
-            settings: &settings,
-            time_limit: settings.limits.time,
-            cpu_limit: settings.limits.cpu,
-            input: None,
-        };
-        let mut printed = Vec::new();
-        let mut keep = |piece: Output<'_>| {
-            if let Output::Out(bytes) = piece {
-                printed.extend_from_slice(bytes);
-            }
-            ControlFlow::Continue(())
-        };
-        let ran = with_call(|call| self.runner.run(call, &spec, &mut keep))?;
-        Ok((ran, String::from_utf8_lossy(&printed).into_owned()))
+        run_text(&self.runner, &self.vfs, "/project", text, direct)
     }
 }
 

@@ -4,14 +4,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 
-use paddock_core::{
-    AccessScope, CommandLine, CommandRunner, CommandSettings, CommandSpec, Expect, Mount, NoAudit, NoJournal,
-    Operation, Output, Vfs, Workspace,
-};
+use paddock_core::{AccessScope, Expect, Mount, NoAudit, NoJournal, Operation, Vfs, Workspace};
 use paddock_exec::{Command, How, Runner, Sandbox, Shown, Stage, What};
 use paddock_stores::conformance::world::{Open, path_of, run, with_call};
 use paddock_stores::virtual_store::VirtualStore;
@@ -153,28 +149,10 @@ impl Virtual {
 
     /// A command that reads, writes, and leaves processes running.
     fn one(&self) {
-        let settings = CommandSettings::default();
-        let directory = path_of("/virtual");
-        let spec = CommandSpec {
-            command: CommandLine::Shell("cat a; echo new > b; sleep 60 & setsid sleep 60 & echo done"),
-            vfs: &self.vfs,
-            directory: &directory,
-            confined: false,
-            spared: &[],
-            settings: &settings,
-            time_limit: settings.limits.time,
-            cpu_limit: settings.limits.cpu,
-            input: None,
-        };
-        let mut printed = Vec::new();
-        let mut keep = |piece: Output<'_>| {
-            let (Output::Out(bytes) | Output::Err(bytes)) = piece;
-            printed.extend_from_slice(bytes);
-            ControlFlow::Continue(())
-        };
-        let ran = with_call(|call| self.runner.run(call, &spec, &mut keep)).unwrap();
+        let text = "cat a; echo new > b; sleep 60 & setsid sleep 60 & echo done";
+        let (ran, printed) = run_text(&self.runner, &self.vfs, "/virtual", text, false).unwrap();
         assert_eq!((ran.exit, ran.proposed.alterations.len()), (0, 1));
-        assert_eq!(String::from_utf8_lossy(&printed), "adone\n");
+        assert_eq!(printed, "adone\n");
     }
 }
 
