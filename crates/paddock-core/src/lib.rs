@@ -76,7 +76,9 @@ pub use ports::{
 pub use risk_rules::{RiskRule, RiskRules};
 pub use scope::{AccessScope, OpKind, UnknownScope};
 pub use staged::Staged;
-pub use store::{Entry, EntrySink, Hit, Kind, LastName, Meta, Query, Sink, Store, Version, Versioned, Walk};
+pub use store::{
+    Entry, EntrySink, Hit, KeptIn, Kind, LastName, Meta, Pieces, Query, Sink, Store, Version, Versioned, Walk,
+};
 pub use text::{SNIFF, TextKind, suited_to};
 pub use vfs::{BuildError, MAX_EXPANSION, Refused, Vfs};
 pub use view::View;

@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::call::{Call, CallId};
@@ -84,6 +85,36 @@ pub trait Store: Send + Sync {
     /// What the Store knows of its past, where it keeps any.
     fn versioned(&self) -> Option<&dyn Versioned> {
         None
+    }
+
+    /// The pieces that the content of a file is kept in, where it is kept in pieces that never change: a layer over this
+    /// Store that is kept in the same place names them again instead of copying them.
+    fn pieces(&self, _call: &Call<'_>, _at: &Place<'_>) -> Result<Option<Pieces>> {
+        Ok(None)
+    }
+}
+
+/// The pieces of one content, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pieces {
+    /// Where they are kept. The numbers of one place mean nothing in another.
+    pub kept_in: KeptIn,
+    /// Their numbers there.
+    pub ids: Vec<u64>,
+    /// The length of the content.
+    pub len: u64,
+    /// The version of the file that has it.
+    pub version: Version,
+}
+
+/// Tells one place where pieces are kept from every other that there is at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeptIn(usize);
+
+impl KeptIn {
+    /// The place that this is. It has to live as long as anybody compares.
+    pub fn place<T: ?Sized>(place: &Arc<T>) -> Self {
+        Self(Arc::as_ptr(place).cast::<()>().addr())
     }
 }
 

@@ -12,7 +12,7 @@ use crate::names::NameRules;
 use crate::path::{RelPath, RelPathBuf};
 use crate::place::{Place, Veil};
 use crate::scope::OpKind;
-use crate::store::{EntrySink, Hit, LastName, Meta, Query, Sink, Store, Walk};
+use crate::store::{EntrySink, Hit, LastName, Meta, Pieces, Query, Sink, Store, Walk};
 use crate::surroundings::Surroundings;
 use crate::workspace::Workspace;
 
@@ -68,6 +68,11 @@ impl View {
     /// As [`Store::read`]; what is out of sight is not found.
     pub fn read(&self, call: &Call<'_>, path: RelPath<'_>, range: Range<u64>, out: &mut Vec<u8>) -> Result<Meta> {
         self.store.read(call, &self.place(path)?, range, out)
+    }
+
+    /// As [`Store::pieces`]; what is out of sight is not found.
+    pub fn pieces(&self, call: &Call<'_>, path: RelPath<'_>) -> Result<Option<Pieces>> {
+        self.store.pieces(call, &self.place(path)?)
     }
 
     /// As [`Store::leads_to`]; what is out of sight is not found.

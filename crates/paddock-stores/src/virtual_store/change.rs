@@ -7,14 +7,14 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use paddock_core::{
-    Act, Applied, AppliedChange, Before, Call, Change, ChangeSet, EditError, ErrorKind, Expect, Kept, Kind, LastName,
-    Looks, MAX_EDITED, PLAIN_MODE, RelPath, RelPathBuf, Replacement, Result, SNIFF, Staged, TextKind, Usage, Version,
-    edit, suited_to,
+    Act, Applied, AppliedChange, Before, Call, Change, ChangeSet, EditError, ErrorKind, Expect, Kept, KeptIn, Kind,
+    LastName, Looks, MAX_EDITED, PLAIN_MODE, Pieces, RelPath, RelPathBuf, Replacement, Result, SNIFF, Staged, TextKind,
+    Usage, Version, edit, suited_to,
 };
 
 use super::VirtualStore;
 use super::base::{BaseStore, Commit, Content, NewRow, Row, RowKind, RowsMut};
-use super::content::{self, Like, Ready, Staging as _, Within};
+use super::content::{self, Chunked, Like, Ready, Staging as _, Within};
 use super::layers::{Found, Layers, rel};
 use super::memory_base::join;
 use super::overlay;
@@ -192,8 +192,8 @@ impl Work<'_> {
         let refused = || EditError::Encoding(TextKind::of(&head).name());
         let addition = suited_to(&head, addition).ok_or_else(refused)?;
         let ready = match found {
-            Found::Own(row) => match row.body.filter(|body| body.chunked) {
-                Some(body) => content::extended(&self.staging(), self.call, layers.rows, row, body, &addition)?,
+            Found::Own(row) => match Chunked::of(layers.rows, row)? {
+                Some(chunked) => chunked.extended(&self.staging(), self.call, layers.rows, &addition)?,
                 None => {
                     let mut bytes = Vec::new();
                     content::read(layers.rows, row, 0..row.len, &mut bytes)?;
@@ -206,8 +206,18 @@ impl Work<'_> {
         self.put_file(path, there, ready.content(), ready.len(), None)
     }
 
+    /// The chunks of a file of the layer below, where that is in the same database: they are named again, not copied.
+    fn chunks_below(&self, path: RelPath<'_>) -> Result<Option<Pieces>> {
+        let Some(lower) = &self.store.lower else { return Ok(None) };
+        let pieces = lower.pieces(self.call, path)?;
+        Ok(pieces.filter(|pieces| pieces.kept_in == KeptIn::place(&self.store.base)))
+    }
+
     /// The content of a file of the layer below, with something at its end.
     fn copied(&self, path: RelPath<'_>, addition: &[u8]) -> Result<Ready> {
+        if let Some(Pieces { ids, len, .. }) = self.chunks_below(path)? {
+            return Chunked { ids, len }.extended(&self.staging(), self.call, &*self.rows, addition);
+        }
         let lower = self.store.lower.as_ref().ok_or(ErrorKind::NotFound)?;
         let mut bytes = Vec::new();
         let meta = lower.read(self.call, path, 0..STEP, &mut bytes)?;
@@ -255,7 +265,9 @@ impl Work<'_> {
                     let what = "the size of a file to edit";
                     return Err(ErrorKind::TooLarge { what, limit: MAX_EDITED as u64 }.into());
                 }
-                (bytes, Vec::new())
+                // They have to be those of the bytes that were read.
+                let below = self.chunks_below(path)?.filter(|pieces| pieces.version == meta.version);
+                (bytes, below.map(|pieces| pieces.ids).unwrap_or_default())
             }
         };
         let (edited, replacements) = edit(&bytes, edits)?;

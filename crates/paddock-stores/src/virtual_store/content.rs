@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use paddock_core::{Call, ErrorKind, Result, Staged};
 
-use super::base::{BaseStore, Body, Content, Row, Rows, RowsMut};
+use super::base::{BaseStore, Content, Row, Rows, RowsMut};
 use crate::staged::{read_staged, whole_staged};
 
 /// The size of a chunk, and the most that is kept whole beside its row.
@@ -114,38 +114,63 @@ pub(super) fn staged(base: &dyn Staging, call: &Call<'_>, staged: &Staged) -> Re
     Ok(Ready::Chunks { ids, len: staged.len() })
 }
 
-/// Adds to the end of a chunked content without reading more of it than its last chunk.
-pub(super) fn extended(
-    base: &dyn Staging,
-    call: &Call<'_>,
-    rows: &dyn Rows,
-    row: &Row,
-    body: Body,
-    addition: &[u8],
-) -> Result<Ready> {
-    let full = row.len / CHUNK as u64;
-    let mut ids = rows.chunks(body, 0..full)?;
-    let mut tail = Vec::new();
-    read(rows, row, full * CHUNK as u64..row.len, &mut tail)?;
-    tail.extend_from_slice(addition);
-    let chunks: Vec<&[u8]> = tail.chunks(CHUNK).collect();
-    for batch in chunks.chunks(BATCH) {
-        call.tick(0)?;
-        ids.extend(base.put_in(call, batch)?);
+/// A content that is in chunks already.
+pub(super) struct Chunked {
+    pub(super) ids: Vec<u64>,
+    pub(super) len: u64,
+}
+
+impl Chunked {
+    /// The content of a row, where it is in chunks.
+    pub(super) fn of(rows: &dyn Rows, row: &Row) -> Result<Option<Self>> {
+        let Some(body) = row.body.filter(|body| body.chunked) else { return Ok(None) };
+        Ok(Some(Self { ids: rows.chunks(body, 0..u64::MAX)?, len: row.len }))
     }
-    Ok(Ready::Chunks { ids, len: row.len + addition.len() as u64 })
+
+    /// Adds to its end without reading more of it than its last chunk.
+    pub(super) fn extended(
+        self,
+        base: &dyn Staging,
+        call: &Call<'_>,
+        rows: &dyn Rows,
+        addition: &[u8],
+    ) -> Result<Ready> {
+        let Self { mut ids, len } = self;
+        if addition.is_empty() {
+            return Ok(Ready::Chunks { ids, len });
+        }
+        let full = usize::try_from(len / CHUNK as u64).unwrap_or(usize::MAX);
+        let mut tail = Vec::new();
+        if let Some(last) = ids.get(full) {
+            rows.chunk(*last, 0..len % CHUNK as u64, &mut tail)?;
+        }
+        ids.truncate(full);
+        tail.extend_from_slice(addition);
+        let chunks: Vec<&[u8]> = tail.chunks(CHUNK).collect();
+        for batch in chunks.chunks(BATCH) {
+            call.tick(0)?;
+            ids.extend(base.put_in(call, batch)?);
+        }
+        Ok(Ready::Chunks { ids, len: len + addition.len() as u64 })
+    }
+
+    /// Its beginning, which is less than all of it.
+    fn shortened(mut self, base: &dyn Staging, call: &Call<'_>, rows: &dyn Rows, len: u64) -> Result<Ready> {
+        let (full, rest) = (len / CHUNK as u64, len % CHUNK as u64);
+        let mut tail = Vec::new();
+        if let Some(last) = self.ids.get(usize::try_from(full).unwrap_or(usize::MAX)) {
+            rows.chunk(*last, 0..rest, &mut tail)?;
+        }
+        self.ids.truncate(usize::try_from(full).unwrap_or(usize::MAX));
+        Self { len: full * CHUNK as u64, ..self }.extended(base, call, rows, &tail)
+    }
 }
 
 /// The beginning of a content.
 pub(super) fn shortened(base: &dyn Staging, call: &Call<'_>, rows: &dyn Rows, row: &Row, len: u64) -> Result<Ready> {
     let len = len.min(row.len);
-    match row.body {
-        Some(body) if body.chunked && len > CHUNK as u64 => {
-            let kept = Row { len: len / CHUNK as u64 * CHUNK as u64, ..row.clone() };
-            let mut tail = Vec::new();
-            read(rows, row, kept.len..len, &mut tail)?;
-            extended(base, call, rows, &kept, body, &tail)
-        }
+    match Chunked::of(rows, row)? {
+        Some(chunked) if len > CHUNK as u64 => chunked.shortened(base, call, rows, len),
         _ => {
             let mut bytes = Vec::new();
             read(rows, row, 0..len, &mut bytes)?;

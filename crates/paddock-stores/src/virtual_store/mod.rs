@@ -29,11 +29,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use paddock_core::{
-    Applied, Call, CallId, ChangeSet, EntrySink, ErrorKind, Hit, Kept, LastName, Meta, Place, Query, RelPath,
-    RelPathBuf, Result, Sink, Store, Territory, Usage, Versioned, View, Walk,
+    Applied, Call, CallId, ChangeSet, EntrySink, ErrorKind, Hit, Kept, KeptIn, LastName, Meta, Pieces, Place, Query,
+    RelPath, RelPathBuf, Result, Sink, Store, Territory, Usage, Versioned, View, Walk,
 };
 
 use base::{BaseStore, Commit, Moment, Namespace, RowKind};
+use content::Chunked;
 use layers::{Found, Layers};
 pub use memory_base::MemoryBase;
 pub(crate) use overlay::{Overlaid, OwnRow, Thing};
@@ -231,6 +232,18 @@ impl Store for VirtualStore {
 
     fn versioned(&self) -> Option<&dyn Versioned> {
         Some(self)
+    }
+
+    fn pieces(&self, call: &Call<'_>, at: &Place<'_>) -> Result<Option<Pieces>> {
+        self.at(call, |layers| match layers.find(at.rel())? {
+            Found::Own(row) if row.kind == RowKind::File => {
+                let chunked = Chunked::of(layers.rows, &row)?;
+                let (kept_in, version) = (KeptIn::place(&self.base), layers.version(row.version));
+                Ok(chunked.map(|Chunked { ids, len }| Pieces { kept_in, ids, len, version }))
+            }
+            Found::Lower(_) => layers.lower.map_or(Ok(None), |lower| lower.pieces(call, at.rel())),
+            _ => Ok(None),
+        })
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub(crate) mod ground;
 mod merging;
+mod sharing;
 mod telling;
 mod undoing;
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use paddock_core::{
-    Applied, Call, ChangeSet, EntrySink, Hit, LastName, Meta, Place, Query, RelPath, RelPathBuf, Result, Sink, Store,
-    Versioned, Walk,
+    Applied, Call, ChangeSet, EntrySink, Expect, Hit, LastName, Meta, OpKind, Pieces, Place, Query, RelPath,
+    RelPathBuf, Result, Sink, Store, Versioned, Walk,
 };
 
 /// Counts the bytes that are read through it; everything else is left to the Store below.
@@ -48,6 +48,14 @@ impl Store for Counting {
         self.below.apply(call, set)
     }
 
+    fn holds(&self, call: &Call<'_>, at: &Place<'_>, expect: Expect) -> Result<bool> {
+        self.below.holds(call, at, expect)
+    }
+
+    fn serves(&self, op: OpKind) -> bool {
+        self.below.serves(op)
+    }
+
     fn is_atomic(&self) -> bool {
         self.below.is_atomic()
     }
@@ -58,6 +66,10 @@ impl Store for Counting {
 
     fn versioned(&self) -> Option<&dyn Versioned> {
         self.below.versioned()
+    }
+
+    fn pieces(&self, call: &Call<'_>, at: &Place<'_>) -> Result<Option<Pieces>> {
+        self.below.pieces(call, at)
     }
 }
 // [end]
