@@ -160,11 +160,6 @@ impl LogicalPath {
         out.push_str(rel.0);
         Self(out)
     }
-
-    /// Everything below `/`, as a path relative to it.
-    pub fn from_top(&self) -> RelPath<'_> {
-        RelPath(&self.0[1..])
-    }
 }
 
 impl fmt::Display for LogicalPath {

@@ -1,4 +1,5 @@
-//! Stores: Physical, and the one in memory that tests compare with.
+//! Stores: Physical on the host's disk, Virtual on a database (in memory, SQLite, PostgreSQL), Overlays and forks over
+//! either, those whose files somebody else keeps, and the plain one in memory that tests compare with.
 //!
 //! A Store executes data operations against a Mount. It takes only what the guard of `paddock-core`
 //! has let through and never decides anything itself: no scope, no hidden name, no agent is known

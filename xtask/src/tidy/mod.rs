@@ -12,6 +12,7 @@ mod host_access;
 mod leftovers;
 mod manifest;
 mod module_docs;
+mod needed;
 mod rust_text;
 mod script_text;
 mod unsafe_use;
@@ -41,6 +42,11 @@ const CHECKS: &[Check] = &[
         name: "dependencies",
         rule: "crates depend only downwards, and only on what their row allows",
         complaints: dependencies::complaints,
+    },
+    Check {
+        name: "needed",
+        rule: "a crate depends on nothing that its sources do not name",
+        complaints: needed::complaints,
     },
     Check {
         name: "anyhow",

@@ -31,7 +31,7 @@ pub(crate) enum Instance {
         fresh: bool,
         /// With --fresh: do not ask
         #[arg(long, short, requires = "fresh")]
-        force: bool,
+        yes: bool,
     },
     /// Remove instances with their messages and the state of their extensions
     Delete {
@@ -40,7 +40,7 @@ pub(crate) enum Instance {
         keys: Vec<String>,
         /// Do not ask
         #[arg(long, short)]
-        force: bool,
+        yes: bool,
     },
     /// Show which lines of a damaged conversation can be kept, and keep these
     Repair {

@@ -5,13 +5,14 @@ use serde::Serialize;
 
 use crate::cli::{Global, Log};
 use crate::failure::Ended;
-use crate::printer::{Look, Printer};
+use crate::printer::{Look, Printer, tell};
 use paddock_desk::history::{self, CallShown, Change, Part};
 use paddock_desk::{Desk, Project, moment, past};
 
 pub(crate) fn run(global: &Global, options: &Log, printer: &Printer) -> anyhow::Result<Ended> {
     let desk = Desk::look(Project::with_config(&global.places())?)?;
-    let part = Part::first(options.limit.get());
+    // One more than is shown tells whether there are more.
+    let part = Part::first(options.limit.get().saturating_add(1));
     match &options.path {
         Some(path) => {
             let changes = history::changes(&desk, &global.agent(), path, part)?;
@@ -27,10 +28,17 @@ fn show<T: Serialize>(
     printer: &Printer,
     line: fn(&T, &Printer) -> String,
 ) -> anyhow::Result<Ended> {
+    let limit = options.limit.get();
+    let shown = &rows[..rows.len().min(limit)];
     if options.json {
-        printer.json(&serde_json::to_value(rows)?)?;
-    } else {
-        rows.iter().try_for_each(|row| printer.line(line(row, printer)))?;
+        printer.json(&serde_json::to_value(shown)?)?;
+        return Ok(Ended::Done);
+    }
+    shown.iter().try_for_each(|row| printer.line(line(row, printer)))?;
+    if rows.is_empty() {
+        tell("nothing was changed, as far as is kept");
+    } else if rows.len() > limit {
+        tell(format!("there are more: --limit {}", limit.saturating_mul(5)));
     }
     Ok(Ended::Done)
 }

@@ -190,7 +190,7 @@ evict_above = "1 KiB"
     assert!(page().stdout.contains("a long line"), "{}", page());
     assert_eq!(world.paddock(&["approvals", "list", "--json"]).json().as_array().unwrap().len(), 1);
 
-    assert_eq!(world.paddock(&["instance", "delete", "t", "--force"]).code, 0);
+    assert_eq!(world.paddock(&["instance", "delete", "t", "--yes"]).code, 0);
     assert_eq!(page().code, 1, "{}", page());
     assert_eq!(world.paddock(&["threads", "list", "--json"]).json(), json!([]));
     assert_eq!(world.paddock(&["approvals", "list", "--json"]).json(), json!([]));

@@ -80,7 +80,8 @@ async fn a_call_waits_for_its_turn() {
     Endless::until(&endless.running, 1).await;
     let read = site.modern("ann", "tools/call", tool("read_file", json!({"path": "a.txt"})));
     let waiting = tokio::spawn(async move { read.send().await.status });
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert!(!waiting.is_finished(), "it was answered beside the first");
     drop(first);
     assert_eq!(soon(waiting).await.unwrap(), 200);
 }

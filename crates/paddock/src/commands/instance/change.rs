@@ -23,7 +23,7 @@ pub(super) fn restart(global: &Global, key: &str, printer: &Printer) -> anyhow::
     Ok(Ended::Done)
 }
 
-pub(super) fn clear(global: &Global, key: &str, force: bool, printer: &Printer) -> anyhow::Result<Ended> {
+pub(super) fn clear(global: &Global, key: &str, yes: bool, printer: &Printer) -> anyhow::Result<Ended> {
     let key = instances::key_of(key)?;
     let none = || problem(&ConversationError::NoInstance(key.clone()), &key);
     let kept = instances::kept(&looking(global)?).ok_or_else(none)?;
@@ -31,7 +31,7 @@ pub(super) fn clear(global: &Global, key: &str, force: bool, printer: &Printer) 
         return Err(none());
     }
     let question = format!("let instance \"{key}\" begin anew, without its messages and the state of its extensions?");
-    if !agreed(&question, force, "nothing was changed")? {
+    if !agreed(&question, yes, "nothing was changed")? {
         return Ok(Ended::Denied);
     }
     instances::clear(&working(global, &key)?, key.as_str())?;
@@ -39,7 +39,7 @@ pub(super) fn clear(global: &Global, key: &str, force: bool, printer: &Printer) 
     Ok(Ended::Done)
 }
 
-pub(super) fn delete(global: &Global, keys: &[String], force: bool, printer: &Printer) -> anyhow::Result<Ended> {
+pub(super) fn delete(global: &Global, keys: &[String], yes: bool, printer: &Printer) -> anyhow::Result<Ended> {
     // All of them are looked at before one is removed.
     let keys = keys.iter().map(|key| Ok(instances::key_of(key)?)).collect::<anyhow::Result<Vec<InstanceKey>>>()?;
     let kept = instances::kept(&looking(global)?);
@@ -49,7 +49,7 @@ pub(super) fn delete(global: &Global, keys: &[String], force: bool, printer: &Pr
     };
     let names: Vec<String> = keys.iter().filter(is_there).map(|key| format!("\"{key}\"")).collect();
     let question = format!("delete {} with all messages and the state of extensions?", names.join(", "));
-    if !names.is_empty() && !agreed(&question, force, "nothing was deleted")? {
+    if !names.is_empty() && !agreed(&question, yes, "nothing was deleted")? {
         return Ok(Ended::Denied);
     }
     let mut ended = Ended::Done;
@@ -68,8 +68,8 @@ pub(super) fn delete(global: &Global, keys: &[String], force: bool, printer: &Pr
 }
 
 /// Whether it is to be done: the person said so before, or says so now.
-fn agreed(question: &str, force: bool, otherwise: &str) -> anyhow::Result<bool> {
-    if force {
+fn agreed(question: &str, yes: bool, otherwise: &str) -> anyhow::Result<bool> {
+    if yes {
         return Ok(true);
     }
     match confirmed(question)? {
@@ -79,7 +79,7 @@ fn agreed(question: &str, force: bool, otherwise: &str) -> anyhow::Result<bool> 
             Ok(false)
         }
         None => {
-            Err(Failure::misused(format!("{otherwise}: nobody can be asked here"), "--force does it without asking"))
+            Err(Failure::misused(format!("{otherwise}: nobody can be asked here"), "--yes does it without asking"))
         }
     }
 }

@@ -64,10 +64,10 @@ fn on_a_server_it_is_the_same() {
     assert_eq!(shown["extensions"], json!([{"name": "compaction", "bytes": 10}]));
     assert_eq!(instance(&world, &["export", "with", "out"]).code, 0);
     assert_eq!(world.read("out/extensions/compaction.json"), world.read("g/extensions/compaction.json"));
-    assert_eq!(instance(&world, &["delete", "with", "--force"]).code, 0);
+    assert_eq!(instance(&world, &["delete", "with", "--yes"]).code, 0);
     assert_eq!(instance(&world, &["restart", "chat"]).code, 0);
     assert!(instance(&world, &["repair", "chat"]).stdout.contains("nothing is damaged: 3 messages"));
-    assert_eq!(instance(&world, &["delete", "chat", "--force"]).stdout, "deleted instance \"chat\"\n");
+    assert_eq!(instance(&world, &["delete", "chat", "--yes"]).stdout, "deleted instance \"chat\"\n");
     assert_eq!(keys(&world), ["other"]);
 }
 

@@ -33,17 +33,17 @@ fn beginning_anew_is_asked_about() {
     insta::assert_snapshot!(instance(&world, &["restart", "chat", "--fresh"]), @r"
     [stderr]
     error: nothing was changed: nobody can be asked here
-    hint: --force does it without asking
+    hint: --yes does it without asking
     [exit 2]
     ");
     assert_eq!(instance(&world, &["messages", "chat", "--jsonl"]).stdout, LINES);
-    insta::assert_snapshot!(instance(&world, &["restart", "chat", "--fresh", "--force"]), @r#"
+    insta::assert_snapshot!(instance(&world, &["restart", "chat", "--fresh", "--yes"]), @r#"
     instance "chat" begins anew
     [exit 0]
     "#);
     let told = instance(&world, &["show", "chat", "--json"]).json();
     assert_eq!((&told["messages"], &told["createdAt"]), (&json!(0), &created));
-    assert_eq!(instance(&world, &["restart", "chat", "--force"]).code, 2, "without --fresh there is nothing to force");
+    assert_eq!(instance(&world, &["restart", "chat", "--yes"]).code, 2, "without --fresh there is nothing to agree to");
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn what_is_deleted_is_gone_and_its_neighbours_stay() {
     insta::assert_snapshot!(instance(&world, &["delete", "chat"]), @r"
     [stderr]
     error: nothing was deleted: nobody can be asked here
-    hint: --force does it without asking
+    hint: --yes does it without asking
     [exit 2]
     ");
     assert_eq!(keys(&world), ["cha", "chat", "chat2"]);
@@ -79,7 +79,7 @@ fn an_empty_key_deletes_nothing() {
     let world = with_chat();
     import(&world, "other", LINES);
     for bad in ["", "..", "*"] {
-        let ran = instance(&world, &["delete", "--force", "chat", bad]);
+        let ran = instance(&world, &["delete", "--yes", "chat", bad]);
         // One bad key, and not even the good one before it is touched; a star is a name like any other.
         if bad != "*" {
             assert_eq!(ran.code, 2, "{ran}");
@@ -95,9 +95,9 @@ fn who_holds_an_instance_is_told_to_whoever_would_change_it() {
     let held = files(&world).conversation(&key("chat")).unwrap();
     let holder = format!("error: instance \"chat\" is held by process {} (", std::process::id());
     for command in [
-        &["delete", "chat", "--force"][..],
+        &["delete", "chat", "--yes"][..],
         &["restart", "chat"],
-        &["restart", "chat", "--fresh", "--force"],
+        &["restart", "chat", "--fresh", "--yes"],
         &["repair", "chat", "--apply"],
     ] {
         let ran = instance(&world, command);
@@ -106,7 +106,7 @@ fn who_holds_an_instance_is_told_to_whoever_would_change_it() {
     }
     assert_eq!(instance(&world, &["messages", "chat", "--jsonl"]).stdout, LINES, "reading is possible meanwhile");
     drop(held);
-    assert_eq!(instance(&world, &["delete", "chat", "--force"]).code, 0);
+    assert_eq!(instance(&world, &["delete", "chat", "--yes"]).code, 0);
 }
 
 #[test]

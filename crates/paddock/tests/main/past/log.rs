@@ -31,7 +31,10 @@ fn a_path_a_directory_everything_and_the_calls() {
     ");
     let all = world.paddock(&["log", "/", "--json"]).json();
     assert_eq!(all.as_array().unwrap().len(), 6, "both Workspaces, each change once");
-    assert_eq!(world.paddock(&["log", "/notes/never.md"]).stdout, "");
+    let never = world.paddock(&["log", "/notes/never.md"]);
+    assert_eq!((never.stdout.as_str(), never.stderr.as_str()), ("", "nothing was changed, as far as is kept\n"));
+    assert_eq!(world.paddock(&["log", "/notes", "--limit", "2"]).stderr, "there are more: --limit 10\n");
+    assert_eq!(world.paddock(&["log", "/notes/new.md"]).stderr, "");
     insta::assert_snapshot!(plain(&world.paddock(&["log", "--limit", "3"])), @"
     [time]  [call 1]  main      delete      1 change  /disk/a.txt
     [time]  [call 2]  main      write       1 change  /disk/a.txt
