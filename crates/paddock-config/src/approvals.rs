@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use paddock_core::{LogicalPath, Notify, Origin, PathGlob, Risk, RiskRule, RiskRules, Terms};
+use paddock_core::{Large, LogicalPath, Notify, Origin, PathGlob, Risk, RiskRule, RiskRules, Terms};
 
 use crate::config_file::ConfigFile;
 use crate::fault::Fault;
@@ -33,6 +33,15 @@ pub(crate) fn terms(file: &ConfigFile) -> Terms {
             schema::Notify::Command(words) => Notify::Command(words.clone()),
             schema::Notify::Url(url) => Notify::Webhook(url.clone()),
         }),
+        large: approvals.and_then(|approvals| approvals.large.as_ref()).map_or(Large::USUAL, large),
+    }
+}
+
+fn large(written: &schema::Large) -> Large {
+    Large {
+        lines: written.lines.unwrap_or(Large::USUAL.lines),
+        bytes: written.bytes.map_or(Large::USUAL.bytes, |size| size.0),
+        paths: written.paths.unwrap_or(Large::USUAL.paths),
     }
 }
 

@@ -54,6 +54,12 @@ pub enum Fault {
     /// Not a duration.
     #[error("\"{}\" is not a duration", visible(.0))]
     NotADuration(String),
+    /// Not an amount of money.
+    #[error("\"{}\" is not an amount of money", visible(.0))]
+    NotAnAmount(String),
+    /// Not the word for a money.
+    #[error("\"{}\" cannot name a currency", visible(.0))]
+    NotACurrency(String),
     /// Empty where something has to be said.
     #[error("\"{}\" is empty", visible(key))]
     Empty { key: String },
@@ -221,6 +227,8 @@ impl Fault {
             Self::NotADuration(_) => {
                 "write a number and a unit, such as \"60 s\", \"5 min\", \"2 h\" or \"30 days\"".into()
             }
+            Self::NotAnAmount(_) => "write a number with at most six digits after the point, such as 1.25".into(),
+            Self::NotACurrency(_) => "write a word of letters, such as \"USD\"".into(),
             Self::Empty { .. } => "write a name".into(),
             Self::NotAbsolute(path) => format!("start it with \"/\": \"/{}\"", visible(path.trim_start_matches("./"))),
             Self::NotAPath(error) => error.hint().to_owned(),

@@ -111,6 +111,7 @@ enum Part {
         workspace: usize,
         from: (LogicalPath, RelPathBuf),
         to: (LogicalPath, RelPathBuf),
+        paths: usize,
     },
 }
 
@@ -149,7 +150,7 @@ impl Vfs {
         let work = |part| match part {
             Part::Set(workspace, changes) => Work::Change { workspace, set: ChangeSet::new(changes) },
             Part::Delivery(work) => work,
-            Part::MoveDir { workspace, from, to } => Work::MoveDir { workspace, from, to },
+            Part::MoveDir { workspace, from, to, paths } => Work::MoveDir { workspace, from, to, paths },
         };
         Ok((Work::Parts(parts.into_iter().map(work).collect()), effects))
     }
@@ -185,8 +186,8 @@ impl Vfs {
         let there = settled.meta.as_ref().filter(|_| !left.0.contains(&settled.path));
         let mut effect = |path: &LogicalPath, what, here: bool| {
             let there = there.filter(|_| here);
-            let (before, was) = (there.map(|meta| meta.version), there.map(Was::of));
-            effects.push(Effect { path: path.clone(), what, before, was });
+            let (before, len, was) = (there.map(|meta| meta.version), there.map(|meta| meta.len), there.map(Was::of));
+            effects.push(Effect { path: path.clone(), what, before, len, was });
         };
         let act = match how {
             Alter::Write { content, mode } => {
@@ -231,13 +232,13 @@ impl Vfs {
                 Act::Delete
             }
             Alter::Move { to } => {
-                let dest = self.judge_move(call, &asked, &settled, kind, &to)?;
+                let (dest, paths) = self.judge_move(call, &asked, &settled, kind, &to)?;
                 effect(&settled.path, EffectKind::MoveAway, true);
                 effect(&dest.path, EffectKind::MoveHere, false);
                 left.0.insert(settled.path.clone());
                 if kind == Some(Kind::Dir) {
                     let (from, to) = ((settled.path, settled.rel), (dest.path, dest.rel));
-                    return Ok(Part::MoveDir { workspace: settled.workspace, from, to });
+                    return Ok(Part::MoveDir { workspace: settled.workspace, from, to, paths });
                 }
                 Act::Move { to: dest.rel }
             }
@@ -304,7 +305,7 @@ impl Vfs {
         refused.map_or(Ok(()), Err)
     }
 
-    /// Judges both ends of a move within a Workspace, and everything that goes along.
+    /// Judges both ends of a move within a Workspace, and everything that goes along; gives how many paths that are.
     fn judge_move(
         &self,
         call: &Call<'_>,
@@ -312,7 +313,7 @@ impl Vfs {
         from: &Settled,
         kind: Option<Kind>,
         to: &LogicalPath,
-    ) -> Result<Settled, Refused> {
+    ) -> Result<(Settled, usize), Refused> {
         let kind = kind.ok_or_else(|| store_refusal(asked, ErrorKind::NotFound))?;
         let dest = self.settle(call, OpKind::MoveTo, to, LastName::Keep)?;
         if dest.path.below(&from.path).is_some() {
@@ -329,9 +330,10 @@ impl Vfs {
         if kind == Kind::Dir {
             self.refuse_holding_workspaces(OpKind::MoveFrom, asked, &from.path)?;
             let stands_at = [(OpKind::MoveFrom, &from.path), (OpKind::MoveTo, &dest.path)];
-            self.expand_as(call, asked, from.workspace, from.rel.as_rel(), &stands_at)?;
+            let along = self.expand_as(call, asked, from.workspace, from.rel.as_rel(), &stands_at)?;
+            return Ok((dest, along.len() + 1));
         }
-        Ok(dest)
+        Ok((dest, 1))
     }
 }
 

@@ -22,6 +22,30 @@ pub struct Terms {
     pub entrusted: Vec<String>,
     /// Who is told of a call that begins to wait.
     pub notify: Option<Notify>,
+    /// How much is too much to go by itself.
+    pub large: Large,
+}
+
+/// How much of what was there a change takes away whose risk is high for that alone: more than this.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Large {
+    /// Lines.
+    pub lines: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Paths.
+    pub paths: u64,
+}
+
+impl Large {
+    /// Where nothing else is said.
+    pub const USUAL: Self = Self { lines: 2000, bytes: 1 << 20, paths: 1000 };
+}
+
+impl Default for Large {
+    fn default() -> Self {
+        Self::USUAL
+    }
 }
 
 /// Who is told of a call that begins to wait.
@@ -62,7 +86,14 @@ pub struct Question {
 impl Default for Terms {
     fn default() -> Self {
         let expires = Duration::from_secs(24 * 3600);
-        Self { above: Risk::Medium, expires, policy: String::new(), entrusted: Vec::new(), notify: None }
+        Self {
+            above: Risk::Medium,
+            expires,
+            policy: String::new(),
+            entrusted: Vec::new(),
+            notify: None,
+            large: Large::USUAL,
+        }
     }
 }
 
@@ -185,8 +216,14 @@ pub trait Asked {
 /// For what nobody is ever asked about: a person's own acts, and what no agent decides.
 pub(crate) struct NotAsked;
 
-static NEVER: Terms =
-    Terms { above: Risk::High, expires: Duration::ZERO, policy: String::new(), entrusted: Vec::new(), notify: None };
+static NEVER: Terms = Terms {
+    above: Risk::High,
+    expires: Duration::ZERO,
+    policy: String::new(),
+    entrusted: Vec::new(),
+    notify: None,
+    large: Large::USUAL,
+};
 static NOBODY: Requester = Requester { session: String::new(), thread: None, user: None, token: None };
 
 impl Asked for NotAsked {

@@ -47,7 +47,7 @@ mod view;
 mod workspace;
 
 pub use alter::{Alter, Alteration};
-pub use asked::{Asked, Earlier, Held, Holding, Notify, Preview, Question, Requester, Terms, Waiting};
+pub use asked::{Asked, Earlier, Held, Holding, Large, Notify, Preview, Question, Requester, Terms, Waiting};
 pub use call::{AgentName, BadAgentName, Call, CallId, Cancel};
 pub use change::{
     Act, Applied, AppliedChange, Before, Change, ChangeSet, Expect, Kept, Looks, PLAIN_MODE, Quota, Usage,

@@ -66,12 +66,14 @@ impl Vfs {
                 path: from.path.clone(),
                 what: EffectKind::MoveAway,
                 before: from.meta.as_ref().map(|m| m.version),
+                len: None,
                 was: None,
             },
-            Effect { path: dest.path.clone(), what: EffectKind::MoveHere, before: None, was: None },
+            Effect { path: dest.path.clone(), what: EffectKind::MoveHere, before: None, len: None, was: None },
         ];
         let work = if from.workspace == dest.workspace && kind == Kind::Dir {
-            Work::MoveDir { workspace: from.workspace, from: (from.path, from.rel), to: (dest.path, dest.rel) }
+            let (paths, workspace) = (moved.len(), from.workspace);
+            Work::MoveDir { workspace, from: (from.path, from.rel), to: (dest.path, dest.rel), paths }
         } else if from.workspace == dest.workspace {
             let set = ChangeSet::one(from.rel, Act::Move { to: dest.rel }, Expect::Any);
             Work::Change { workspace: from.workspace, set }

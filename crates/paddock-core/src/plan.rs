@@ -179,6 +179,8 @@ pub struct Effect {
     pub what: EffectKind,
     /// The version there when it was planned; never told for write-only places.
     pub before: Option<Version>,
+    /// How many bytes were there; never told for write-only places.
+    pub len: Option<u64>,
     /// What else is known of that, where somebody may have to bring it back without a row of its change.
     pub was: Option<Was>,
 }
@@ -291,6 +293,11 @@ impl Plan {
         &self.effects
     }
 
+    /// How many paths it touches, with everything that a directory takes along.
+    pub fn paths(&self) -> usize {
+        self.work.paths()
+    }
+
     /// The paths of which nobody will have what they hold now, as far as that can be told before: with any, running the
     /// plan cannot be undone.
     pub fn lost(&self) -> &[LogicalPath] {
@@ -324,6 +331,8 @@ pub(crate) enum Work {
         workspace: usize,
         from: (LogicalPath, RelPathBuf),
         to: (LogicalPath, RelPathBuf),
+        /// How many paths go along, with its own.
+        paths: usize,
     },
     /// From one Store to another: copied, then removed where it came from.
     Carry {
@@ -337,6 +346,19 @@ pub(crate) enum Work {
         workspace: usize,
         set: Option<ChangeSet>,
     },
+}
+
+impl Work {
+    fn paths(&self) -> usize {
+        match self {
+            Self::Read { .. } | Self::Browse { .. } | Self::Search(_) => 0,
+            Self::Change { set, .. } => set.changes().len(),
+            Self::Parts(parts) => parts.iter().map(Self::paths).sum(),
+            Self::MoveDir { paths, .. } => *paths,
+            Self::Carry { steps, .. } => steps.len(),
+            Self::Deliver { .. } => 1,
+        }
+    }
 }
 
 /// One path that goes from one Store to another.

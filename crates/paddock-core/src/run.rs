@@ -114,7 +114,7 @@ impl Vfs {
                 let _ = self.apply(run, part, workspace, set);
                 Ok(Outcome::Accepted)
             }
-            Work::MoveDir { workspace, from, to } => {
+            Work::MoveDir { workspace, from, to, .. } => {
                 let moved = self.move_dir(run, part, workspace, &from, &to);
                 moved.map_err(|refused| grown_at(refused, Some(to.0)))
             }

@@ -420,7 +420,8 @@ impl Vfs {
             (Some(_), OpKind::Append) => EffectKind::Append,
             (Some(_), _) => EffectKind::Replace,
         };
-        let effect = Effect { path: settled.path, what, before: settled.meta.map(|m| m.version), was: None };
+        let (before, len) = (settled.meta.as_ref().map(|m| m.version), settled.meta.as_ref().map(|m| m.len));
+        let effect = Effect { path: settled.path, what, before, len, was: None };
         let set = ChangeSet::one(settled.rel, act, expect);
         Ok((Work::Change { workspace: settled.workspace, set }, vec![effect]))
     }
@@ -442,7 +443,7 @@ impl Vfs {
         }
         let here = self.router.route(path).map_or(0, |(index, _)| index);
         self.probe(call, asked, here)?;
-        let effect = Effect { path: asked.clone(), what: EffectKind::Deliver, before: None, was: None };
+        let effect = Effect { path: asked.clone(), what: EffectKind::Deliver, before: None, len: None, was: None };
         // What stands in the way depends on what is there, so it is not told.
         let settled = self.settle(call, op, path, LastName::Follow).ok();
         let (workspace, set) = match settled {
@@ -468,7 +469,7 @@ impl Vfs {
         if settled.meta.as_ref().is_some_and(|meta| meta.kind != Kind::Dir) {
             return Err(store_refusal(asked, ErrorKind::AlreadyExists));
         }
-        let effect = Effect { path: settled.path, what: EffectKind::MakeDir, before: None, was: None };
+        let effect = Effect { path: settled.path, what: EffectKind::MakeDir, before: None, len: None, was: None };
         let set = ChangeSet::one(settled.rel, Act::MakeDir, Expect::Any);
         Ok((Work::Change { workspace: settled.workspace, set }, vec![effect]))
     }
@@ -494,7 +495,7 @@ impl Vfs {
         let effects = doomed
             .iter()
             .map(|(rel, _)| prefix.join(rel.as_rel()))
-            .map(|path| Effect { path, what: EffectKind::Delete, before: None, was: None })
+            .map(|path| Effect { path, what: EffectKind::Delete, before: None, len: None, was: None })
             .collect();
         let set = ChangeSet::new(doomed.into_iter().map(|(path, _)| delete(path)).collect());
         Ok((Work::Change { workspace: settled.workspace, set }, effects))

@@ -4,21 +4,21 @@
 //! out of everything that is shown or kept.
 
 use std::collections::BTreeMap;
-use std::os::unix::fs::FileExt as _;
 use std::time::Instant;
 
 use paddock_core::{
     AgentPolicy, Alter, Asked, Audit, CallId, CallRecord, Effect, EffectKind, ErrorKind, Held, Holding, Kind, OpKind,
-    Operation, Outcome, PLAIN_MODE, Preview, Question, Refused, Requester, Terms, TextKind, Workspace, edit, visible,
+    Operation, Outcome, PLAIN_MODE, Preview, Question, Refused, Requester, Terms, TextKind, Workspace, visible,
 };
 use paddock_state::Redactor;
 use serde_json::{Map, Value};
 use similar::TextDiff;
 
 use crate::answer::Answer;
-use crate::arguments::{self, EditFile};
+use crate::arguments;
 use crate::boundary;
 use crate::catalogue;
+use crate::contents::{Contents, brings_content};
 use crate::control::Control;
 use crate::person::Person;
 use crate::policy::PolicySource;
@@ -225,7 +225,7 @@ impl Asking<'_> {
         if effect.was.as_ref().is_some_and(|was| was.kind == Kind::Dir) {
             return format!("- {path}/\n");
         }
-        let compared = match self.read(effect) {
+        let compared = match self.contents().before(effect) {
             Ok(old) => compared(path, Some(&old), None).map(|diff| format!("- {path} (deleted)\n{diff}")),
             // Of what a recursive delete expanded to, the plan did not say what it was. What it holds is listed beside it.
             Err(Refused::Store { source, .. }) if *source.kind() == ErrorKind::IsADirectory => {
@@ -242,21 +242,22 @@ impl Asking<'_> {
     /// What changes in a file; or why that cannot be shown.
     fn diff(&self, effect: &Effect) -> Result<String, String> {
         let unknown = || "content not shown".to_owned();
-        if let Some(Alter::Link { leads_to }) = self.altered(effect) {
+        let contents = self.contents();
+        if let Some(Alter::Link { leads_to }) = contents.altered(effect) {
             return Ok(format!("+ {} -> {leads_to}\n", effect.path));
         }
         let old = match effect.what {
             EffectKind::Create => None,
-            _ => Some(self.old(effect).ok_or_else(unknown)?),
+            _ => Some(Self::old(&contents, effect).ok_or_else(unknown)?),
         };
-        let new = self.new_content(effect, old.as_deref().unwrap_or_default()).ok_or_else(unknown)?;
+        let new = contents.after(effect, old.as_deref().unwrap_or_default()).ok_or_else(unknown)?;
         compared(effect.path.as_str(), old.as_deref(), Some(&new))
     }
 
     /// What becomes of the mode of a path, where that is worth a look.
     fn looks(&self, effect: &Effect) -> Option<String> {
         let was = effect.was.as_ref().filter(|was| was.kind != Kind::Link).and_then(|was| was.looks.mode);
-        let now = match self.made_of(effect, |how| brings_content(how) || matches!(how, Alter::Dress(_)))? {
+        let now = match self.contents().made_of(effect, |how| brings_content(how) || matches!(how, Alter::Dress(_)))? {
             Alter::Dress(looks) => looks.mode,
             Alter::Take(staged) => Some(staged.mode()),
             // One that is there keeps its mode.
@@ -266,52 +267,23 @@ impl Asking<'_> {
         mode_changes(effect.what, was, now?)
     }
 
-    /// What a command made of a path, with what is in it.
-    fn altered(&self, effect: &Effect) -> Option<&Alter> {
-        self.made_of(effect, brings_content)
-    }
-
-    fn made_of(&self, effect: &Effect, is_meant: impl Fn(&Alter) -> bool) -> Option<&Alter> {
-        let alterations = self.holding.as_ref()?.alterations;
-        alterations.iter().find(|made| made.path == effect.path && is_meant(&made.how)).map(|made| &made.how)
+    /// What the call finds and leaves, as far as that is shown.
+    fn contents(&self) -> Contents<'_> {
+        Contents {
+            person: Person::on(self.policy, self.audit),
+            call: None,
+            tool: self.tool,
+            given: self.given,
+            holding: self.holding,
+            most: LARGEST,
+        }
     }
 
     /// What is there now, as far as it is shown.
-    fn old(&self, effect: &Effect) -> Option<Vec<u8>> {
+    fn old(contents: &Contents<'_>, effect: &Effect) -> Option<Vec<u8>> {
         let unseen = || (effect.what == EffectKind::Deliver).then(Vec::new);
-        self.read(effect).map_or_else(|_| unseen(), Some)
+        contents.before(effect).map_or_else(|_| unseen(), Some)
     }
-
-    /// What is there now, as a person reads it.
-    fn read(&self, effect: &Effect) -> Result<Vec<u8>, Refused> {
-        let person = Person::on(self.policy, self.audit);
-        let range = 0..LARGEST as u64 + 1;
-        match person.look(Operation::Read { path: effect.path.clone(), range })? {
-            Outcome::Read { bytes, .. } => Ok(bytes),
-            _ => Err(Refused::Misuse { path: effect.path.clone(), why: "it is nothing that can be read" }),
-        }
-    }
-
-    /// What would be there, from the arguments of the call or from what a command left.
-    fn new_content(&self, effect: &Effect, old: &[u8]) -> Option<Vec<u8>> {
-        if self.holding.is_some() {
-            return content_of(self.altered(effect)?);
-        }
-        let content = self.given.get("content").and_then(Value::as_str);
-        match self.tool {
-            "write_file" => content.map(|text| text.as_bytes().to_vec()),
-            "append_file" => content.map(|text| [old, text.as_bytes()].concat()),
-            "edit_file" => {
-                let args: EditFile = serde_json::from_value(Value::Object(self.given.clone())).ok()?;
-                edit(old, &args.replacements().ok()?).ok().map(|(new, _)| new)
-            }
-            _ => None,
-        }
-    }
-}
-
-fn brings_content(how: &Alter) -> bool {
-    matches!(how, Alter::Write { .. } | Alter::Take(_) | Alter::Link { .. })
 }
 
 /// A mode in words, where it is not what anybody would expect. What had none before is new, was a link, or is in a Store that
@@ -338,18 +310,4 @@ fn compared(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<String
     let new_text = TextKind::of(new).decode(new).ok_or_else(binary)?;
     let hunks = TextDiff::from_lines(old_text.as_str(), new_text.as_str()).unified_diff().to_string();
     Ok(format!("{names}{hunks}"))
-}
-
-/// What a change of a command brings in; nothing where it is more than is shown anyway.
-fn content_of(how: &Alter) -> Option<Vec<u8>> {
-    match how {
-        Alter::Write { content, .. } => Some(content.clone()),
-        Alter::Take(staged) => {
-            let len = usize::try_from(staged.len()).unwrap_or(usize::MAX).min(LARGEST + 1);
-            let mut content = vec![0; len];
-            staged.file().read_exact_at(&mut content, 0).ok()?;
-            Some(content)
-        }
-        _ => None,
-    }
 }

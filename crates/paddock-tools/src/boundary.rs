@@ -24,11 +24,14 @@ use crate::answer::{Answer, Piece, Verdict};
 use crate::arguments;
 use crate::asking::Asking;
 use crate::catalogue::{self, Tool};
+use crate::contents::Contents;
 use crate::control::{Control, Goes};
 use crate::failure::Failure;
 use crate::hearing::Hearing;
 use crate::messages;
 use crate::person::Person;
+use crate::risk::Weight;
+use crate::size;
 use crate::tools::command;
 
 /// How much is repeated of a name or a path that is none.
@@ -203,14 +206,38 @@ impl Context<'_> {
 
     /// Plans, weighs, asks, runs.
     pub(crate) fn perform(&self, operation: Operation) -> Result<Outcome, Failure> {
-        self.perform_if(operation, |effects| Ok((self.tool.risk)(effects)))
+        self.perform_if(operation, |plan| Ok(self.weighed(plan)))
+    }
+
+    /// How risky it is by the tool's row, and by how much it takes away.
+    fn weighed(&self, plan: &Plan) -> Weight {
+        let own = Weight::from((self.tool.risk)(plan.effects()));
+        if plan.effects().is_empty() { own } else { own.raised(size::of_plan(self, plan)) }
+    }
+
+    /// What the call finds and leaves, as far as it is weighed.
+    pub(crate) fn contents<'p>(&'p self, holding: Option<Holding<'p>>) -> Contents<'p> {
+        let (person, call) = (Person::on(self.policy, self.audit), Some(&self.call));
+        Contents { person, call, tool: self.tool.name, given: &self.given, holding, most: size::LARGEST }
+    }
+
+    /// The most bytes that an edit can take away, by its arguments; nothing where they do not tell.
+    pub(crate) fn most_edited(&self) -> Option<u64> {
+        let of_one = |one: &Map<String, Value>| {
+            let all = one.get("replace_all").and_then(Value::as_bool).unwrap_or(false);
+            one.get("old_string").and_then(Value::as_str).filter(|_| !all).map(|old| old.len() as u64)
+        };
+        match self.given.get("edits").and_then(Value::as_array) {
+            Some(edits) => edits.iter().map(|edit| of_one(edit.as_object()?)).sum(),
+            None => of_one(&self.given),
+        }
     }
 
     /// As [`Self::perform`], weighed by what the tool itself knows, which may also stop it.
     pub(crate) fn perform_if(
         &self,
         operation: Operation,
-        weigh: impl FnOnce(&[Effect]) -> Result<Risk, Failure>,
+        weigh: impl FnOnce(&Plan) -> Result<Weight, Failure>,
     ) -> Result<Outcome, Failure> {
         self.perform_holding(operation, None, weigh)
     }
@@ -220,13 +247,15 @@ impl Context<'_> {
         &self,
         operation: Operation,
         holding: Option<Holding<'_>>,
-        weigh: impl FnOnce(&[Effect]) -> Result<Risk, Failure>,
+        weigh: impl FnOnce(&Plan) -> Result<Weight, Failure>,
     ) -> Result<Outcome, Failure> {
         let vfs = &self.policy.vfs;
         self.count(content_of(&operation));
         let plan = vfs.plan(&self.call, operation)?;
         self.spare_protected(&plan)?;
-        let (risk, rule) = self.policy.rules.weigh(self.tool.name, &plan, weigh(plan.effects())?);
+        let Weight { risk: own, why } = weigh(&plan)?;
+        let (risk, rule) = self.policy.rules.weigh(self.tool.name, &plan, own);
+        let rule = rule.map(RiskRule::told).or(why);
         // What nobody can take back is no light matter, whatever it is.
         let risk = if plan.lost().is_empty() { risk } else { Risk::High };
         self.risk.set(Some(risk));
@@ -268,7 +297,7 @@ impl Context<'_> {
         &'p self,
         requester: &'p Requester,
         effects: &'p [Effect],
-        rule: Option<&RiskRule>,
+        rule: Option<String>,
         holding: Option<Holding<'p>>,
     ) -> Asking<'p> {
         Asking {
@@ -278,7 +307,7 @@ impl Context<'_> {
             requester,
             tool: self.tool.name,
             given: &self.given,
-            rule: rule.map(RiskRule::told),
+            rule,
             effects,
             holding,
             reads_input: self.control.input.is_some(),

@@ -39,6 +39,7 @@ mod arguments;
 mod asking;
 mod boundary;
 pub mod catalogue;
+mod contents;
 mod control;
 mod evicted;
 mod failure;
@@ -54,6 +55,7 @@ mod person;
 mod policy;
 mod risk;
 mod schema;
+mod size;
 mod toolbox;
 mod tools;
 

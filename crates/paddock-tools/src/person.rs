@@ -82,6 +82,11 @@ impl<'a> Person<'a> {
         self.run(&self.call(), operation)
     }
 
+    /// As [`Self::look`], for as long as a call of the agent lasts.
+    pub(crate) fn look_within(&self, call: &Call<'_>, operation: Operation) -> Result<Outcome, Refused> {
+        self.run(call, operation)
+    }
+
     /// Does something, and has it recorded under the name of the command.
     ///
     /// # Errors

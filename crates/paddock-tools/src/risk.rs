@@ -1,9 +1,29 @@
 //! How much harm a planned call can do: the risk column of the catalogue.
 //!
-//! Read from the effects of the plan and from nothing else, so that what is asked about is what will
-//! happen. In a write-only place the effect is always the same, and so is the risk.
+//! Read from the effects of the plan, and from how much they take away ([`crate::size`]), so that what is asked
+//! about is what will happen. In a write-only place the effect is always the same, and so is the risk.
 
 use paddock_core::{Effect, EffectKind, Risk};
+
+/// How risky a call is, and why where that is more than its tool says by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Weight {
+    pub(crate) risk: Risk,
+    pub(crate) why: Option<String>,
+}
+
+impl From<Risk> for Weight {
+    fn from(risk: Risk) -> Self {
+        Self { risk, why: None }
+    }
+}
+
+impl Weight {
+    /// High, where there is a reason for that.
+    pub(crate) fn raised(self, why: Option<String>) -> Self {
+        if why.is_some() { Self { risk: Risk::High, why } } else { self }
+    }
+}
 
 /// The risk of a plan with these effects.
 pub(crate) type RiskOf = fn(&[Effect]) -> Risk;
@@ -45,7 +65,7 @@ mod tests {
     use super::*;
 
     fn effect(what: EffectKind) -> Effect {
-        Effect { path: LogicalPath::top(), what, before: None, was: None }
+        Effect { path: LogicalPath::top(), what, before: None, len: None, was: None }
     }
 
     #[test]

@@ -3,15 +3,17 @@
 //! From these rows come the reader, the JSON Schema and the list of known keys.
 
 mod agents;
+mod money;
 mod secrets;
 mod sections;
 mod values;
 
 pub use agents::{AgentTable, Agents, Durability, HardLinks, MountSpec, Quota, WorkspaceTable};
+pub use money::{Currency, Money};
 pub use secrets::{NameOfSecret, OfSecret, SecretKey, SecretOr, SecretRef};
 pub use sections::{
-    Approvals, Changes, Commands, Examples, History, Model, Network, Notify, RiskLevel, RiskRule, Run, Serve, State,
-    Virtual, WebSearch,
+    Approvals, Changes, Commands, Examples, History, Large, Model, Network, Notify, Prices, RiskLevel, RiskRule, Run,
+    Serve, State, Virtual, WebSearch,
 };
 pub use values::{
     ByteSize, DatabaseUrl, Duration, GuardedText, HideList, HideText, HostText, IpAddress, Prefix, Scope, ServiceUrl,

@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
 use super::Durability;
+use super::money::{Currency, Money};
 use super::secrets::{SecretKey, SecretOr};
 use super::values::{ByteSize, DatabaseUrl, Duration, HostText, IpAddress, Prefix, ServiceUrl, StateUrl};
 use crate::fault::Fault;
@@ -159,8 +160,25 @@ table! {
             trust_elicitation: Vec<String>,
             /// Told of a new approval: a command as a list of words, or a webhook URL.
             notify: Notify,
+            /// How much a change takes away whose risk is high for that alone.
+            large: Large,
             /// Rules that raise or lower the risk of what they match.
             rule: Vec<RiskRule>,
+        }
+    }
+}
+
+table! {
+    /// How much a change takes away whose risk is high for that alone. What the agent made itself does not count.
+    pub struct Large in "in large" {
+        required {}
+        optional {
+            /// More lines than this. Default 2000.
+            lines: u64,
+            /// More bytes than this. Default "1 MiB".
+            bytes: ByteSize,
+            /// More paths than this. Default 1000.
+            paths: u64,
         }
     }
 }
@@ -242,6 +260,26 @@ table! {
             base_url: String,
             /// The key, as a reference to a stored secret.
             key: SecretKey,
+            /// What it costs. Absent: tokens are told, and no amount of money.
+            prices: Prices,
+        }
+    }
+}
+
+table! {
+    /// What a million tokens of a model cost.
+    pub struct Prices in "in prices" {
+        required {
+            /// Of what it is asked: 1.25.
+            input: Money,
+            /// Of what it answers: 10.
+            output: Money,
+        }
+        optional {
+            /// Of what it is asked and the service had kept, where it says so. Default: as much as input.
+            cached: Money,
+            /// The word for the money. Default "USD".
+            currency: Currency,
         }
     }
 }
@@ -257,6 +295,8 @@ table! {
             max_tokens: u64,
             /// The longest time that it works: "2 h".
             max_time: Duration,
+            /// The most that its model may cost, in the money of its prices: 5. Default: no bound.
+            max_cost: Money,
             /// Larger outputs are paged: "64 KiB".
             evict_above: ByteSize,
         }

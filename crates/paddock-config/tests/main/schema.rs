@@ -57,6 +57,14 @@ fn schema_and_reader_take_and_refuse_the_same() {
         (false, "[state]\nurl = \"memory\"".into()),
         (true, "[approvals]\nnotify = \"https://example.com\"".into()),
         (false, "[approvals]\nabove = \"never\"".into()),
+        (true, "[approvals]\nlarge = { lines = 10, bytes = \"1 MiB\", paths = 3 }".into()),
+        (false, "[approvals]\nlarge = { files = 3 }".into()),
+        (true, "[model]\nuse = \"openai:x\"\nprices = { input = 1.25, output = 10, cached = \"0.125\" }".into()),
+        (false, "[model]\nuse = \"openai:x\"\nprices = { input = 1.25 }".into()),
+        (false, "[model]\nuse = \"openai:x\"\nprices = { input = -1, output = 1 }".into()),
+        (false, "[model]\nuse = \"openai:x\"\nprices = { input = \"1,5\", output = 1 }".into()),
+        (false, "[model]\nuse = \"openai:x\"\nprices = { input = 1, output = 1, currency = \"$\" }".into()),
+        (true, "[run]\nmax_cost = 0.5".into()),
     ] {
         assert_eq!(ConfigFile::parse("paddock.toml", &text).is_ok(), accepted, "reader: {text}");
         assert_eq!(valid(&text), accepted, "schema: {text}");

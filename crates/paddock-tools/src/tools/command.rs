@@ -22,13 +22,13 @@ use crate::evicted;
 use crate::failure::Failure;
 use crate::messages;
 use crate::output::{Captured, Shown};
+use crate::risk::Weight;
+use crate::size;
 
 /// The most changed paths that an answer lists.
 const MOST_LISTED: usize = 50;
 /// The most reasons that an answer gives.
 const MOST_REASONS: usize = 10;
-/// As many changed files are more than anybody looks through.
-const VERY_MANY: usize = 1000;
 
 pub(crate) fn execute_command(cx: &Context<'_>, given: Map<String, Value>) -> Result<Answer, Failure> {
     let args: ExecuteCommand = cx.arguments(given)?;
@@ -185,7 +185,7 @@ fn ask_before(cx: &Context<'_>, settings: &CommandSettings, place: &Place) -> Re
         return Err(Failure::NobodyToAsk { risk: Risk::High, why });
     }
     let nothing = Operation::Commit { path: place.directory.clone(), alterations: Vec::new() };
-    cx.perform_if(nothing, |_| Ok(Risk::High)).map(|_| ())
+    cx.perform_if(nothing, |_| Ok(Risk::High.into())).map(|_| ())
 }
 
 /// Makes what a command changed, all of it or nothing.
@@ -212,17 +212,18 @@ fn commit(
     let mut weighed = Risk::High;
     let operation = Operation::Commit { path: place.directory.clone(), alterations: alterations.clone() };
     let holding = Holding { alterations: &alterations, told, of: None };
-    let done = cx.perform_holding(operation, Some(holding), |effects| {
-        let (risk, by_the_way) = weigh(cx, effects, &ignored);
+    let done = cx.perform_holding(operation, Some(holding), |plan| {
+        let (weight, by_the_way) = weigh(cx, plan.effects(), &ignored, holding);
         if by_the_way {
             cx.changes_by_the_way();
         }
-        (made, weighed) = (effects.to_vec(), risk);
+        let risk = weight.risk;
+        (made, weighed) = (plan.effects().to_vec(), risk);
         if risk > settings.ask_above && !cx.policy().vfs.gate().asks() {
             held = Some(risk);
             return Err(Failure::NobodyToAsk { risk, why: "it changed what a person has to look at first" });
         }
-        Ok(risk)
+        Ok(weight)
     });
     let changes = match (done, held) {
         (Ok(Outcome::Changed { .. } | Outcome::Accepted), _) => Ok(Changes::Made(made)),
@@ -264,9 +265,9 @@ fn text_of(line: CommandLine<'_>) -> String {
 }
 
 /// How risky is what it did, and did it do that only by the way? Nothing: low. New and changed files: medium. Gone what the
-/// agent did not make itself, or very many files: high. What a `.gitignore` names does not count where it is new or the
+/// agent did not make itself, or very many paths or lines: high. What a `.gitignore` names does not count where it is new or the
 /// agent's own. Everything else does: an agent can write such a file itself.
-fn weigh(cx: &Context<'_>, effects: &[Effect], ignored: &HashSet<LogicalPath>) -> (Risk, bool) {
+fn weigh(cx: &Context<'_>, effects: &[Effect], ignored: &HashSet<LogicalPath>, holding: Holding<'_>) -> (Weight, bool) {
     let is_gone = |effect: &Effect| effect.what == EffectKind::Delete;
     let gone: BTreeSet<&str> = effects.iter().filter(|e| is_gone(e)).map(|effect| effect.path.as_str()).collect();
     // A directory that went with what was in it counts as that.
@@ -280,14 +281,15 @@ fn weigh(cx: &Context<'_>, effects: &[Effect], ignored: &HashSet<LogicalPath>) -
     };
     let counted: Vec<&Effect> = effects.iter().filter(|e| !ignored.contains(&e.path) || !is_own(e)).collect();
     let takes_away = counted.iter().any(|effect| is_gone(effect) && !is_own(effect));
-    let risk = if takes_away || counted.len() > VERY_MANY {
-        Risk::High
-    } else if counted.is_empty() {
-        Risk::Low
-    } else {
-        Risk::Medium
+    let own = match (takes_away, counted.is_empty()) {
+        (true, _) => Risk::High,
+        (false, true) => Risk::Low,
+        (false, false) => Risk::Medium,
     };
-    (risk, counted.iter().all(|effect| is_refreshed_by_git(&effect.path)))
+    let paths = counted.len() as u64;
+    let many = (paths > cx.policy().terms.large.paths).then(|| size::many("changes", paths));
+    let why = many.or_else(|| size::of_content(cx, &counted, Some(holding)));
+    (Weight::from(own).raised(why), counted.iter().all(|effect| is_refreshed_by_git(&effect.path)))
 }
 
 /// Why nothing was made: the reason of each path that is refused, up to a number.

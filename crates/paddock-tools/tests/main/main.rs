@@ -15,3 +15,4 @@ mod searching;
 mod seeds;
 mod setup;
 mod shape;
+mod sizes;

@@ -278,6 +278,32 @@ fn rules_raise_and_lower_the_risk_and_say_why() {
 }
 
 #[test]
+fn what_takes_very_much_away_waits_and_says_how_much() {
+    let world = with_old_file();
+    let long: String = (0..4812).map(|n| format!("{n}\n")).collect();
+    world.write("workspace/long.txt", &long);
+    let over = |path: &str| {
+        let arguments = json!({ "path": path, "content": "short\n" }).to_string();
+        world.paddock(&["tool", "--json", "write_file", &arguments])
+    };
+    let id = parked(&over("workspace/long.txt"));
+    let shown = world.paddock(&["approvals", "show", &id]).stdout;
+    assert!(shown.contains("risk       high: it replaces 4,812 lines"), "{shown}");
+    let held = exec(&world, ": > long.txt");
+    assert_eq!(held.code, 3, "{held}");
+    let waits = world.paddock(&["approvals", "list", "--json"]).json();
+    let held = waits.as_array().unwrap().iter().find(|one| one["tool"] == "execute_command").unwrap();
+    let shown = world.paddock(&["approvals", "show", held["id"].as_str().unwrap(), "--json"]).json();
+    assert_eq!(shown["rule"], json!("it replaces 4,812 lines"), "{shown}");
+    // What is the agent's own is its own affair, and so is what a person finds small enough.
+    let own = json!({ "path": "workspace/own.txt", "content": long }).to_string();
+    assert_eq!(world.paddock(&["tool", "write_file", &own]).code, 0);
+    assert_eq!(over("workspace/own.txt").code, 0);
+    world.write("paddock.toml", format!("{}\n[approvals]\nlarge = {{ lines = 5000 }}\n", world.read("paddock.toml")));
+    assert_eq!(over("workspace/long.txt").code, 0);
+}
+
+#[test]
 fn nothing_waits_where_nobody_wants_to_be_asked() {
     let world = with_old_file();
     world.write("paddock.toml", format!("{}\n[approvals]\nabove = \"high\"\n", world.read("paddock.toml")));

@@ -28,9 +28,9 @@ pub(crate) fn make(cx: &Context<'_>, held: Held) -> Result<Answer, Failure> {
     let holding = Holding { alterations: &alterations, told: &told, of: Some(&of) };
     let mut effects: Vec<Effect> = Vec::new();
     let operation = Operation::Commit { path, alterations: alterations.clone() };
-    let done = cx.perform_holding(operation, Some(holding), |planned| {
-        effects = planned.to_vec();
-        Ok(Risk::High)
+    let done = cx.perform_holding(operation, Some(holding), |plan| {
+        effects = plan.effects().to_vec();
+        Ok(Risk::High.into())
     });
     match done {
         Ok(_) => Ok(made(&id, &told, &by).and(Piece::Text(listed("Changed", &effects))).with("paths", effects.len())),

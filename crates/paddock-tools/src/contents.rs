@@ -1,0 +1,97 @@
+//! What a call finds at a path, and what it would leave there: for whoever is asked about it, and for how much it takes away.
+//!
+//! What was there is read as the person in charge may read it, so hidden names stay hidden.
+
+use std::os::unix::fs::FileExt as _;
+
+use paddock_core::{Alter, Call, Effect, Holding, Operation, Outcome, Refused, edit};
+use serde_json::{Map, Value};
+
+use crate::arguments::EditFile;
+use crate::person::Person;
+
+/// The contents that a call is about.
+pub(crate) struct Contents<'a> {
+    pub(crate) person: Person<'a>,
+    /// The call that looks; nothing where a person does.
+    pub(crate) call: Option<&'a Call<'a>>,
+    pub(crate) tool: &'static str,
+    pub(crate) given: &'a Map<String, Value>,
+    /// What a command changed already.
+    pub(crate) holding: Option<Holding<'a>>,
+    /// The largest that anybody looks at, in bytes. What is larger comes with one byte more than that.
+    pub(crate) most: usize,
+}
+
+impl<'a> Contents<'a> {
+    /// What is there now.
+    pub(crate) fn before(&self, effect: &Effect) -> Result<Vec<u8>, Refused> {
+        let range = 0..self.most as u64 + 1;
+        let read = Operation::Read { path: effect.path.clone(), range };
+        let found = match self.call {
+            Some(call) => self.person.look_within(call, read),
+            None => self.person.look(read),
+        };
+        match found? {
+            Outcome::Read { bytes, .. } => Ok(bytes),
+            _ => Err(Refused::Misuse { path: effect.path.clone(), why: "it is nothing that can be read" }),
+        }
+    }
+
+    /// What would be there, from the arguments of the call or from what a command left.
+    pub(crate) fn after(&self, effect: &Effect, old: &[u8]) -> Option<Vec<u8>> {
+        if self.holding.is_some() {
+            return self.content_of(self.altered(effect)?);
+        }
+        let content = self.given.get("content").and_then(Value::as_str);
+        match self.tool {
+            "write_file" => content.map(|text| text.as_bytes().to_vec()),
+            "append_file" => content.map(|text| [old, text.as_bytes()].concat()),
+            "edit_file" => {
+                let args: EditFile = serde_json::from_value(Value::Object(self.given.clone())).ok()?;
+                edit(old, &args.replacements().ok()?).ok().map(|(new, _)| new)
+            }
+            _ => None,
+        }
+    }
+
+    /// How long that would be, without looking at it; nothing where that is not known.
+    pub(crate) fn len_after(&self, effect: &Effect) -> Option<u64> {
+        let content = || self.given.get("content").and_then(Value::as_str);
+        match self.altered(effect) {
+            Some(made) => Some(made.bytes() as u64),
+            None if self.tool == "write_file" => content().map(|text| text.len() as u64),
+            None => None,
+        }
+    }
+
+    /// What a command made of a path, with what is in it.
+    pub(crate) fn altered(&self, effect: &Effect) -> Option<&'a Alter> {
+        self.made_of(effect, brings_content)
+    }
+
+    pub(crate) fn made_of(&self, effect: &Effect, is_meant: impl Fn(&Alter) -> bool) -> Option<&'a Alter> {
+        let alterations = self.holding?.alterations;
+        alterations.iter().find(|made| made.path == effect.path && is_meant(&made.how)).map(|made| &made.how)
+    }
+
+    /// What a change of a command brings in, as far as anybody looks at it.
+    fn content_of(&self, how: &Alter) -> Option<Vec<u8>> {
+        match how {
+            Alter::Write { content, .. } => Some(content.clone()),
+            Alter::Take(staged) => {
+                let len = usize::try_from(staged.len()).unwrap_or(usize::MAX).min(self.most + 1);
+                let mut content = vec![0; len];
+                staged.file().read_exact_at(&mut content, 0).ok()?;
+                Some(content)
+            }
+            // A link is in its place.
+            Alter::Link { .. } => Some(Vec::new()),
+            _ => None,
+        }
+    }
+}
+
+pub(crate) fn brings_content(how: &Alter) -> bool {
+    matches!(how, Alter::Write { .. } | Alter::Take(_) | Alter::Link { .. })
+}
