@@ -5,6 +5,7 @@
 //! happens twice. It must never let the Executor write the plan, nor show a model the token of an approval.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod becomes;
 pub mod graph;
 pub mod model;
 pub mod nodes;

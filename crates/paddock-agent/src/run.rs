@@ -9,6 +9,7 @@ use paddock_core::CallId;
 use paddock_state::TurnId;
 use paddock_state::conversation::{Conversation, Message, MessageEvent, MessageSource};
 
+use crate::becomes;
 use crate::graph::NodeName;
 use crate::model::{Asker, ModelAnswer, ModelMessage, Role};
 use crate::record::{Commit, Effect, Fence, Thread, ThreadStatus};
@@ -22,6 +23,8 @@ pub(crate) struct Transition {
     pub(crate) next: NodeName,
     /// The ids of the steps that are new or changed.
     pub(crate) changed: Vec<String>,
+    /// Is the plan's file to be written anew?
+    pub(crate) plan_changed: bool,
     /// What was said.
     pub(crate) says: Vec<(ModelMessage, MessageSource)>,
     pub(crate) answer: Option<(Asker, ModelAnswer)>,
@@ -37,6 +40,7 @@ impl Transition {
         Self {
             next,
             changed: Vec::new(),
+            plan_changed: false,
             says: Vec::new(),
             answer: None,
             effect: None,
@@ -135,14 +139,10 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Counts what the node used up. One that only found that a person has still to decide will run again, and counts then.
+    /// Counts what the node used up.
     fn count(&mut self, transition: &Transition) {
-        let progress = &mut self.state.progress;
-        if !matches!(transition.status, ThreadStatus::Frozen | ThreadStatus::Blocked) {
-            progress.nodes += 1;
-        }
         let now = (self.runtime.clock)();
-        progress.worked += millis(now.saturating_duration_since(self.since));
+        becomes::counted(&mut self.state, transition, millis(now.saturating_duration_since(self.since)));
         self.since = now;
     }
 

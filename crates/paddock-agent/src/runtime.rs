@@ -15,8 +15,9 @@ use paddock_state::instance::{Imported, Instances, Status};
 use paddock_state::{BadName, InstanceKey, Redactor, TurnId};
 use paddock_tools::Toolbox;
 
+use crate::becomes::{self, Own};
 use crate::graph::NodeName;
-use crate::model::{Model, ModelError, RedactedModel};
+use crate::model::{Model, ModelError, Prices, RedactedModel};
 use crate::nodes::{NodeError, gatekeeper};
 use crate::plan;
 use crate::record::{Bounds, Checkpoint, Record, RecordError, Thread, ThreadStatus, now};
@@ -36,6 +37,8 @@ pub struct RunSettings {
     pub max_tokens: u64,
     /// The longest time that it works.
     pub max_time: Duration,
+    /// The most that its model may cost, in millionths of the unit of its prices; nothing: no bound.
+    pub max_cost: Option<u64>,
     /// How often a step may fail.
     pub max_tries: u32,
     /// Outputs above this many bytes are kept elsewhere.
@@ -48,6 +51,7 @@ impl Default for RunSettings {
             max_steps: 100,
             max_tokens: 2_000_000,
             max_time: Duration::from_secs(2 * 3600),
+            max_cost: None,
             max_tries: 3,
             evict_above: 64 * 1024,
         }
@@ -213,6 +217,8 @@ pub struct Runtime {
     pub model: Arc<dyn Model>,
     /// How a person names that model, so that it is found again.
     pub model_name: String,
+    /// What it costs, where that is known.
+    pub prices: Option<Prices>,
     /// What waits for a person.
     pub approvals: Option<Arc<Approvals>>,
     /// What calls came to.
@@ -391,6 +397,9 @@ impl Runtime {
                 return Err(RunError::Over(run.state.thread_id.clone()));
             };
             let transition = wire(run)?;
+            if transition.plan_changed {
+                self.keep_plan(&run.state)?;
+            }
             run.commit(node, &transition)?;
             if transition.stops {
                 let told = transition.told.unwrap_or_default();
@@ -407,22 +416,26 @@ impl Runtime {
 
     /// A run that has used up what it may goes to its end, with a question.
     fn bound(&self, run: &mut Run<'_>) {
-        if matches!(run.next, NodeName::Gatekeeper | NodeName::Tools | NodeName::Finalizer | NodeName::End) {
-            return;
+        if becomes::is_bounded(run.next)
+            && let Some(over) = self.used_up(&run.state.progress)
+        {
+            run.next = becomes::bounded(&mut run.state, &over);
         }
-        let progress = &run.state.progress;
-        let over = if progress.nodes >= self.settings.max_steps {
-            format!("{} steps", self.settings.max_steps)
-        } else if progress.tokens >= self.settings.max_tokens {
-            format!("{} tokens", self.settings.max_tokens)
-        } else if progress.worked >= millis(self.settings.max_time) {
-            format!("{} seconds", self.settings.max_time.as_secs())
+    }
+
+    /// The bound that a turn has come to, in words.
+    fn used_up(&self, used: &Progress) -> Option<String> {
+        let RunSettings { max_steps, max_tokens, max_time, max_cost, .. } = &self.settings;
+        let most = self.prices.as_ref().zip(*max_cost).map(|(prices, micros)| prices.amount(micros));
+        if used.nodes >= *max_steps {
+            Some(format!("{max_steps} steps"))
+        } else if used.tokens >= *max_tokens {
+            Some(format!("{max_tokens} tokens"))
+        } else if used.worked >= millis(*max_time) {
+            Some(format!("{} seconds", max_time.as_secs()))
         } else {
-            return;
-        };
-        run.state.progress.told = Some(format!("This run has used up its {over}. Shall I go on?"));
-        run.state.progress.asks = true;
-        run.next = NodeName::Finalizer;
+            most.filter(|most| used.cost.reach(most)).map(|most| most.to_string())
+        }
     }
 
     /// Another thread that begins where this one was at a checkpoint: with what was said by then, and nothing undone.
@@ -433,7 +446,9 @@ impl Runtime {
         let about = self.record.thread(from.as_str())?;
         let checkpoint = self.record.checkpoint(from.as_str(), Some(n))?;
         let checkpoint = checkpoint.ok_or_else(|| RecordError::NoCheckpoint { thread: from.to_string(), n })?;
-        if checkpoint.state.security_context.session_token_hash != self.session_hash(from.as_str(), user) {
+        // What a fork has from before it began is of the thread that it began from.
+        let hash = self.session_hash(&checkpoint.written_for, user);
+        if checkpoint.state.security_context.session_token_hash != hash {
             return Err(RunError::NotYours(from.to_string()));
         }
         let state = self.forked_state(checkpoint, to, user);
@@ -446,22 +461,20 @@ impl Runtime {
         Ok(self.record.fork(from.as_str(), n, &thread, &state)?)
     }
 
-    /// The state that a fork begins with: its own session, and a call that was proposed is a call of its own, to be checked anew.
+    /// The state that a fork begins with.
     fn forked_state(&self, checkpoint: Checkpoint, to: &InstanceKey, user: &str) -> (NodeName, AgentState) {
-        let Checkpoint { mut state, mut next, .. } = checkpoint;
-        state.thread_id = to.to_string();
-        state.security_context.session_token_hash = self.session_hash(to.as_str(), user);
-        state.approval_state = None;
-        if state.current_plan_path != PLAN_NOWHERE {
-            state.current_plan_path = self.plan_path(to.as_str());
-        }
-        if let Some(proposed) = &mut state.progress.proposed {
-            (proposed.call_id, proposed.checked) = (CallId::next().to_string(), false);
-            if next == NodeName::Tools {
-                next = NodeName::Check;
-            }
-        }
-        (next, state)
+        let Checkpoint { mut state, next, .. } = checkpoint;
+        let plan_path = match state.current_plan_path.as_str() {
+            PLAN_NOWHERE => PLAN_NOWHERE.to_owned(),
+            _ => self.plan_path(to.as_str()),
+        };
+        let own = Own {
+            thread: to.to_string(),
+            session_token_hash: self.session_hash(to.as_str(), user),
+            plan_path,
+            call_id: CallId::next().to_string(),
+        };
+        (becomes::forked(&mut state, next, own), state)
     }
 
     /// The model, as a run asks it.

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::model::Costs;
+
 /// The version of the format that this program writes.
 pub const VERSION: u32 = 1;
 
@@ -67,6 +69,9 @@ pub struct Progress {
     pub nodes: u64,
     /// Tokens that this turn used.
     pub tokens: u64,
+    /// What those cost, where the prices are known.
+    #[serde(default, skip_serializing_if = "Costs::is_empty")]
+    pub cost: Costs,
     /// How long this turn worked, in milliseconds. What a run waits for a person is no work, nor is what a process that ended had not committed.
     #[serde(default)]
     pub worked: u64,

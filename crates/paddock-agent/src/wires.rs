@@ -1,6 +1,7 @@
-//! How each node is wired: what it is shown of the run, and what becomes of what it says.
+//! How each node is wired: what it is shown of the run, and what it hears from outside.
 //!
-//! The only place where a node's word gets into the state, and where the node that comes is named.
+//! The only place where a node meets the world: the model, the tools, people. What becomes of its word is said in [`becomes`], the same way for
+//! a run and for going through one again.
 
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
@@ -8,26 +9,20 @@ use std::time::Duration;
 use paddock_core::{CallId, Cancel, Requester};
 use paddock_ledger::approvals::{Approval, Status};
 use paddock_state::Timestamp;
-use paddock_state::conversation::MessageSource;
 use paddock_tools::Control;
 
-use crate::graph::NodeName;
-use crate::model::{Asker, ModelError, ModelMessage, Role, ToolCall, ToolOffer};
+use crate::becomes::{self, NewSteps, call_id, current, proposed_call};
+use crate::model::{ModelAnswer, ModelError, ToolOffer};
 use crate::nodes::check::{Check, Verdict};
-use crate::nodes::executor::{Executor, Proposes, Work};
-use crate::nodes::finalizer::{End, Finalizer};
-use crate::nodes::gatekeeper::{Gatekeeper, Incoming, Provided};
-use crate::nodes::interpreter::{Interpreter, Outcome};
-use crate::nodes::planner::{Planner, Task};
-use crate::nodes::supervisor::{self, Decision, Standing, Supervisor};
+use crate::nodes::executor::{Executor, Work};
+use crate::nodes::gatekeeper::{Admitted, Gatekeeper, Incoming, Provided};
+use crate::nodes::planner::{Planned, Planner, Task};
 use crate::nodes::tools::{Passed, Ran, Tools};
-use crate::nodes::{Node as _, NodeError, check, planner};
-use crate::record::{Effect, RecordError, ThreadStatus};
+use crate::nodes::{Node as _, NodeError, check};
+use crate::record::{Effect, RecordError};
 use crate::run::{Run, Transition};
 use crate::runtime::{PLAN_NOWHERE, RunError, RunEvent, Settled};
-use crate::state::{
-    AgentMode, ApprovalState, ApprovalStatus, Progress, Proposed, StepState, StepStatus, ToolResult, ToolStatus,
-};
+use crate::state::{AgentMode, ApprovalState, ApprovalStatus, Proposed, ToolResult, ToolStatus};
 
 /// How long a tool call of a run may take, beside the time that a command has.
 const LONGEST_CALL: Duration = Duration::from_secs(300);
@@ -49,27 +44,22 @@ pub(crate) fn gatekeeper(run: &mut Run<'_>) -> Result<Transition> {
     })?;
     // What was between the letters of a secret is gone now.
     let prompt = run.runtime.redactor.text(&admitted.prompt).into_owned();
-    run.state.input_prompt.clone_from(&prompt);
-    run.state.security_context = admitted.context;
-    run.state.step_history.clear();
-    (run.state.current_step_id, run.state.last_tool_result, run.state.approval_state) = (None, None, None);
-    run.state.progress = Progress::default();
-    run.state.current_plan_path = match run.state.agent_mode {
+    let plan_path = match run.state.agent_mode {
         AgentMode::Consulting => PLAN_NOWHERE.to_owned(),
         AgentMode::Planning | AgentMode::Execution => run.runtime.plan_path(&run.state.thread_id),
     };
-    Ok(Transition::to(NodeName::Planner).saying(Role::User, prompt, MessageSource::User))
+    Ok(becomes::let_in(&mut run.state, Admitted { prompt, ..admitted }, plan_path))
 }
 
 pub(crate) fn planner(run: &mut Run<'_>) -> Result<Transition> {
+    let turn = run.turn.clone();
+    let new = NewSteps { turn: &turn, max_tries: run.runtime.settings.max_tries };
     if run.state.agent_mode == AgentMode::Consulting {
-        let step = add_steps(run, vec![("Answer the question".to_owned(), 0)]);
-        return Ok(Transition::to(NodeName::Supervisor).changing(step));
+        return Ok(becomes::consulted(&mut run.state, new));
     }
-    let failed = run.state.current_step_id.clone();
     let said = {
         let steps = run.steps();
-        let failed = failed.as_ref().and_then(|id| run.state.step_history.get(id));
+        let failed = run.state.current_step_id.as_ref().and_then(|id| run.state.step_history.get(id));
         let before = run.recent.shown();
         // The task itself is said last, and once.
         let before = &before[..before.len().saturating_sub(usize::from(failed.is_none()))];
@@ -87,113 +77,25 @@ pub(crate) fn planner(run: &mut Run<'_>) -> Result<Transition> {
             })
         })?
     };
-    let planned = match said {
-        Ok(planned) => planned,
-        Err(answer) => return Ok(no_plan(run, answer)),
+    let said = match said {
+        Ok(Planned { steps, answer }) => Ok(Planned { steps, answer: priced(run, answer) }),
+        Err(answer) => Err(priced(run, answer)),
     };
-    let planner::Planned { steps, answer } = planned;
-    run.state.progress.tokens += answer.usage.total();
-    let count = |description: String| {
-        let replans = replans(run, failed.as_deref(), &description);
-        (description, replans)
-    };
-    let steps = steps.into_iter().map(count).collect();
-    let mut changed = Vec::new();
-    if failed.is_some() {
-        run.state.progress.failing = None;
-        changed = replace_open_steps(run);
-        run.state.current_step_id = None;
-    }
-    changed.extend(add_steps(run, steps));
-    run.runtime.keep_plan(&run.state)?;
-    let next = if run.state.agent_mode == AgentMode::Planning { NodeName::Finalizer } else { NodeName::Supervisor };
-    let source = MessageSource::Assistant { step_id: "plan".to_owned() };
-    let mut transition = Transition::to(next).changing(changed).saying(Role::Assistant, answer.content.clone(), source);
-    transition.answer = Some((Asker::Planner, answer));
-    Ok(transition)
+    Ok(becomes::planned(&mut run.state, new, said))
 }
 
-fn no_plan(run: &mut Run<'_>, answer: crate::model::ModelAnswer) -> Transition {
-    run.state.progress.tokens += answer.usage.total();
-    run.state.progress.told = Some(format!("I could not make a plan. The model said: {}", answer.content));
-    run.state.progress.asks = true;
-    let mut transition = Transition::to(NodeName::Finalizer);
-    transition.answer = Some((Asker::Planner, answer));
-    transition
-}
-
-/// How many plans were made anew for what a new step is to do. One that was to come anyway, in the same words, has its own count;
-/// whatever else is planned stands in the place of the step that failed.
-fn replans(run: &Run<'_>, failed: Option<&str>, description: &str) -> u32 {
-    let steps = &run.state.step_history;
-    let Some(failed) = failed.and_then(|id| steps.get(id)) else { return 0 };
-    let is_it = |step: &&StepState| step.status == StepStatus::Pending && step.description == description;
-    let to_come = steps.values().filter(is_it).map(|step| step.replans).max();
-    to_come.filter(|_| failed.description != description).unwrap_or(failed.replans + 1)
-}
-
-/// What is left of the old plan gives way to the new one.
-fn replace_open_steps(run: &mut Run<'_>) -> Vec<String> {
-    let mut changed = Vec::new();
-    for step in run.state.step_history.values_mut() {
-        let is_open = matches!(step.status, StepStatus::Pending | StepStatus::Running | StepStatus::Failed);
-        if is_open && !step.replaced {
-            let why = step.last_error.as_deref().map(|error| format!(" ({error})")).unwrap_or_default();
-            (step.status, step.last_error) = (StepStatus::Failed, Some(format!("{}{why}", supervisor::REPLACED)));
-            step.replaced = true;
-            changed.push(step.id.clone());
-        }
-    }
-    changed
-}
-
-/// Adds steps to the plan, each with how often it was planned anew.
-fn add_steps(run: &mut Run<'_>, steps: Vec<(String, u32)>) -> Vec<String> {
-    let (first, tries) = (run.state.step_history.len() + 1, run.runtime.settings.max_tries);
-    let mut added = Vec::new();
-    for (n, (description, replans)) in (first..).zip(steps) {
-        let id = format!("{}.{n:04}", run.turn);
-        let step = StepState { replans, ..StepState::new(id.clone(), description, tries) };
-        run.state.step_history.insert(id.clone(), step);
-        added.push(id);
-    }
-    added
+/// An answer with what it costs, where that is known.
+fn priced(run: &Run<'_>, answer: ModelAnswer) -> ModelAnswer {
+    let cost = run.runtime.prices.as_ref().map(|prices| prices.cost(answer.usage));
+    ModelAnswer { cost, ..answer }
 }
 
 pub(crate) fn supervisor(run: &mut Run<'_>) -> Result<Transition> {
-    let decision = Supervisor.run(Standing { steps: &run.steps() })?;
-    Ok(match decision {
-        Decision::Work(id) => {
-            let step = run.state.step_history.get_mut(&id);
-            let begins = step
-                .is_some_and(|step| std::mem::replace(&mut step.status, StepStatus::Running) != StepStatus::Running);
-            run.state.current_step_id = Some(id.clone());
-            if begins {
-                run.runtime.keep_plan(&run.state)?;
-            }
-            Transition::to(NodeName::Executor).changing(begins.then_some(id))
-        }
-        Decision::Replan(id) => {
-            run.state.current_step_id = Some(id);
-            Transition::to(NodeName::Planner)
-        }
-        Decision::Ask(question) => {
-            (run.state.progress.told, run.state.progress.asks) = (Some(question), true);
-            Transition::to(NodeName::Finalizer)
-        }
-        Decision::Finish => Transition::to(NodeName::Finalizer),
-    })
-}
-
-/// The step that is under way.
-fn current(run: &Run<'_>) -> Result<StepState> {
-    let id = run.state.current_step_id.as_ref();
-    let step = id.and_then(|id| run.state.step_history.get(id)).cloned();
-    step.ok_or_else(|| RunError::Inconsistent("no step is under way".to_owned()))
+    becomes::supervised(&mut run.state)
 }
 
 pub(crate) fn executor(run: &mut Run<'_>) -> Result<Transition> {
-    let step = current(run)?;
+    let step = current(&run.state)?;
     let allowed = &run.state.security_context.allowed_tools;
     let offered = run.runtime.toolbox.tools().into_iter().filter(|tool| allowed.iter().any(|name| name == tool.name));
     let offer = |tool: paddock_tools::ToolSpec| ToolOffer {
@@ -202,7 +104,7 @@ pub(crate) fn executor(run: &mut Run<'_>) -> Result<Transition> {
         schema: serde_json::to_value(&*tool.input_schema).unwrap_or_default(),
     };
     let tools: Vec<ToolOffer> = offered.map(offer).collect();
-    let proposal = asked(run, || {
+    let mut proposal = asked(run, || {
         Executor.run(Work {
             prompt: &run.state.input_prompt,
             description: &step.description,
@@ -215,33 +117,8 @@ pub(crate) fn executor(run: &mut Run<'_>) -> Result<Transition> {
             heard: &mut |words| run.tell(&RunEvent::Words(words)),
         })
     })?;
-    run.state.progress.tokens += proposal.answer.usage.total();
-    let mut message = ModelMessage::of(Role::Assistant, proposal.answer.content.clone());
-    let next = match proposal.what {
-        Proposes::Call(call) => {
-            message.tool_calls = vec![call.clone()];
-            let call_id = CallId::next().to_string();
-            run.state.progress.proposed = Some(Proposed { call, call_id, checked: false });
-            run.state.progress.finished = None;
-            NodeName::Check
-        }
-        Proposes::Done(words) => {
-            (run.state.progress.proposed, run.state.progress.finished) = (None, Some(words));
-            NodeName::Interpreter
-        }
-    };
-    let mut transition = Transition::to(next);
-    transition.says.push((message, MessageSource::Assistant { step_id: step.id }));
-    transition.answer = Some((Asker::Executor, proposal.answer));
-    Ok(transition)
-}
-
-fn proposed(run: &Run<'_>) -> Result<Proposed> {
-    run.state.progress.proposed.clone().ok_or_else(|| RunError::Inconsistent("no call was proposed".to_owned()))
-}
-
-fn call_id(proposed: &Proposed) -> Result<CallId> {
-    CallId::parse(&proposed.call_id).ok_or_else(|| RunError::Inconsistent("a call without an id".to_owned()))
+    proposal.answer = priced(run, proposal.answer);
+    becomes::proposed(&mut run.state, proposal, CallId::next().to_string())
 }
 
 /// Who calls, under which id, and with which decision.
@@ -262,7 +139,7 @@ pub(crate) fn check(run: &mut Run<'_>) -> Result<Transition> {
     if let Some(transition) = decided(run)? {
         return Ok(transition);
     }
-    let mut proposed = proposed(run)?;
+    let proposed = proposed_call(&run.state)?;
     let mut verdict = checked(run, &proposed)?;
     // What was decided about something that is no longer so is asked anew, with what it is now.
     let edited = run.state.approval_state.as_ref().is_some_and(|approval| approval.status == ApprovalStatus::Edited);
@@ -274,18 +151,11 @@ pub(crate) fn check(run: &mut Run<'_>) -> Result<Transition> {
         verdict = checked(run, &proposed)?;
     }
     match verdict {
-        Verdict::Pass => {
-            proposed.checked = true;
-            let effect = (call_id(&proposed)?, proposed.call.name.clone(), Effect::Intended);
-            run.state.progress.proposed = Some(proposed);
-            let mut transition = Transition::to(NodeName::Tools);
-            transition.effect = Some(effect);
-            Ok(transition)
-        }
+        Verdict::Pass => becomes::passed(&mut run.state),
         Verdict::Freeze(approval) => freeze(run, &approval),
         Verdict::Refuse(text) => {
             let text = if edited { told_of_edit(&proposed, &text) } else { text };
-            Ok(answered(run, &proposed, text, ToolStatus::Error))
+            Ok(refused(run, &proposed, text))
         }
     }
 }
@@ -313,10 +183,10 @@ fn decided(run: &mut Run<'_>) -> Result<Option<Transition>> {
     };
     let approvals = run.runtime.approvals.as_ref().ok_or(RunError::NobodyToAsk)?;
     let approval = approvals.show(&waiting.approval_id)?;
-    let mut proposed = proposed(run)?;
+    let mut proposed = proposed_call(&run.state)?;
     run.state.approval_state = Some(seen(&approval));
     match approval.status {
-        Status::Pending => Ok(Some(freeze_on(run, &approval))),
+        Status::Pending => Ok(Some(freeze_on(run, &approval, false))),
         Status::Approved => Ok(None),
         Status::Edited => {
             let edited = approval.edited.as_deref().unwrap_or_default();
@@ -329,7 +199,7 @@ fn decided(run: &mut Run<'_>) -> Result<Option<Transition>> {
             let by = approval.decided_by.as_deref().unwrap_or("a person");
             let why = approval.reason.as_deref().unwrap_or("no reason was given");
             let text = format!("❌ ERROR: {by} rejected this call: {why}");
-            Ok(Some(answered(run, &proposed, text, ToolStatus::Error)))
+            Ok(Some(refused(run, &proposed, text)))
         }
         Status::Expired => {
             let text = match &approval.decided_by {
@@ -339,7 +209,7 @@ fn decided(run: &mut Run<'_>) -> Result<Option<Transition>> {
                 ),
                 None => "❌ ERROR: Nobody decided about this call in time.".to_owned(),
             };
-            Ok(Some(answered(run, &proposed, text, ToolStatus::Error)))
+            Ok(Some(refused(run, &proposed, text)))
         }
     }
 }
@@ -347,15 +217,15 @@ fn decided(run: &mut Run<'_>) -> Result<Option<Transition>> {
 fn freeze(run: &mut Run<'_>, approval: &str) -> Result<Transition> {
     let approvals = run.runtime.approvals.as_ref().ok_or(RunError::NobodyToAsk)?;
     let approval = approvals.show(approval)?;
-    // Whatever was decided about it, also a moment ago, is taken up in one place: when the call is checked next.
-    run.state.approval_state = Some(ApprovalState { status: ApprovalStatus::Pending, token: None, ..seen(&approval) });
     let is_decided = approval.status != Status::Pending && approval.used_by.is_none();
-    Ok(if is_decided { Transition::to(NodeName::Check) } else { freeze_on(run, &approval) })
+    Ok(freeze_on(run, &approval, is_decided))
 }
 
-fn freeze_on(run: &Run<'_>, approval: &Approval) -> Transition {
-    run.tell(&RunEvent::Frozen(approval));
-    Transition::to(NodeName::Check).stopping(ThreadStatus::Frozen, approval.id.clone())
+fn freeze_on(run: &mut Run<'_>, approval: &Approval, is_decided: bool) -> Transition {
+    if !is_decided {
+        run.tell(&RunEvent::Frozen(approval));
+    }
+    becomes::waits(&mut run.state, seen(approval), is_decided)
 }
 
 /// An approval as the state has it.
@@ -382,26 +252,18 @@ fn seen(approval: &Approval) -> ApprovalState {
 }
 
 /// A call that has its answer without having run.
-fn answered(run: &mut Run<'_>, proposed: &Proposed, output: String, status: ToolStatus) -> Transition {
-    let (tool_name, tool_call_id) = (proposed.call.name.clone(), proposed.call.id.clone());
-    let result = ToolResult { tool_name, tool_call_id, output, status, metadata: serde_json::Map::new() };
-    over(run, result)
+fn refused(run: &mut Run<'_>, proposed: &Proposed, output: String) -> Transition {
+    over(run, becomes::refusal(proposed, output))
 }
 
-/// A call that is over: its result is said, and read next.
+/// A call that is over.
 fn over(run: &mut Run<'_>, result: ToolResult) -> Transition {
-    let mut message = ModelMessage::of(Role::Tool, result.output.clone());
-    message.tool_call_id = Some(result.tool_call_id.clone());
-    let (tool_call_id, tool_name) = (result.tool_call_id.clone(), result.tool_name.clone());
     run.tell(&RunEvent::Tool(&result));
-    (run.state.last_tool_result, run.state.approval_state) = (Some(result), None);
-    let mut transition = Transition::to(NodeName::Interpreter);
-    transition.says.push((message, MessageSource::Tool { tool_call_id, tool_name }));
-    transition
+    becomes::answered(&mut run.state, result)
 }
 
 pub(crate) fn tools(run: &mut Run<'_>) -> Result<Transition> {
-    let proposed = proposed(run)?;
+    let proposed = proposed_call(&run.state)?;
     let id = call_id(&proposed)?;
     if !proposed.checked {
         return Err(RunError::Inconsistent("a call that did not pass Check".to_owned()));
@@ -413,7 +275,7 @@ pub(crate) fn tools(run: &mut Run<'_>) -> Result<Transition> {
         Some(Effect::Started) => match recovered(run, &proposed, id)? {
             Recovered::Result(result) => result,
             Recovered::Again => return perform(run, &proposed, id),
-            Recovered::Blocked => return Ok(blocked(run, &proposed)),
+            Recovered::Blocked => return becomes::cut_off(&mut run.state),
         },
         Some(Effect::Intended) | None => return perform(run, &proposed, id),
     };
@@ -526,74 +388,10 @@ fn recovered(run: &mut Run<'_>, proposed: &Proposed, id: CallId) -> Result<Recov
     }
 }
 
-fn blocked(run: &mut Run<'_>, proposed: &Proposed) -> Transition {
-    let told = format!(
-        "A call of {} was cut off, and it is not known whether it took effect. A person has to look: `paddock log`, then \
-         `paddock resume {} --it-was done` or `--it-was not-done`.",
-        proposed.call.name, run.state.thread_id
-    );
-    let id = run.state.current_step_id.clone();
-    if let Some(step) = id.as_ref().and_then(|id| run.state.step_history.get_mut(id)) {
-        (step.status, step.last_error) = (StepStatus::Blocked, Some(told.clone()));
-    }
-    Transition::to(NodeName::Tools).changing(id).stopping(ThreadStatus::Blocked, told)
-}
-
-/// Stands for a call: its tool and its arguments.
-pub(crate) fn digest_of(call: &ToolCall) -> String {
-    let text = format!("{} {}", call.name, serde_json::Value::Object(call.arguments.clone()));
-    blake3::hash(text.as_bytes()).to_hex()[..32].to_owned()
-}
-
 pub(crate) fn interpreter(run: &mut Run<'_>) -> Result<Transition> {
-    let step = current(run)?;
-    let finished = run.state.progress.finished.take();
-    let result = run.state.last_tool_result.clone().filter(|_| finished.is_none());
-    let call = run.state.progress.proposed.take().map(|proposed| digest_of(&proposed.call));
-    let reading = Interpreter.run(Outcome {
-        step: &step,
-        finished: finished.as_deref(),
-        result: result.as_ref(),
-        call: call.as_deref(),
-        failing: run.state.progress.failing.as_ref(),
-    })?;
-    if finished.is_some() {
-        run.state.progress.told = finished;
-    }
-    run.state.progress.failing = reading.failing;
-    let mut now = reading.step;
-    // A person who said what a blocked call came to has unblocked it.
-    if now.status == StepStatus::Blocked {
-        now.status = StepStatus::Running;
-    }
-    let (id, changed) = (now.id.clone(), now != step);
-    let shown = now.status != step.status || now.tries != step.tries;
-    run.state.step_history.insert(id.clone(), now);
-    if shown {
-        run.runtime.keep_plan(&run.state)?;
-    }
-    Ok(Transition::to(NodeName::Supervisor).changing(changed.then_some(id)))
+    becomes::interpreted(&mut run.state)
 }
 
 pub(crate) fn finalizer(run: &mut Run<'_>) -> Result<Transition> {
-    let progress = &run.state.progress;
-    let question = progress.told.as_deref().filter(|_| progress.asks);
-    let last_words = progress.told.as_deref().filter(|_| !progress.asks);
-    let word = Finalizer.run(End {
-        steps: &run.steps(),
-        last_words,
-        question,
-        only_planned: run.state.agent_mode == AgentMode::Planning,
-    })?;
-    let is_said = last_words == Some(word.text.as_str());
-    let status = if word.asks { ThreadStatus::Asking } else { ThreadStatus::Done };
-    run.state.current_step_id = None;
-    run.state.progress.told = Some(word.text.clone());
-    let mut transition = Transition::to(NodeName::End).stopping(status, word.text.clone());
-    // What the Executor said at its end stands in the conversation already.
-    if !is_said {
-        transition =
-            transition.saying(Role::Assistant, word.text, MessageSource::Assistant { step_id: "end".to_owned() });
-    }
-    Ok(transition)
+    becomes::ended(&mut run.state)
 }

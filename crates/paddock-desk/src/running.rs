@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use paddock_agent::model::choose::{self, ChooseOptions};
-use paddock_agent::model::{Model, ScriptedModel};
+use paddock_agent::model::{Model, Prices, ScriptedModel};
 use paddock_agent::record::{Record, schema};
 use paddock_agent::{RunSettings, Runtime, Watcher};
 use paddock_config::{ConfigFile, Installation, StateDatabase, Tables};
-use paddock_core::{AgentName, BearerToken, Cancel};
+use paddock_core::{AgentName, BearerToken, Cancel, visible};
 use paddock_state::Secrets;
 
 use crate::desk::Desk;
@@ -35,6 +35,7 @@ pub fn settings(file: &ConfigFile) -> RunSettings {
         max_steps: run.max_steps.unwrap_or(default.max_steps),
         max_tokens: run.max_tokens.unwrap_or(default.max_tokens),
         max_time: run.max_time.as_ref().map_or(default.max_time, |time| time.0),
+        max_cost: run.max_cost.map(|amount| amount.0),
         evict_above: run
             .evict_above
             .as_ref()
@@ -51,6 +52,13 @@ pub fn runtime(
     settings: RunSettings,
     watcher: Arc<Watcher>,
 ) -> Result<Runtime> {
+    // A bound that cannot hold is none.
+    if settings.max_cost.is_some() && chosen.prices.is_none() && chosen.script.is_none() {
+        return Err(Failure::misused(
+            format!("nobody knows what \"{}\" costs, so max_cost of [run] cannot hold", visible(&chosen.name)),
+            "write its prices in [model], or take max_cost out",
+        ));
+    }
     let installation = desk.installation();
     let (Some(record), Some(instances)) = (record(installation), installation.instances()) else {
         return Err(Failure::misused("there is no project here to keep a run in", "begin with `paddock init`"));
@@ -61,6 +69,7 @@ pub fn runtime(
         toolbox: desk.toolbox(agent)?,
         model: Arc::clone(&chosen.model),
         model_name: chosen.name.clone(),
+        prices: chosen.prices.clone(),
         approvals: installation.approvals().cloned(),
         history: installation.history().cloned(),
         redactor: desk.project().secrets.redactor(),
@@ -80,6 +89,8 @@ pub struct Chosen {
     pub script: Option<Arc<ScriptedModel>>,
     /// As a person named it.
     pub name: String,
+    /// What it costs, where the configuration says so.
+    pub prices: Option<Prices>,
     /// Stops it.
     cancel: Arc<Cancel>,
 }
@@ -87,7 +98,8 @@ pub struct Chosen {
 impl Chosen {
     /// For what asks no model.
     pub fn nobody() -> Self {
-        Self { model: Arc::new(ScriptedModel::default()), script: None, name: String::new(), cancel: Arc::default() }
+        let model = Arc::new(ScriptedModel::default());
+        Self { model, script: None, name: String::new(), prices: None, cancel: Arc::default() }
     }
 }
 
@@ -112,5 +124,16 @@ pub fn choose(file: &ConfigFile, secrets: &Secrets, asked: Option<&str>) -> Resu
     let read = |file: &str| host::read_text(file.as_ref());
     let chosen = choose::choose(name, base_url, key, &options, &read);
     let chosen = chosen.map_err(|error| Failure::misused(&error, error.hint()))?;
-    Ok(Chosen { model: chosen.model, script: chosen.script, name: name.to_owned(), cancel: options.cancel })
+    // Another model of the same service has other prices.
+    let prices = configured.filter(|model| model.name == name).and_then(|model| model.prices.as_ref()).map(prices);
+    Ok(Chosen { model: chosen.model, script: chosen.script, name: name.to_owned(), prices, cancel: options.cancel })
+}
+
+fn prices(written: &paddock_config::schema::Prices) -> Prices {
+    Prices {
+        input: written.input.0,
+        cached: written.cached.map(|price| price.0),
+        output: written.output.0,
+        currency: written.currency.as_ref().map_or_else(|| "USD".to_owned(), |currency| currency.0.clone()),
+    }
 }

@@ -20,7 +20,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::running;
 
 pub use runs::{ItWas, ResumeAsked, Resumed, Runs, resume};
-pub use shown::{BoundsShown, CheckpointShown, ForkedFrom, StepShown, ThreadDetail, ThreadShown};
+pub use shown::{BoundsShown, CheckpointShown, CostShown, ForkedFrom, StepShown, ThreadDetail, ThreadShown, UsedShown};
 
 /// The most threads, and the most checkpoints, that one look gives.
 pub const MOST: usize = 200;
@@ -34,6 +34,8 @@ pub struct ReplayShown {
     pub checkpoints: u64,
     /// The first that does not come to the same again.
     pub differs_at: Option<u64>,
+    /// What is not the same there: the node, and the part of what it left.
+    pub why: Option<String>,
 }
 
 /// Another run that begins where one was.
@@ -108,6 +110,14 @@ pub fn steps(desk: &Desk, id: &str, after: u64, limit: usize) -> Result<Vec<Chec
     Ok(found.iter().map(shown::checkpoint).collect())
 }
 
+/// What the last turn of a thread used up so far; nothing where it has not begun.
+///
+/// # Errors
+/// When there is no such thread, or it cannot be read.
+pub fn used(record: &Record, id: &str) -> Result<Option<UsedShown>> {
+    Ok(record.checkpoint(id, None).map_err(told)?.map(|last| shown::used(&last.state.progress)))
+}
+
 /// Goes through a run again, without a model and without an effect.
 ///
 /// # Errors
@@ -115,7 +125,8 @@ pub fn steps(desk: &Desk, id: &str, after: u64, limit: usize) -> Result<Vec<Chec
 pub fn replay(desk: &Desk, id: &str) -> Result<ReplayShown> {
     let (record, thread_id) = find(desk, id)?;
     let replayed = paddock_agent::replay(&record, &thread_id).map_err(run_told)?;
-    Ok(ReplayShown { thread_id, checkpoints: replayed.checkpoints, differs_at: replayed.differs_at })
+    let paddock_agent::Replayed { checkpoints, differs_at, why } = replayed;
+    Ok(ReplayShown { thread_id, checkpoints, differs_at, why })
 }
 
 /// Ends a run: whoever works on it can do nothing more, and what it asked for is no longer wanted.

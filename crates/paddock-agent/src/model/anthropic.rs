@@ -139,11 +139,13 @@ fn say(text: &Value, draft: &mut Draft, words: &mut Words<'_>) {
 /// Tokens come in two parts, the second one with what they have grown to.
 fn count(usage: &Value, draft: &mut Draft) {
     let number = |key: &str| usage[key].as_u64().unwrap_or(0);
-    let input = number("input_tokens") + number("cache_creation_input_tokens") + number("cache_read_input_tokens");
+    let cached = number("cache_read_input_tokens");
+    let input = number("input_tokens") + number("cache_creation_input_tokens") + cached;
     let known = draft.usage.unwrap_or_default();
     if usage.is_object() {
         draft.usage = Some(Usage {
             input_tokens: known.input_tokens.max(input),
+            cached_tokens: known.cached_tokens.max(cached),
             output_tokens: known.output_tokens.max(number("output_tokens")),
         });
     }

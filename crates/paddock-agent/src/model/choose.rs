@@ -1,20 +1,19 @@
 //! Which model a person means: `openai:NAME`, `anthropic:NAME`, `compatible:NAME`, `script:FILE`.
 //!
-//! Everything that can be wrong with the choice is told here, before a run begins. A key comes as a value that nothing prints. What a model costs
-//! is known from the configuration alone, and is reported, never decided with.
+//! Everything that can be wrong with the choice is told here, before a run begins. A key comes as a value that nothing prints.
 
 use std::fmt;
 use std::sync::Arc;
 
 use paddock_core::{BearerToken, Cancel};
 
+use super::Model;
 use super::anthropic::AnthropicModel;
 use super::http::address::{BadUrl, BaseUrl};
 use super::http::{LONGEST_ANSWER, Service};
 use super::openai::OpenAiModel;
 use super::retry::Patience;
 use super::script::{BadScript, ScriptedModel};
-use super::{Model, Usage};
 
 const OPENAI: &str = "https://api.openai.com/v1";
 const ANTHROPIC: &str = "https://api.anthropic.com";
@@ -136,8 +135,6 @@ pub struct ChooseOptions {
     pub longest_answer: u32,
     /// How long a model may take, and how often it is asked.
     pub patience: Patience,
-    /// What it costs, where the configuration says so.
-    pub prices: Option<Prices>,
     /// Stops what is under way.
     pub cancel: Arc<Cancel>,
 }
@@ -148,7 +145,6 @@ impl Default for ChooseOptions {
             plain_http: false,
             longest_answer: LONGEST_ANSWER,
             patience: Patience::default(),
-            prices: None,
             cancel: Arc::default(),
         }
     }
@@ -160,16 +156,11 @@ pub struct Chosen {
     pub model: Arc<dyn Model>,
     /// The same where it is a script, so that a resumed run can skip what it has had.
     pub script: Option<Arc<ScriptedModel>>,
-    /// What it costs, where that is known.
-    pub prices: Option<Prices>,
 }
 
 impl fmt::Debug for Chosen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Chosen")
-            .field("model", &self.model.name())
-            .field("prices", &self.prices)
-            .finish_non_exhaustive()
+        f.debug_struct("Chosen").field("model", &self.model.name()).finish_non_exhaustive()
     }
 }
 
@@ -201,7 +192,6 @@ pub fn choose(
     if key.as_ref().is_some_and(|key| !is_one(key)) {
         return Err(ChooseError::BadKey(spec.to_string()));
     }
-    let prices = options.prices;
     let service = Service {
         called: spec.to_string(),
         model: name.clone(),
@@ -215,47 +205,14 @@ pub fn choose(
         ModelSpec::Anthropic(_) => Arc::new(AnthropicModel::new(service)),
         _ => Arc::new(OpenAiModel::new(service)),
     };
-    Ok(Chosen { model, script: None, prices })
+    Ok(Chosen { model, script: None })
 }
 
 fn script(file: &str, read: &dyn Fn(&str) -> std::io::Result<String>) -> Result<Chosen, ChooseError> {
     let text = read(file).map_err(|error| ChooseError::Unread { file: file.to_owned(), why: error.to_string() })?;
     let script = ScriptedModel::parse(&text).map_err(|bad| ChooseError::BadScript { file: file.to_owned(), bad })?;
     let script = Arc::new(script);
-    Ok(Chosen { model: Arc::clone(&script) as Arc<dyn Model>, script: Some(script), prices: None })
-}
-
-/// What a million tokens cost, in millionths of a dollar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Prices {
-    /// Of questions.
-    pub input: u64,
-    /// Of answers.
-    pub output: u64,
-}
-
-impl Prices {
-    /// What that much costs.
-    #[must_use]
-    pub fn cost(self, usage: Usage) -> Cost {
-        let of = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
-        let micros = (of(usage.input_tokens, self.input) + of(usage.output_tokens, self.output)).div_ceil(1_000_000);
-        Cost { micros: u64::try_from(micros).unwrap_or(u64::MAX) }
-    }
-}
-
-/// An amount of money, in millionths of a dollar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub struct Cost {
-    /// That many.
-    pub micros: u64,
-}
-
-impl fmt::Display for Cost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = self.micros.div_ceil(100);
-        write!(f, "${}.{:04}", parts / 10_000, parts % 10_000)
-    }
+    Ok(Chosen { model: Arc::clone(&script) as Arc<dyn Model>, script: Some(script) })
 }
 
 #[cfg(test)]
@@ -325,13 +282,5 @@ mod tests {
         let shown =
             format!("{service:?} {:?} {:?}", OpenAiModel::new(service.clone()), AnthropicModel::new(service.clone()));
         assert!(!shown.contains("very-secret"), "{shown}");
-    }
-
-    #[test]
-    fn what_tokens_cost_is_counted_up() {
-        let cost =
-            Prices { input: 1_250_000, output: 10_000_000 }.cost(Usage { input_tokens: 1000, output_tokens: 100 });
-        assert_eq!((cost.micros, cost.to_string().as_str()), (2250, "$0.0023"));
-        // Elsewhere the same name may cost something else.
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod anthropic;
 pub mod choose;
+mod cost;
 pub mod http;
 pub mod openai;
 mod redacted;
@@ -15,6 +16,7 @@ pub mod sse;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use cost::{Cost, Costs, Prices};
 pub(crate) use redacted::RedactedModel;
 pub use script::ScriptedModel;
 
@@ -102,6 +104,9 @@ pub struct Question {
 pub struct Usage {
     /// Tokens of the question.
     pub input_tokens: u64,
+    /// Those of them that the service had kept from a question before, where it says so.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub cached_tokens: u64,
     /// Tokens of the answer.
     pub output_tokens: u64,
 }
@@ -112,6 +117,19 @@ impl Usage {
     pub fn total(self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, more: Self) {
+        self.input_tokens = self.input_tokens.saturating_add(more.input_tokens);
+        self.cached_tokens = self.cached_tokens.saturating_add(more.cached_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(more.output_tokens);
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_none(tokens: &u64) -> bool {
+    *tokens == 0
 }
 
 /// One answer.
@@ -126,6 +144,9 @@ pub struct ModelAnswer {
     /// How much it was.
     #[serde(default)]
     pub usage: Usage,
+    /// What it cost, at the prices of then; nothing where none were known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
 }
 
 /// Why a model did not answer.

@@ -90,8 +90,12 @@ fn read(said: &Value, draft: &mut Draft, words: &mut Words<'_>) -> Result<(), Mo
         return Err(service_error(status_of(error), error));
     }
     if let Some(usage) = said.get("usage").filter(|usage| usage.is_object()) {
-        let count = |key: &str| usage[key].as_u64().unwrap_or(0);
-        draft.usage = Some(Usage { input_tokens: count("prompt_tokens"), output_tokens: count("completion_tokens") });
+        let count = |value: &Value| value.as_u64().unwrap_or(0);
+        draft.usage = Some(Usage {
+            input_tokens: count(&usage["prompt_tokens"]),
+            cached_tokens: count(&usage["prompt_tokens_details"]["cached_tokens"]),
+            output_tokens: count(&usage["completion_tokens"]),
+        });
     }
     let Some(choice) = said.get("choices").and_then(|choices| choices.get(0)) else { return Ok(()) };
     let piece = choice.get("delta").or_else(|| choice.get("message")).unwrap_or(&Value::Null);

@@ -102,8 +102,8 @@ impl Model for ScriptedModel {
         // Words stand for tokens, so that bounds can be tried.
         let count = |text: &str| text.split_whitespace().count() as u64;
         let input_tokens = question.messages.iter().map(|message| count(&message.content)).sum();
-        let usage = Usage { input_tokens, output_tokens: count(&line.content) };
-        Ok(ModelAnswer { content: line.content.clone(), tool_calls, usage })
+        let usage = Usage { input_tokens, output_tokens: count(&line.content), ..Usage::default() };
+        Ok(ModelAnswer { content: line.content.clone(), tool_calls, usage, cost: None })
     }
 }
 

@@ -62,14 +62,20 @@ impl Node for Executor {
         messages.extend(sees.said.iter().cloned());
         messages.push(ModelMessage::of(Role::User, now(&sees)));
         let question = Question { asker: Asker::Executor, messages, tools: sees.tools.to_vec() };
-        let mut answer = sees.model.ask(&question, sees.heard)?;
+        Ok(sees.model.ask(&question, sees.heard)?.into())
+    }
+}
+
+/// What an answer means.
+impl From<ModelAnswer> for Proposal {
+    fn from(mut answer: ModelAnswer) -> Self {
         // One at a time: what the first one shows may change what the second one should be.
         answer.tool_calls.truncate(1);
         let what = match answer.tool_calls.first() {
             Some(call) => Proposes::Call(call.clone()),
             None => Proposes::Done(answer.content.clone()),
         };
-        Ok(Proposal { what, answer })
+        Self { what, answer }
     }
 }
 

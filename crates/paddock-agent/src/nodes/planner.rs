@@ -54,27 +54,30 @@ impl Node for Planner {
         for attempt in 1.. {
             let question = Question { asker: Asker::Planner, messages: messages.clone(), tools: Vec::new() };
             let mut answer = sees.model.ask(&question, sees.heard)?;
-            used.input_tokens += answer.usage.input_tokens;
-            used.output_tokens += answer.usage.output_tokens;
+            used += answer.usage;
             match plan::parse(&answer.content) {
-                Ok(steps) => {
-                    answer.usage = used;
-                    return Ok(Ok(Planned { steps, answer }));
-                }
-                Err(_) if attempt == ATTEMPTS => {
-                    answer.usage = used;
-                    return Ok(Err(answer));
-                }
-                Err(bad) => {
+                Err(bad) if attempt < ATTEMPTS => {
                     messages.push(ModelMessage::of(Role::Assistant, answer.content));
                     messages.push(ModelMessage::of(
                         Role::User,
                         format!("That is no plan: {bad}. Answer with the checklist alone."),
                     ));
                 }
+                _ => {
+                    answer.usage = used;
+                    return Ok(said(answer));
+                }
             }
         }
         unreachable!("the last attempt returns")
+    }
+}
+
+/// What an answer means: a plan, or none.
+pub(crate) fn said(answer: ModelAnswer) -> Result<Planned, ModelAnswer> {
+    match plan::parse(&answer.content) {
+        Ok(steps) => Ok(Planned { steps, answer }),
+        Err(_) => Err(answer),
     }
 }
 

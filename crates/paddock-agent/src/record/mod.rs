@@ -178,6 +178,8 @@ pub struct Checkpoint {
     pub next: NodeName,
     /// The state after it, with the steps of its turn.
     pub state: AgentState,
+    /// The thread that it was written for: a fork has those of the thread that it began from.
+    pub written_for: String,
     /// The turn of the conversation.
     pub turn: TurnId,
     /// The last event of the conversation before the messages of this checkpoint.
@@ -704,7 +706,7 @@ fn checkpoint_of(row: &Row, steps: &[Row], about: &Thread, task: Option<String>)
     }
     // Before each turn kept its own task there was the newest, as it came.
     state.input_prompt = task.unwrap_or_else(|| gatekeeper::sanitized(&about.prompt));
-    state.thread_id.clone_from(&about.thread_id);
+    let written_for = std::mem::replace(&mut state.thread_id, about.thread_id.clone());
     for row in steps {
         let mut step = step_of(row[1].text()).map_err(told)?;
         // Where the turn was counted, every step of it counted as planned anew.
@@ -720,6 +722,7 @@ fn checkpoint_of(row: &Row, steps: &[Row], about: &Thread, task: Option<String>)
         node: node(row[1].text())?,
         next: node(row[2].text())?,
         state,
+        written_for,
         turn: TurnId::new(row[4].text()).map_err(|bad| bad.to_string())?,
         seq: uint(row[5].int()),
         outbox: outbox.unwrap_or_default(),

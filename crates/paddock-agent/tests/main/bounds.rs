@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use paddock_agent::model::{Cost, Prices};
 use paddock_agent::state::StepStatus;
 use paddock_agent::{Ended, RunEvent, Watcher};
 use serde_json::json;
@@ -50,6 +51,46 @@ fn bounds_end_in_a_question() {
     world.settings.lock().unwrap().max_tokens = 50;
     let Ended::Asking(question) = world.process().start("t2", "go").unwrap() else { panic!("it did not ask") };
     assert!(question.contains("50 tokens"), "{question}");
+}
+
+/// A token costs a millionth, asked or answered.
+fn a_millionth_each() -> Option<Prices> {
+    Some(Prices { input: 1_000_000, cached: None, output: 1_000_000, currency: "USD".to_owned() })
+}
+
+#[test]
+fn what_a_run_costs_is_counted_through_all_its_processes_and_bounds_it() {
+    let world = removing();
+    *world.prices.lock().unwrap() = a_millionth_each();
+    let Ended::Frozen(approval) = world.process().start("t", "go").unwrap() else { panic!("not frozen") };
+    let progress = || world.process().runtime.record.checkpoint("t", None).unwrap().unwrap().state.progress;
+    let frozen = progress();
+    assert!(frozen.tokens > 0);
+    assert_eq!(frozen.cost.0, [Cost { micros: frozen.tokens, currency: "USD".to_owned() }]);
+    world.process().approve(&approval);
+    assert_eq!(world.process().resume("t").unwrap(), Ended::Done("removed".into()));
+    let done = progress();
+    assert!(done.tokens > frozen.tokens && done.cost.0[0].micros == done.tokens, "{done:?}");
+    // Going through it again counts nothing: not even at other prices.
+    *world.prices.lock().unwrap() = None;
+    assert_eq!(paddock_agent::replay(&world.process().runtime.record, "t").unwrap().differs_at, None);
+    assert_eq!(progress(), done);
+
+    let costly = removing();
+    *costly.prices.lock().unwrap() = a_millionth_each();
+    costly.settings.lock().unwrap().max_cost = Some(frozen.tokens);
+    let Ended::Asking(question) = costly.process().start("t", "go").unwrap() else { panic!("it did not ask") };
+    assert!(question.contains("has used up its 0.000") && question.contains(" USD"), "{question}");
+    assert!(costly.file("old.txt").exists());
+}
+
+#[test]
+fn without_prices_nothing_is_said_of_a_cost() {
+    let world = World::new(&script(&[plan(&["say"]), answer("said")]));
+    world.process().start("t", "go").unwrap();
+    let last = world.process().runtime.record.checkpoint("t", None).unwrap().unwrap();
+    assert!(last.state.progress.tokens > 0);
+    assert!(!serde_json::to_string(&last.state).unwrap().contains("cost"));
 }
 
 #[test]

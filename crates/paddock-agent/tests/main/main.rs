@@ -12,6 +12,7 @@ mod forking;
 mod killed;
 mod models;
 mod protocol;
+mod replays;
 mod tasks;
 mod turns;
 mod versions;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use paddock_agent::model::ScriptedModel;
+use paddock_agent::model::{Prices, ScriptedModel};
 use paddock_agent::record::{Record, schema};
 use paddock_agent::state::{AgentMode, TrustLevel};
 use paddock_agent::{Clock, Ended, RunError, RunEvent, RunOptions, RunSettings, Runtime, Settled, Watcher};
@@ -38,6 +38,8 @@ pub(crate) struct World {
     pub(crate) top: PathBuf,
     script: Mutex<String>,
     pub(crate) settings: Mutex<RunSettings>,
+    /// What the model costs.
+    pub(crate) prices: Mutex<Option<Prices>>,
     /// How many seconds have passed.
     pub(crate) seconds: Arc<AtomicU64>,
     began: Instant,
@@ -58,8 +60,8 @@ impl World {
     /// One that another process made, and looks after.
     pub(crate) fn at(top: PathBuf, script: &str) -> Self {
         let (script, settings) = (Mutex::new(script.to_owned()), Mutex::default());
-        let (seconds, began) = (Arc::default(), Instant::now());
-        Self { _keep: None, _database: None, top, script, settings, seconds, began }
+        let (prices, seconds, began) = (Mutex::default(), Arc::default(), Instant::now());
+        Self { _keep: None, _database: None, top, script, settings, prices, seconds, began }
     }
 
     /// The same with its state on a server.
@@ -118,6 +120,7 @@ impl World {
             toolbox: Toolbox::new(Arc::new(reloader.unwrap())),
             model: model.clone(),
             model_name: "script".to_owned(),
+            prices: self.prices.lock().unwrap().clone(),
             approvals: taken.approvals().cloned(),
             history: taken.history().cloned(),
             redactor: Redactor::default(),

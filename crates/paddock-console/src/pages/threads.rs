@@ -5,7 +5,7 @@ use axum::routing::{get, post};
 use maud::{Markup, html};
 use paddock_desk::approvals::{self, ApprovalShown};
 use paddock_desk::threads::{
-    self, CheckpointShown, ForkAsked, ItWas, ReplayShown, ResumeAsked, StepShown, ThreadShown,
+    self, CheckpointShown, ForkAsked, ItWas, ReplayShown, ResumeAsked, StepShown, ThreadShown, UsedShown,
 };
 use paddock_desk::{Desk, Result, instances};
 use schemars::JsonSchema;
@@ -147,7 +147,7 @@ fn one(visit: &Visit<Id, Looked>) -> Result<Page> {
                     }
                     (steps(&checkpoints, thread, &at, after))
                 }
-                (about(thread))
+                (about(thread, detail.used.as_ref()))
             }
         },
     ))
@@ -157,7 +157,7 @@ fn replay_told(replayed: &ReplayShown) -> Markup {
     html! {
         @match replayed.differs_at {
             None => div.note.ok role="status" { (counted(replayed.checkpoints, "checkpoint")) ", each comes to the same again." },
-            Some(n) => div.note.bad role="status" { "Checkpoint " (n) " does not come to the same again." },
+            Some(n) => div.note.bad role="status" { "Checkpoint " (n) " does not come to the same again" @if let Some(why) = &replayed.why { " (" (shown(why)) ")" } "." },
         }
     }
 }
@@ -267,7 +267,7 @@ fn what(row: &CheckpointShown) -> Markup {
     }
 }
 
-fn about(thread: &ThreadShown) -> Markup {
+fn about(thread: &ThreadShown, used: Option<&UsedShown>) -> Markup {
     html! {
         section.card #about data-live="threads" aria-labelledby="h-about" {
             header { h2 #h-about { "About" } }
@@ -277,6 +277,7 @@ fn about(thread: &ThreadShown) -> Markup {
                     div { dt { "Model" } dd { code { (shown(&thread.model)) } } }
                     div { dt { "Mode" } dd { (thread.bounds.mode) ", trusted as " (thread.bounds.level) } }
                     @if let Some(tools) = &thread.bounds.tools { div { dt { "Tools" } dd { (shown(&tools.join(", "))) } } }
+                    @if let Some(used) = used { div { dt { "Used" } dd { (used.words()) } } }
                     div { dt { "Began" } dd { (time(&thread.created_at)) } }
                     div { dt { "Went on" } dd { (time(&thread.updated_at)) } }
                     @if let Some(parent) = &thread.parent { div { dt { "Forked from" } dd { a href={ "/threads/" (in_url(&parent.thread_id)) } { (shown(&parent.thread_id)) } " at step " (parent.at) } } }

@@ -166,3 +166,22 @@ fn the_page_shows_plan_steps_and_words_as_text() {
     assert!(!served.get("/threads/tidy").text().contains("/threads/tidy/resume"));
     assert_eq!(served.get("/threads/nobody").status, 404);
 }
+
+#[test]
+fn the_page_tells_what_a_run_used_and_what_that_cost() {
+    let served = Served::start();
+    let used = |thread: &str| {
+        frozen(&served, thread);
+        let page = served.get(&format!("/threads/{thread}")).text();
+        let told = page.split("<dt>Used</dt><dd>").nth(1).unwrap_or_else(|| panic!("{page}"));
+        told.split("</dd>").next().unwrap().to_owned()
+    };
+    let plain = used("plain");
+    assert!(plain.ends_with(" tokens"), "{plain}");
+    let (file, model) = (served.file("paddock.toml"), format!("script:{}", served.file("../dear.jsonl").display()));
+    let config = std::fs::read_to_string(&file).unwrap();
+    let prices = "prices = { input = 1000, output = 1000 }";
+    std::fs::write(&file, format!("{config}\n[model]\nuse = {}\n{prices}\n", json!(model))).unwrap();
+    let dear = used("dear");
+    assert!(dear.contains(" tokens, 0.") && dear.ends_with(" USD"), "{dear}");
+}

@@ -1,7 +1,8 @@
 //! A run as it is shown.
 
+use paddock_agent::model::Cost;
 use paddock_agent::record::{Checkpoint, Thread, ThreadStatus};
-use paddock_agent::state::StepState;
+use paddock_agent::state::{Progress, StepState};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -71,12 +72,51 @@ pub struct ThreadDetail {
     pub thread: ThreadShown,
     /// Its state after the last checkpoint, without what proves decisions.
     pub state: Option<Value>,
+    /// What its last turn used up.
+    pub used: Option<UsedShown>,
     /// The plan.
     pub steps: Vec<StepShown>,
     /// Its checkpoints in order.
     pub checkpoints: Vec<CheckpointShown>,
     /// Are there more checkpoints than these?
     pub more: bool,
+}
+
+/// What a turn used up.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct UsedShown {
+    /// Tokens of its questions and answers.
+    pub tokens: u64,
+    /// What they cost, an amount for each currency; not there where no prices were known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cost: Vec<CostShown>,
+    /// Nodes that ran.
+    pub steps: u64,
+    /// How long it worked, in milliseconds.
+    pub worked_ms: u64,
+}
+
+/// An amount of money.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct CostShown {
+    /// In millionths of a unit.
+    pub micros: u64,
+    /// Of this money.
+    pub currency: String,
+    /// The same in words.
+    pub words: String,
+}
+
+impl UsedShown {
+    /// Tokens, and what they cost where that is known.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let cost: Vec<&str> = self.cost.iter().map(|cost| cost.words.as_str()).collect();
+        match cost.join(" + ").as_str() {
+            "" => format!("{} tokens", self.tokens),
+            cost => format!("{} tokens, {cost}", self.tokens),
+        }
+    }
 }
 
 /// A step of the plan.
@@ -158,10 +198,22 @@ pub(super) fn detail(desk: &Desk, about: Thread, last: Option<&Checkpoint>, foun
     let more = found.last().map_or(0, |last| last.n) < about.checkpoints;
     ThreadDetail {
         thread: thread(desk, about),
+        used: last.map(|last| used(&last.state.progress)),
         state,
         steps,
         checkpoints: found.iter().map(checkpoint).collect(),
         more,
+    }
+}
+
+pub(super) fn used(progress: &Progress) -> UsedShown {
+    let cost =
+        |cost: &Cost| CostShown { micros: cost.micros, currency: cost.currency.clone(), words: cost.to_string() };
+    UsedShown {
+        tokens: progress.tokens,
+        cost: progress.cost.0.iter().map(cost).collect(),
+        steps: progress.nodes,
+        worked_ms: progress.worked,
     }
 }
 

@@ -48,7 +48,7 @@ pub(crate) fn run(global: &Global, options: &Run, printer: &Printer) -> anyhow::
     }
     let first = telling.during(|| runtime.start(&options.task, &options_of_run));
     let outcome = until_over(&runtime, &desk, &thread, first, &options.how, &telling)?;
-    report(&thread, &outcome, &options.how, printer)
+    report(&runtime, &thread, &outcome, &options.how, printer)
 }
 
 pub(crate) fn resume(global: &Global, options: &Resume, printer: &Printer) -> anyhow::Result<Ended> {
@@ -66,7 +66,7 @@ pub(crate) fn resume(global: &Global, options: &Resume, printer: &Printer) -> an
     }
     let first = telling.during(|| runtime.resume(&thread, &threads::user(), options.it_was.map(Into::into)));
     let outcome = until_over(&runtime, &desk, &thread, first, &options.how, &telling)?;
-    report(&thread, &outcome, &options.how, printer)
+    report(&runtime, &thread, &outcome, &options.how, printer)
 }
 
 /// What is known of a thread, and the model that it goes on with.
@@ -147,7 +147,13 @@ fn line() -> io::Result<(usize, String)> {
     Ok((read, line.trim().to_owned()))
 }
 
-fn report(thread: &InstanceKey, ended: &RunEnded, how: &How, printer: &Printer) -> anyhow::Result<Ended> {
+fn report(
+    runtime: &Runtime,
+    thread: &InstanceKey,
+    ended: &RunEnded,
+    how: &How,
+    printer: &Printer,
+) -> anyhow::Result<Ended> {
     let (status, told, code) = match ended {
         RunEnded::Done(text) => ("done", text.clone(), Ended::Done),
         RunEnded::Asking(text) => ("asking", text.clone(), Ended::Denied),
@@ -164,6 +170,7 @@ fn report(thread: &InstanceKey, ended: &RunEnded, how: &How, printer: &Printer) 
             RunEnded::Blocked(_) | RunEnded::Cancelled => "told",
         };
         value[field] = told.into();
+        value["used"] = json!(threads::used(&runtime.record, thread.as_str())?);
         printer.json(&value)?;
         return Ok(code);
     }

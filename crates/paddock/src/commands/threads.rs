@@ -66,6 +66,9 @@ fn show(desk: &Desk, thread: &str, json: bool, printer: &Printer) -> anyhow::Res
         return Ok(Ended::Done);
     }
     describe(&shown.thread, printer)?;
+    if let Some(used) = &shown.used {
+        printer.line(format_args!("used     {}, in its last turn", used.words()))?;
+    }
     for step in &shown.steps {
         printer.line(format_args!("  {} {}", mark(step), harmless(&step.description)))?;
     }
@@ -106,9 +109,10 @@ fn replay(desk: &Desk, thread: &str, json: bool, printer: &Printer) -> anyhow::R
     if json {
         printer.json(&json!(replayed))?;
     } else {
+        let why = replayed.why.as_deref().map(|why| format!(" ({})", harmless(why))).unwrap_or_default();
         match replayed.differs_at {
             None => printer.line(format_args!("{} checkpoints, each comes to the same again", replayed.checkpoints))?,
-            Some(n) => printer.line(format_args!("checkpoint {n} does not come to the same again"))?,
+            Some(n) => printer.line(format_args!("checkpoint {n} does not come to the same again{why}"))?,
         }
     }
     Ok(if replayed.differs_at.is_none() { Ended::Done } else { Ended::Denied })

@@ -1,5 +1,6 @@
 //! Runs through the command line: begun in one process, decided in another, gone on with in a third; killed at random and exact after it.
 
+mod costs;
 mod decided;
 mod many;
 mod watched;

@@ -109,14 +109,14 @@ impl Draft {
         if cut {
             content.push_str(CUT);
         }
-        Ok(Ok(ModelAnswer { content, tool_calls, usage }))
+        Ok(Ok(ModelAnswer { content, tool_calls, usage, cost: None }))
     }
 
     fn guess(&self, asked: usize) -> Usage {
         let said =
             self.content.len() + self.calls.iter().map(|call| call.name.len() + call.arguments.len()).sum::<usize>();
         let tokens = |bytes: usize| (bytes as u64).div_ceil(BYTES_PER_TOKEN);
-        Usage { input_tokens: tokens(asked), output_tokens: tokens(said) }
+        Usage { input_tokens: tokens(asked), output_tokens: tokens(said), ..Usage::default() }
     }
 }
 
@@ -168,7 +168,7 @@ mod tests {
         let draft = Draft { content: "words".into(), finish: Some(Finish::Cut), ..Draft::default() };
         let answer = draft.answer(400).unwrap().unwrap();
         assert!(answer.content.starts_with("words") && answer.content.contains("cut off here"));
-        assert_eq!(answer.usage, Usage { input_tokens: 100, output_tokens: 2 });
+        assert_eq!(answer.usage, Usage { input_tokens: 100, output_tokens: 2, ..Usage::default() });
         let kept = Draft { finish: Some(Finish::Withheld("filter".into())), ..Draft::default() };
         assert!(matches!(kept.answer(0), Err(ModelError::Refused { status: 200, .. })));
     }

@@ -106,8 +106,7 @@ impl<P: Protocol> HttpModel<P> {
         );
         let told = telling(question, &bad);
         let mut answer = self.answer(&told, deadline, heard)?.map_err(|bad| self.without_key(bad.error()))?;
-        answer.usage.input_tokens += bad.usage.input_tokens;
-        answer.usage.output_tokens += bad.usage.output_tokens;
+        answer.usage += bad.usage;
         Ok(answer)
     }
 

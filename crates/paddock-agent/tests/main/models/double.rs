@@ -254,7 +254,9 @@ fn openai(says: &Says<'_>) -> String {
         "tool_calls"
     };
     events.push(chunk(json!({}), json!(finish)));
-    events.push(json!({ "choices": [], "usage": { "prompt_tokens": TOKENS.0, "completion_tokens": TOKENS.1 } }));
+    let cached = json!({ "cached_tokens": TOKENS.0 - 1 });
+    let usage = json!({ "prompt_tokens": TOKENS.0, "prompt_tokens_details": cached, "completion_tokens": TOKENS.1 });
+    events.push(json!({ "choices": [], "usage": usage }));
     let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
     format!("{body}data: [DONE]\n\n")
 }

@@ -1,4 +1,4 @@
-//! What a person is told while a run works: the plan with the state of each step, what the tools answered, tokens and time.
+//! What a person is told while a run works: the plan with the state of each step, what the tools answered, tokens, cost and time.
 //!
 //! It is told on standard error in lines that are the same at a terminal and in a file. At a terminal one more stands below them and is
 //! written anew: the step, the tokens so far, and how long it has worked, which goes on while a model thinks or a command runs.
@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use paddock_agent::graph::NodeName;
+use paddock_agent::model::Costs;
 use paddock_agent::state::{AgentState, StepState, StepStatus, ToolResult, ToolStatus};
 use paddock_agent::{RunEvent, Watcher};
 use paddock_desk::unified::harmless;
@@ -30,6 +31,7 @@ struct Known {
     /// What the run works at.
     at: String,
     tokens: u64,
+    cost: Costs,
     /// How long it had worked when that was last heard, and when it was.
     worked: (Duration, Instant),
 }
@@ -41,6 +43,7 @@ impl Telling {
             line: Line::new(),
             at: "planning".to_owned(),
             tokens: 0,
+            cost: Costs::default(),
             worked: (Duration::ZERO, Instant::now()),
         };
         Arc::new(Self((!quiet).then(|| Mutex::new(known()))))
@@ -83,6 +86,7 @@ impl Known {
     fn hear_node(&mut self, node: NodeName, state: &AgentState) {
         self.line.clear();
         self.tokens = state.progress.tokens;
+        self.cost.clone_from(&state.progress.cost);
         self.worked = (Duration::from_millis(state.progress.worked), Instant::now());
         // Also where another process began it.
         if node == NodeName::Planner || self.steps.is_empty() {
@@ -94,7 +98,8 @@ impl Known {
         let step = state.current_step_id.as_ref().and_then(|id| state.step_history.get(id));
         self.at = step.map_or_else(|| "planning".to_owned(), |step| format!("▶ {}", short(&step.description)));
         if node == NodeName::Finalizer {
-            tell(format!("{} tokens, {} steps, {}", self.tokens, state.progress.nodes, spent(self.worked.0)));
+            let (used, steps) = (self.used(", "), state.progress.nodes);
+            tell(format!("{used}, {steps} steps, {}", spent(self.worked.0)));
         } else {
             self.count();
         }
@@ -104,7 +109,7 @@ impl Known {
         if self.steps.get(&step.id) == Some(&step.status) {
             return;
         }
-        let used = format!("{} tokens, {}", self.tokens, spent(self.worked.0));
+        let used = format!("{}, {}", self.used(", "), spent(self.worked.0));
         let more = match (step.status, &step.last_error) {
             (StepStatus::Done, _) => format!(" ({used})"),
             (StepStatus::Failed | StepStatus::Blocked, Some(error)) => format!(" ({used}): {}", harmless(error)),
@@ -125,8 +130,14 @@ impl Known {
     /// Writes the line anew.
     fn count(&mut self) {
         let (worked, since) = self.worked;
-        let text = format!("{} · {} tokens · {}", self.at, self.tokens, spent(worked + since.elapsed()));
+        let text = format!("{} · {} · {}", self.at, self.used(" · "), spent(worked + since.elapsed()));
         self.line.tell(text);
+    }
+
+    /// Tokens, and what they cost where that is known.
+    fn used(&self, between: &str) -> String {
+        let tokens = format!("{} tokens", self.tokens);
+        if self.cost.is_empty() { tokens } else { format!("{tokens}{between}{}", self.cost) }
     }
 }
 
