@@ -7,7 +7,7 @@
 use crate::TurnId;
 
 /// How many hexadecimal digits of the hash a line carries.
-const SUM: usize = 16;
+pub(crate) const SUM: usize = 16;
 const SUM_FIELD: &str = ",\"sum\":\"";
 
 /// Where a line belongs.
@@ -68,7 +68,8 @@ pub(crate) fn unsealed(text: &str) -> String {
     object
 }
 
-fn sum(bytes: &[u8]) -> String {
+/// What stands for bytes in a file of an instance.
+pub(crate) fn sum(bytes: &[u8]) -> String {
     let mut hex = blake3::hash(bytes).to_hex();
     hex.truncate(SUM);
     hex.to_string()

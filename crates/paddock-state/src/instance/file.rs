@@ -12,7 +12,7 @@ use paddock_db::Durability;
 use serde_json::{Map, Value};
 
 use super::directory::{Directories, EXTENSIONS, ImportTurns, METADATA};
-use super::{Imported, Instance, Instances, Listing, Saved, Seen, Status, extension};
+use super::{Imported, Instance, Instances, Listing, Saved, Seen, Status, extension, small};
 use crate::conversation::file::{self, FileConversation, HostFiles, Lease, Paths, Snapshot, held_by, repair};
 use crate::conversation::{Conversation, ConversationError, Message, MessageEvent, Repaired, Result};
 use crate::{ExtensionName, InstanceKey, TurnId, WorkspaceHome};
@@ -85,11 +85,11 @@ impl FileInstances {
 
     fn metadata(directory: &Path) -> Result<Instance> {
         let path = directory.join(METADATA);
-        let text = fs::read_to_string(&path).map_err(|error| match error.kind() {
+        let bytes = fs::read(&path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => damaged(&path, "it is missing"),
             _ => ConversationError::io(&path, error),
         })?;
-        let instance: Instance = serde_json::from_str(&text).map_err(|error| damaged(&path, &error.to_string()))?;
+        let instance = Instance::of_json(bytes).map_err(|reason| damaged(&path, &reason))?;
         match directory.file_name().and_then(|name| name.to_str()) {
             Some(name) if name == instance.instance_key.as_str() => Ok(instance),
             _ => Err(damaged(&path, &format!("it is of instance \"{}\"", instance.instance_key))),
@@ -110,9 +110,9 @@ impl FileInstances {
         directory.join(EXTENSIONS).join(format!("{extension}.json"))
     }
 
-    fn stored_state(path: &Path) -> Result<Option<String>> {
-        match fs::read_to_string(path) {
-            Ok(text) => Ok(Some(text)),
+    fn stored_state(path: &Path) -> Result<Option<Vec<u8>>> {
+        match fs::read(path) {
+            Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(ConversationError::io(path, error)),
         }
@@ -215,8 +215,9 @@ impl Instances for FileInstances {
 
     fn get_state(&self, key: &InstanceKey, extension: &ExtensionName) -> Result<Option<Map<String, Value>>> {
         let path = Self::state_file(&self.found(key)?, extension);
-        let Some(text) = Self::stored_state(&path)? else { return Ok(None) };
-        extension::read(&text).map(Some).map_err(|reason| damaged(&path, &reason))
+        let Some(bytes) = Self::stored_state(&path)? else { return Ok(None) };
+        let read = small::open(bytes).and_then(|text| extension::read(&text));
+        read.map(Some).map_err(|reason| damaged(&path, &reason))
     }
 
     fn extensions(&self, key: &InstanceKey) -> Result<Vec<ExtensionName>> {
@@ -239,7 +240,8 @@ impl Instances for FileInstances {
     fn set_state(&self, key: &InstanceKey, extension: &ExtensionName, state: &Map<String, Value>) -> Result<Saved> {
         let path = Self::state_file(&self.found(key)?, extension);
         let text = extension::written(state).map_err(|error| ConversationError::io(&path, error.into()))?;
-        if Self::stored_state(&path)?.as_deref() == Some(text.as_str()) {
+        let text = small::seal(&text);
+        if Self::stored_state(&path)?.as_deref() == Some(text.as_bytes()) {
             return Ok(Saved::Unchanged);
         }
         self.directories().replace(&path, text.as_bytes())?;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::small;
 use crate::{InstanceKey, Timestamp};
 
 /// Whether an instance is at work.
@@ -56,6 +57,11 @@ impl Instance {
 
     /// As the file holds it.
     pub(super) fn to_json(&self) -> serde_json::Result<String> {
-        Ok(serde_json::to_string_pretty(self)? + "\n")
+        Ok(small::seal(&serde_json::to_string_pretty(self)?))
+    }
+
+    /// Reads what the file holds; an error says what is wrong with it.
+    pub(super) fn of_json(bytes: Vec<u8>) -> Result<Self, String> {
+        serde_json::from_str(&small::open(bytes)?).map_err(|error| error.to_string())
     }
 }

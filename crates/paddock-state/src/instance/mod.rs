@@ -10,6 +10,7 @@ mod extension;
 mod file;
 mod metadata;
 mod postgres;
+mod small;
 
 pub use file::FileInstances;
 pub use metadata::{Instance, Status};

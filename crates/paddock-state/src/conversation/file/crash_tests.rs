@@ -155,8 +155,51 @@ fn a_crash_at_any_step_of_append_and_fold_leaves_one_of_two_states() {
     acts.extend(["e", "f"].map(|id| Act::Event(2, append(id))));
     acts.push(Act::Fold(2));
     let steps = crash_everywhere(&acts, 12);
-    // Six events are written and synced, two bases added to and synced, and twice the events are cleared and that is synced.
+    // Six events are written and synced, two bases added to and synced, and twice the events are cleared and marked.
     assert_eq!(steps, 6 * 2 + 2 * 2 + 2 * 2);
+}
+
+#[test]
+fn a_turn_of_four_messages_is_synced_five_times() {
+    let files = fresh();
+    assert_eq!(run(&files, &a_turn_of_appends()), None);
+    let before = files.syncs();
+    let next: Vec<Act> =
+        ["e", "f", "g", "h"].map(|id| Act::Event(2, append(id))).into_iter().chain([Act::Fold(2)]).collect();
+    assert_eq!(run(&files, &next), None);
+    assert_eq!(files.syncs() - before, 4 + 1);
+}
+
+/// Killed, opened by another process, and then the power is lost: what that process relied on is not gone.
+#[test]
+fn what_a_killed_process_left_lasts_once_it_is_opened() {
+    let mut acts = a_turn_of_appends();
+    acts.extend([
+        Act::Event(2, append("e")),
+        Act::Event(2, MessageEvent::Remove { target_id: "b".into() }),
+        Act::Fold(2),
+    ]);
+    acts.extend([Act::Event(3, append("f")), Act::Fold(3), Act::Base(4, vec![message("z", "all anew")])]);
+    let states = expected(&acts);
+    for step in 1.. {
+        for done in [0, 50, 100] {
+            let files = fresh();
+            files.fault(step, Fault::Stop { done });
+            let Some(at) = run(&files, &acts) else { return };
+            files.restart();
+            let how = format!("killed at step {step} ({done} %)");
+            let found = loaded(&files).unwrap_or_else(|error| panic!("{how}: {error}"));
+            let is_folded = open(&files).open_turn().is_none();
+            for seed in 1..=12 {
+                let after = files.after_power_loss(&mut decisions(seed + step * 1000));
+                let how = format!("{how}, then power lost, {seed}");
+                if is_folded {
+                    assert_eq!(loaded(&after).unwrap_or_else(|error| panic!("{how}: {error}")), found, "{how}");
+                }
+                check_after_crash(&after, &acts, &states, at, &how);
+            }
+        }
+    }
 }
 
 #[test]
@@ -253,7 +296,7 @@ fn a_turn_is_not_folded_twice_when_its_events_could_not_be_cleared() {
     assert!(matches!(perform(&mut conversation, &acts[1]), Err(ConversationError::Unsure(_))));
     assert_eq!(loaded(&files).unwrap().len(), 5);
     let mut again = open(&files);
-    assert_eq!(again.open_turn().map(|open| open.events), Some(1));
+    assert_eq!(again.open_turn(), None, "the base holds it");
     again.fold(&turn(2)).unwrap();
     assert_eq!(loaded(&files).unwrap().len(), 5);
 }
@@ -329,6 +372,63 @@ fn confirmed_lines_that_are_lost_are_noticed_by_the_events_after_them() {
         assert_eq!(line, whole_lines + 1, "{cut}");
         assert!(FileConversation::open(shorter, paths(), true, ()).is_err());
     }
+}
+
+/// A conversation of three turns that are over, one of them rewritten, and the ids of its messages.
+fn at_rest() -> (FaultyFiles, Vec<&'static str>) {
+    let files = fresh();
+    assert_eq!(run(&files, &a_turn_of_appends()), None);
+    let acts = [Act::Event(2, MessageEvent::Remove { target_id: "b".into() }), Act::Fold(2)];
+    assert_eq!(run(&files, &acts), None);
+    assert_eq!(run(&files, &[Act::Event(3, append("e")), Act::Event(3, append("f")), Act::Fold(3)]), None);
+    (files.synced(), vec!["a", "c", "d", "e", "f"])
+}
+
+#[test]
+fn confirmed_lines_that_are_gone_are_noticed_while_no_turn_is_open() {
+    let (files, ids) = at_rest();
+    let base = String::from_utf8(files.content(&paths().base)).unwrap();
+    // Three messages, the mark of a new base, and two messages.
+    let lines: Vec<&str> = base.split_inclusive('\n').collect();
+    assert_eq!(lines.len(), 6);
+    for kept in 0..lines.len() {
+        let shorter = files.after_kill();
+        shorter.put(&paths().base, lines[..kept].concat().into_bytes());
+        for refused in [loaded(&shorter).err(), FileConversation::open(shorter.clone(), paths(), true, ()).err()] {
+            let Some(ConversationError::Damaged { path, line, reason }) = refused else {
+                panic!("{kept}: {refused:?}")
+            };
+            assert_eq!((path, line), (paths().base, kept as u64 + 1), "{reason}");
+            assert!(reason.contains("not there"), "{reason}");
+        }
+        let found = shorter.content(&paths().base);
+        let looked = repair(&shorter, &paths(), false).unwrap();
+        assert_eq!(
+            looked.lost.iter().map(|lost| (&lost.file, lost.line)).collect::<Vec<_>>(),
+            [(&paths().base, kept as u64 + 1)]
+        );
+        let aside = repair(&shorter, &paths(), true).unwrap().kept_aside.unwrap();
+        assert_eq!(shorter.content(&aside.join("base.jsonl")), found);
+        let left: Vec<String> = loaded(&shorter).unwrap().iter().map(|message| message.id().to_owned()).collect();
+        let messages = if kept > 3 { kept - 1 } else { kept };
+        assert_eq!(left, ids[..messages]);
+        assert_eq!(repair(&shorter, &paths(), true).unwrap().lost, []);
+        let seq = open(&shorter).append_event(&turn(4), &append("next")).unwrap();
+        assert_eq!(seq, 9, "the numbers go on from where they were");
+    }
+}
+
+#[test]
+fn a_conversation_without_a_mark_is_read_and_gets_one() {
+    let (files, ids) = at_rest();
+    // As a Paddock of before left it.
+    files.put(&paths().events, Vec::new());
+    let read =
+        |files: &FaultyFiles| loaded(files).unwrap().iter().map(|message| message.id().to_owned()).collect::<Vec<_>>();
+    assert_eq!(read(&files), ids);
+    drop(open(&files));
+    assert!(files.content(&paths().events).starts_with(b"{\"type\":\"folded\",\"lines\":6,"));
+    assert_eq!(read(&files), ids);
 }
 
 /// A conversation of two turns and an open one, synced.
@@ -429,13 +529,14 @@ fn lines_that_are_gone_are_told_and_what_is_left_is_repaired() {
         files.put(path, kept.collect::<String>().into_bytes());
         files
     };
-    // The base holds three messages and the mark of a new one.
-    let cases: [(&Path, &[usize], u64, &[&str]); 5] = [
+    // The base holds three messages and the mark of a new one; the events how far it goes and three messages.
+    let cases: [(&Path, &[usize], u64, &[&str]); 6] = [
         (&own.base, &[1], 2, &["a", "d", "e", "f", "g"]),
         (&own.base, &[0, 1], 1, &["d", "e", "f", "g"]),
         (&own.base, &[3], 4, &["a", "c", "d", "e", "f", "g"]),
-        (&own.events, &[0], 1, &["a", "c", "d", "f", "g"]),
-        (&own.events, &[1], 2, &["a", "c", "d", "e", "g"]),
+        (&own.events, &[0], 1, &["a", "c", "d", "e", "f", "g"]),
+        (&own.events, &[1], 2, &["a", "c", "d", "f", "g"]),
+        (&own.events, &[2], 3, &["a", "c", "d", "e", "g"]),
     ];
     for (path, gone, line, kept) in cases {
         let files = without(path, gone);

@@ -165,6 +165,7 @@ type AtLock = Box<dyn FnOnce(&FaultyFiles) + Send>;
 struct World {
     nodes: Vec<Node>,
     steps: u64,
+    syncs: u64,
     fault: Option<(u64, Fault)>,
     stopped: bool,
     at_lock: Option<AtLock>,
@@ -172,7 +173,7 @@ struct World {
 
 impl World {
     fn of(nodes: Vec<Node>) -> Self {
-        Self { nodes, steps: 0, fault: None, stopped: false, at_lock: None }
+        Self { nodes, steps: 0, syncs: 0, fault: None, stopped: false, at_lock: None }
     }
 
     /// Counts a step; says how much of it happens, and whether it is told as done.
@@ -297,6 +298,17 @@ impl FaultyFiles {
         self.world().steps
     }
 
+    /// How often anything was synced.
+    pub(crate) fn syncs(&self) -> u64 {
+        self.world().syncs
+    }
+
+    /// The process was killed, and another comes: what was not synced still is not.
+    pub(crate) fn restart(&self) {
+        let mut world = self.world();
+        (world.stopped, world.fault) = (false, None);
+    }
+
     /// What is there after the process was killed.
     pub(crate) fn after_kill(&self) -> Self {
         Self::of(self.world().nodes.iter().map(Node::after_kill).collect())
@@ -369,6 +381,7 @@ impl Files for FaultyFiles {
     fn sync_directory(&self, path: &Path) -> io::Result<()> {
         let mut world = self.world();
         let directory = world.find(path)?;
+        world.syncs += 1;
         world.whole_step(|world| world.nodes[directory].sync())
     }
 }
@@ -417,7 +430,9 @@ impl OneFile for FaultyFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.files.world().whole_step(|world| world.nodes[self.inode].sync())
+        let mut world = self.files.world();
+        world.syncs += 1;
+        world.whole_step(|world| world.nodes[self.inode].sync())
     }
 
     fn lock(&self, _: Lock) -> io::Result<()> {

@@ -22,6 +22,17 @@ pub(super) struct Flaw {
     pub(super) at: u64,
     /// Whether it is what a crash leaves: the last line, with its end or a piece of it never written. Any other flaw is damage.
     pub(super) is_torn: bool,
+    /// Whether a piece of it was never written, wherever it stands.
+    pub(super) has_hole: bool,
+}
+
+/// What to say of lines that were written and are not there: from `wanted` on, and before `found`.
+pub(super) fn missing(wanted: u64, found: u64) -> Option<String> {
+    match found.checked_sub(wanted)? {
+        0 => None,
+        1 => Some("it is not there".to_owned()),
+        _ => Some(format!("it and those up to line {} are not there", found - 1)),
+    }
 }
 
 /// What reading a line came to.
@@ -65,7 +76,7 @@ impl<'f, F: OneFile> Lines<'f, F> {
             }
             self.used = self.buffer.len();
             let reason = "it is cut off".to_owned();
-            return Ok(Read::Flaw(Flaw { line: self.line + 1, reason, at, is_torn: true }));
+            return Ok(Read::Flaw(Flaw { line: self.line + 1, reason, at, is_torn: true, has_hole: false }));
         };
         self.used = end + 1;
         self.line += 1;
@@ -80,8 +91,9 @@ impl<'f, F: OneFile> Lines<'f, F> {
                 Ok(Read::Line(text, frame))
             }
             Err(reason) => {
-                let is_torn = self.given() == self.len && has_hole(&self.buffer[start..end]);
-                Ok(Read::Flaw(Flaw { line: self.line, reason, at, is_torn }))
+                let has_hole = has_hole(&self.buffer[start..end]);
+                let is_torn = self.given() == self.len && has_hole;
+                Ok(Read::Flaw(Flaw { line: self.line, reason, at, is_torn, has_hole }))
             }
         }
     }

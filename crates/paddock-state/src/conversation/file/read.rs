@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use super::layer::{Files, Lock, OneFile};
-use super::lines::{Backwards, Flaw, Lines, Read};
-use super::{Paths, is_folded_mark};
+use super::lines::{Backwards, Flaw, FromEnd, Lines, Read, missing};
+use super::{Mark, Paths, is_folded_mark};
 use crate::TurnId;
 use crate::conversation::fold::{Fate, Folding};
 use crate::conversation::line::Frame;
@@ -25,9 +25,13 @@ pub(super) struct Pending {
 }
 
 /// What the events' file holds.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Events {
+    /// How far the base goes. Nothing where no turn was folded yet, or by a Paddock of before.
+    pub(super) mark: Option<Mark>,
     pub(super) pending: Option<Pending>,
+    /// How many good lines there are.
+    pub(super) lines: u64,
     /// How long the good part is.
     pub(super) len: u64,
     /// What stands behind it.
@@ -37,10 +41,10 @@ pub(super) struct Events {
 /// How the base ends, seen from the events.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// The base holds the events already: a new one was put in place, and the events were not cleared yet.
+    /// The base holds the events already, and they were not cleared yet, or that did not last.
     Folded,
-    /// What is confirmed ends here, after that many lines and events. What follows was being added.
-    Ends { at: u64, lines: u64, seq: u64 },
+    /// What is confirmed ends here, with that line. What follows was being added.
+    Ends { at: u64, last: Option<Frame> },
 }
 
 /// A conversation as it was at one moment.
@@ -63,7 +67,7 @@ pub(crate) fn snapshot<S: Files>(files: &S, paths: &Paths) -> Result<Snapshot<S:
     let read = events(&events_file, &paths.events);
     let base = present(files.open(&paths.base), &paths.base);
     let standing = match (&read, &base) {
-        (Ok(read), Ok(base)) => Some(standing(base, &paths.base, read.pending.as_ref())),
+        (Ok(read), Ok(base)) => Some(standing(base, &paths.base, read)),
         _ => None,
     };
     events_file.unlock().map_err(told(&paths.events))?;
@@ -159,80 +163,124 @@ pub(super) fn snapshot_of<S: Files>(
 pub(super) fn events<F: OneFile>(file: &F, path: &Path) -> Result<Events> {
     let told = |error| ConversationError::io(path, error);
     let mut lines = Lines::new(file, file.len().map_err(told)?);
-    let mut found = Events { pending: None, len: 0, torn: None };
+    let mut found = Events::default();
     loop {
-        let end = lines.given();
-        let (text, frame) = match lines.read().map_err(told)? {
-            Read::Line(text, frame) => (text, frame),
+        found.len = lines.given();
+        match lines.read().map_err(told)? {
+            Read::Line(text, frame) => {
+                found.take(text, &frame).map_err(|reason| damaged(path, frame.line, reason))?;
+            }
             Read::Flaw(flaw) if flaw.is_torn => {
                 found.torn = Some(flaw);
-                found.len = end;
                 return Ok(found);
             }
+            // The mark comes to last with the event behind it, which says as well where the base ended.
+            Read::Flaw(flaw) if flaw.line == 1 && flaw.has_hole => {}
             Read::Flaw(flaw) => return Err(damaged(path, flaw.line, flaw.reason)),
-            Read::End => {
-                found.len = end;
-                return Ok(found);
-            }
-        };
-        let event = serde_json::from_str(text).map_err(|error| damaged(path, frame.line, error.to_string()))?;
-        match &mut found.pending {
-            None => {
-                let (first_seq, last_seq) = (frame.seq, frame.seq);
-                found.pending = Some(Pending { turn: frame.turn, first_seq, last_seq, events: vec![event] });
-            }
-            Some(pending) if pending.turn != frame.turn => {
-                let reason =
-                    format!("it belongs to turn \"{}\" in the middle of turn \"{}\"", frame.turn, pending.turn);
-                return Err(damaged(path, frame.line, reason));
-            }
-            Some(pending) if pending.last_seq + 1 != frame.seq => {
-                let reason = format!("it holds event {} after event {}", frame.seq, pending.last_seq);
-                return Err(damaged(path, frame.line, reason));
-            }
-            Some(pending) => {
-                pending.last_seq = frame.seq;
-                pending.events.push(event);
-            }
+            Read::End => return Ok(found),
         }
+        found.lines += 1;
+    }
+}
+
+impl Events {
+    /// Takes a line that is as it was written; says what else is wrong with it.
+    fn take(&mut self, text: &str, frame: &Frame) -> std::result::Result<(), String> {
+        if is_folded_mark(text) {
+            self.mark = Some(Mark::read(text, frame)?);
+            return Ok(());
+        }
+        let event = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let before = self.pending.as_ref().map(|pending| pending.last_seq).or(self.mark.as_ref().map(|mark| mark.seq));
+        if let Some(before) = before.filter(|before| before + 1 != frame.seq) {
+            return Err(format!("it holds event {} after event {before}", frame.seq));
+        }
+        let (first_seq, turn) = (frame.seq, frame.turn.clone());
+        let new = || Pending { turn, first_seq, last_seq: first_seq, events: Vec::new() };
+        let pending = self.pending.get_or_insert_with(new);
+        if pending.turn != frame.turn {
+            return Err(format!("it belongs to turn \"{}\" in the middle of turn \"{}\"", frame.turn, pending.turn));
+        }
+        pending.last_seq = frame.seq;
+        pending.events.push(event);
+        Ok(())
     }
 }
 
 /// Where what is confirmed ends, given the events after it. Reads from the end, no further than the turn that was being added.
-pub(super) fn standing<F: OneFile>(base: &F, path: &Path, pending: Option<&Pending>) -> Result<Standing> {
+pub(super) fn standing<F: OneFile>(base: &F, path: &Path, events: &Events) -> Result<Standing> {
     let told = |error| ConversationError::io(path, error);
     let mut lines = Backwards::new(base).map_err(told)?;
-    let Some(last) = lines.read().map_err(told)? else {
-        return match pending {
-            Some(pending) if pending.first_seq > 1 => Err(lost(path, 0, pending)),
-            _ => Ok(Standing::Ends { at: 0, lines: 0, seq: 0 }),
-        };
-    };
-    let Some(pending) = pending else {
-        // Nothing is being added, so the last line must be whole. Which one it is, is told by reading all.
-        return match last.opened() {
-            Some((_, frame)) => Ok(Standing::Ends { at: last.ends, lines: frame.line, seq: frame.seq }),
-            None => Err(first_flaw(base, path)),
-        };
-    };
-    if let Some((text, frame)) = last.opened()
+    let last = lines.read().map_err(told)?;
+    let Some(pending) = &events.pending else { return at_rest(base, path, last, events.mark.as_ref()) };
+    if let Some((text, frame)) = last.as_ref().and_then(FromEnd::opened)
         && is_folded_mark(text)
         && frame.seq >= pending.last_seq
     {
         return Ok(Standing::Folded);
     }
-    let mut line = Some(last);
+    let mut added = Added::none_of(pending);
+    let mut line = last;
     while let Some(found) = line {
-        if let Some((_, frame)) = found.opened()
-            && frame.seq < pending.first_seq
-        {
-            let fits = frame.seq + 1 == pending.first_seq;
-            let ends = Standing::Ends { at: found.ends, lines: frame.line, seq: frame.seq };
-            return if fits { Ok(ends) } else { Err(lost(path, frame.line, pending)) };
+        match found.opened() {
+            Some((_, frame)) if frame.seq < pending.first_seq => return added.behind(path, found.ends, Some(frame)),
+            opened => added.meet(opened.map(|(_, frame)| frame)),
         }
         line = lines.read().map_err(told)?;
     }
-    if pending.first_seq > 1 { Err(lost(path, 0, pending)) } else { Ok(Standing::Ends { at: 0, lines: 0, seq: 0 }) }
+    added.behind(path, 0, None)
+}
+
+/// Where the base ends while no turn is open: its last line must be whole, and none that was confirmed may be missing behind it.
+fn at_rest<F: OneFile>(base: &F, path: &Path, last: Option<FromEnd>, mark: Option<&Mark>) -> Result<Standing> {
+    let (at, last) = match last {
+        None => (0, None),
+        Some(last) => match last.opened() {
+            Some((_, frame)) => (last.ends, Some(frame)),
+            // Which line it is, is told by reading all.
+            None => return Err(first_flaw(base, path)),
+        },
+    };
+    let (lines, seq) = last.as_ref().map_or((0, 0), |last| (last.line, last.seq));
+    match mark {
+        // It may go further than that: who put a new base in place may have ended before saying so.
+        Some(mark) if seq < mark.seq => {
+            let reason =
+                missing(lines + 1, mark.lines + 1).unwrap_or_else(|| format!("event {} is not there", mark.seq));
+            Err(damaged(path, lines + 1, reason))
+        }
+        _ => Ok(Standing::Ends { at, last }),
+    }
+}
+
+/// How much of a turn stands in the base, met from the end.
+struct Added<'p> {
+    pending: &'p Pending,
+    /// The event whose line comes next; nothing once another line was met.
+    wanted: Option<u64>,
+}
+
+impl<'p> Added<'p> {
+    fn none_of(pending: &'p Pending) -> Self {
+        let is_added = pending.events.iter().all(MessageEvent::is_append);
+        Self { pending, wanted: is_added.then_some(pending.last_seq) }
+    }
+
+    /// A line that is not of an earlier turn; nothing where it is not as it was written.
+    fn meet(&mut self, frame: Option<Frame>) {
+        let is_wanted = |frame: &Frame| Some(frame.seq) == self.wanted && frame.turn == self.pending.turn;
+        self.wanted = frame.filter(is_wanted).map(|frame| frame.seq - 1);
+    }
+
+    /// What that comes to, when behind it there is the last line of earlier turns.
+    fn behind(&self, path: &Path, at: u64, last: Option<Frame>) -> Result<Standing> {
+        let (lines, seq) = last.as_ref().map_or((0, 0), |last| (last.line, last.seq));
+        if seq + 1 != self.pending.first_seq {
+            return Err(lost(path, lines, self.pending));
+        }
+        let is_whole = self.wanted == Some(seq);
+        Ok(if is_whole { Standing::Folded } else { Standing::Ends { at, last } })
+    }
 }
 
 /// What was confirmed before the turn is no longer all there: it ends after `lines` lines.

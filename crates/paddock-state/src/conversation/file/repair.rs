@@ -9,13 +9,13 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::layer::{Files, OneFile, Over};
-use super::lines::{Lines, Read};
+use super::lines::{Lines, Read, missing};
 use super::read::pour;
 use super::write::NewBase;
-use super::{FOLDED, Paths, is_folded_mark};
-use crate::Timestamp;
+use super::{FOLDED, Mark, Paths, is_folded_mark};
 use crate::conversation::line::{self, Frame};
 use crate::conversation::{ConversationError, Message, MessageEvent, Result};
+use crate::{Timestamp, TurnId};
 
 /// What repairing keeps and what not.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -49,6 +49,18 @@ struct Sound {
     lines: Vec<(String, Frame)>,
     /// Whether the file ends with one of them, as far as can be seen in it.
     ends_well: bool,
+    /// Which line would come next.
+    next: u64,
+    /// Of the events: how far the base went.
+    mark: Option<Mark>,
+}
+
+impl Sound {
+    /// The last event that the base held before these, and its turn.
+    fn confirmed(&self) -> Option<(u64, TurnId)> {
+        let mark = self.mark.as_ref().map(|mark| (mark.seq, mark.turn.clone()));
+        mark.or_else(|| self.lines.first().map(|(_, first)| (first.seq - 1, first.turn.clone())))
+    }
 }
 
 /// Looks at both files; puts what is sound in their place where `apply`. The caller holds the lease.
@@ -61,9 +73,9 @@ pub(crate) fn repair<S: Files>(files: &S, paths: &Paths, apply: bool) -> Result<
     told.events = if holds_events { 0 } else { events.lines.len() as u64 };
     if apply && !told.lost.is_empty() {
         told.kept_aside = Some(keep_aside(files, paths)?);
-        let seq = write_base(files, paths, base, &events)?;
+        let last = write_base(files, paths, base, &events)?;
         let kept = if holds_events { Vec::new() } else { events.lines };
-        write_events(files, paths, kept, seq)?;
+        write_events(files, paths, kept, last.as_ref())?;
     }
     Ok(told)
 }
@@ -83,15 +95,16 @@ fn sound_lines<S: Files>(files: &S, path: &Path, told: &mut Repaired, judge: Jud
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let reason = "the file is missing, with all that was in it".to_owned();
             told.lost.push(LostLine { file: path.to_owned(), line: 1, reason, id: None });
-            return Ok(Sound::default());
+            // Nothing of it is missed a second time.
+            return Ok(Sound { next: u64::MAX, ..Sound::default() });
         }
         opened => opened.map_err(io)?,
     };
     let len = file.len().map_err(io)?;
     let mut lines = Lines::new(&file, len);
     lines.tolerant = true;
-    // Which line of the file it is, and which one was written there.
-    let (mut sound, mut at, mut wanted) = (Sound { ends_well: true, ..Sound::default() }, 0, 1);
+    // Which line of the file it is; `next` is the one that was written there.
+    let (mut sound, mut at) = (Sound { ends_well: true, next: 1, ..Sound::default() }, 0);
     loop {
         at += 1;
         let (reason, text) = match lines.read().map_err(io)? {
@@ -99,39 +112,47 @@ fn sound_lines<S: Files>(files: &S, path: &Path, told: &mut Repaired, judge: Jud
             Read::Flaw(flaw) => (flaw.reason, String::new()),
             Read::Line(text, frame) => match judge(text, &frame, sound.lines.last().map(|(_, frame)| frame)) {
                 Ok(()) => {
-                    told.lost.extend(missing(path, wanted, frame.line));
-                    (wanted, sound.ends_well) = (frame.line + 1, true);
+                    told.lost.extend(not_there(path, sound.next, frame.line));
+                    (sound.next, sound.ends_well) = (frame.line + 1, true);
                     sound.lines.push((text.to_owned(), frame));
                     continue;
                 }
                 Err(reason) => (reason, text.to_owned()),
             },
         };
-        (wanted, sound.ends_well) = (wanted + 1, false);
+        (sound.next, sound.ends_well) = (sound.next + 1, false);
         let id = serde_json::from_str::<Message>(&text).ok().map(|message| message.id().to_owned());
         told.lost.push(LostLine { file: path.to_owned(), line: at, reason, id });
     }
 }
 
 /// What was written between two lines and is nowhere in the file.
-fn missing(path: &Path, wanted: u64, found: u64) -> Option<LostLine> {
-    let reason = match found.checked_sub(wanted)? {
-        0 => return None,
-        1 => "it is not there".to_owned(),
-        _ => format!("it and those up to line {} are not there", found - 1),
-    };
+fn not_there(path: &Path, wanted: u64, found: u64) -> Option<LostLine> {
+    let reason = missing(wanted, found)?;
     Some(LostLine { file: path.to_owned(), line: wanted, reason, id: None })
 }
 
 fn sound_events<S: Files>(files: &S, path: &Path, told: &mut Repaired) -> Result<Sound> {
-    sound_lines(files, path, told, &mut |text, frame, before| {
+    let mut mark = None;
+    let mut sound = sound_lines(files, path, told, &mut |text, frame, before| {
+        if is_folded_mark(text) {
+            mark = Some(Mark::read(text, frame)?);
+            return Ok(());
+        }
         serde_json::from_str::<MessageEvent>(text).map_err(|error| error.to_string())?;
+        // The mark is of the turn before.
+        let is_first = before.is_none_or(|before| before.line == 1 && mark.is_some());
         match before {
-            Some(before) if before.turn != frame.turn => Err(format!("it belongs to turn \"{}\"", frame.turn)),
+            Some(before) if before.turn != frame.turn && !is_first => {
+                Err(format!("it belongs to turn \"{}\"", frame.turn))
+            }
             Some(before) if before.seq >= frame.seq => Err(format!("it holds event {} again", frame.seq)),
             _ => Ok(()),
         }
-    })
+    })?;
+    sound.lines.retain(|(text, _)| !is_folded_mark(text));
+    sound.mark = mark;
+    Ok(sound)
 }
 
 fn sound_base<S: Files>(files: &S, path: &Path, events: &Sound, told: &mut Repaired) -> Result<Sound> {
@@ -144,18 +165,26 @@ fn sound_base<S: Files>(files: &S, path: &Path, events: &Sound, told: &mut Repai
             _ => Ok(()),
         }
     })?;
-    // What was being added when the events were still there is in the events.
-    if let Some((_, first)) = events.lines.first()
-        && !base.lines.last().is_some_and(|(text, frame)| holds(text, frame, events))
-    {
-        base.lines.retain(|(_, frame)| frame.seq < first.seq);
-        let (line, seq) = base.lines.last().map_or((0, 0), |(_, frame)| (frame.line, frame.seq));
-        if base.ends_well && seq + 1 < first.seq {
-            let reason = format!("event {}, which comes before turn \"{}\", is not there", first.seq - 1, first.turn);
-            told.lost.push(LostLine { file: path.to_owned(), line: line + 1, reason, id: None });
-        }
+    if base.lines.last().is_some_and(|(text, frame)| holds(text, frame, events)) {
+        return Ok(base);
     }
+    // What was being added when the events were still there is in the events.
+    if let Some((_, first)) = events.lines.first() {
+        base.lines.retain(|(_, frame)| frame.seq < first.seq);
+    }
+    told.lost.extend(cut_off(path, &base, events));
     Ok(base)
+}
+
+/// What is gone from the end of the base, as the events know it.
+fn cut_off(path: &Path, base: &Sound, events: &Sound) -> Option<LostLine> {
+    let (line, seq) = base.lines.last().map_or((0, 0), |(_, frame)| (frame.line, frame.seq));
+    let (confirmed, turn) = events.confirmed().filter(|(confirmed, _)| seq < *confirmed)?;
+    if let Some(mark) = &events.mark {
+        return not_there(path, base.next, mark.lines + 1);
+    }
+    let reason = format!("event {confirmed}, which comes before turn \"{turn}\", is not there");
+    base.ends_well.then(|| LostLine { file: path.to_owned(), line: line + 1, reason, id: None })
 }
 
 /// Copies the files as they are. What is left out of the new ones is nowhere else, so the copies last before anything is replaced.
@@ -195,32 +224,31 @@ fn copied<S: Files>(files: &S, from: &Path, to: &Path) -> std::io::Result<()> {
     pour(&from, from.len()?, &files.create(to, true)?)
 }
 
-/// Writes the base anew and gives the number of its last event.
-fn write_base<S: Files>(files: &S, paths: &Paths, base: Sound, events: &Sound) -> Result<u64> {
+/// Writes the base anew and gives its last line.
+fn write_base<S: Files>(files: &S, paths: &Paths, base: Sound, events: &Sound) -> Result<Option<Frame>> {
     let mut new = NewBase::create(files, &paths.new_base)?;
     let mut last = (0, None);
     for (text, frame) in base.lines {
         last = (frame.seq, Some(frame.turn.clone()));
         new.add(&line::unsealed(&text), frame.seq, frame.turn)?;
     }
-    // Where the last lines are lost, the numbers go on from where the turn began.
-    if let Some((_, first)) = events.lines.first()
-        && last.0 + 1 < first.seq
-    {
-        new.add(FOLDED, first.seq - 1, last.1.unwrap_or_else(|| first.turn.clone()))?;
-        last.0 = first.seq - 1;
+    // Where the last lines are lost, the numbers go on from where they were.
+    if let Some((confirmed, turn)) = events.confirmed().filter(|(confirmed, _)| last.0 < *confirmed) {
+        new.add(FOLDED, confirmed, last.1.unwrap_or(turn))?;
     }
-    new.finish(true)?;
+    let (_, _, last) = new.finish(true)?;
     put_in_place(files, paths, &paths.new_base, &paths.base)?;
-    Ok(last.0)
+    Ok(last)
 }
 
-/// Writes the events anew, numbered without gaps.
-fn write_events<S: Files>(files: &S, paths: &Paths, events: Vec<(String, Frame)>, after: u64) -> Result<()> {
+/// Writes the events anew, numbered without gaps, behind a base that ends with this line.
+fn write_events<S: Files>(files: &S, paths: &Paths, events: Vec<(String, Frame)>, last: Option<&Frame>) -> Result<()> {
     let io = |error| ConversationError::io(&paths.events, error);
-    let mut text = String::new();
-    for ((object, frame), line) in events.into_iter().zip(1..) {
-        text.push_str(&line::seal(&line::unsealed(&object), &Frame { seq: after + line, turn: frame.turn, line }));
+    let mut text = last.map_or_else(String::new, |last| Mark::of(last).sealed());
+    let (after, lines) = last.map_or((0, 0), |last| (last.seq, 1));
+    for ((object, frame), count) in events.into_iter().zip(1..) {
+        let frame = Frame { seq: after + count, turn: frame.turn, line: lines + count };
+        text.push_str(&line::seal(&line::unsealed(&object), &frame));
     }
     let file = files.create(&paths.new_events, true).map_err(io)?;
     file.write_at(text.as_bytes(), 0).and_then(|()| file.sync()).map_err(io)?;

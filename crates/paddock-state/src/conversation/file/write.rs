@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::layer::{Files, Lock, OneFile, Over};
 use super::read::{self, Events, Folded as Item, Pending, Standing};
-use super::{FOLDED, Paths};
+use super::{FOLDED, Mark, Paths};
 use crate::TurnId;
 use crate::conversation::line::{self, Frame};
 use crate::conversation::{
@@ -25,10 +25,11 @@ pub(crate) struct FileConversation<S: Files, H = ()> {
     synced: bool,
     base: S::File,
     events: S::File,
-    /// How much of each file counts, and how many lines that is.
+    /// How much of each file counts; the last line of the one, and how many the other has.
     base_len: u64,
-    base_lines: u64,
+    base_last: Option<Frame>,
     events_len: u64,
+    events_lines: u64,
     open: Option<OpenTurn>,
     /// The last event there was.
     last_seq: u64,
@@ -49,8 +50,9 @@ impl<S: Files, H: Send> FileConversation<S, H> {
             base,
             events,
             base_len: 0,
-            base_lines: 0,
+            base_last: None,
             events_len: 0,
+            events_lines: 0,
             open: None,
             last_seq: 0,
             unsure: false,
@@ -64,40 +66,50 @@ impl<S: Files, H: Send> FileConversation<S, H> {
 
     /// Finishes what a crash cut off.
     fn recover(&mut self) -> Result<()> {
-        let Events { mut pending, len, torn } = read::events(&self.events, &self.paths.events)?;
-        if let Some(flaw) = torn {
-            self.keep_dropped(len)?;
-            self.events_changed(|events| events.truncate(len))?;
+        let found = read::events(&self.events, &self.paths.events)?;
+        (self.events_len, self.events_lines) = (found.len, found.lines);
+        if let Some(flaw) = &found.torn {
+            self.keep_dropped(found.len)?;
+            self.events_changed(|events| events.truncate(found.len))?;
             self.notices.push(Notice::TornTail { file: self.paths.events.clone(), line: flaw.line });
         }
-        self.events_len = len;
-        match read::standing(&self.base, &self.paths.base, pending.as_ref())? {
-            Standing::Folded => {
-                self.clear()?;
-                pending = None;
-                self.stand()?;
-            }
-            Standing::Ends { at, lines, seq } => {
-                (self.base_len, self.base_lines, self.last_seq) = (at, lines, seq);
-                if self.base.len().map_err(|error| self.base_error(error))? > at {
-                    self.base_changed(|base| base.truncate(at))?;
-                }
+        let mut standing = read::standing(&self.base, &self.paths.base, &found)?;
+        let is_folded = standing == Standing::Folded;
+        if is_folded {
+            standing = read::standing(&self.base, &self.paths.base, &Events::default())?;
+        }
+        if let Standing::Ends { at, last } = standing {
+            (self.base_len, self.base_last) = (at, last);
+            if self.base.len().map_err(|error| self.base_error(error))? > at {
+                self.base_changed(|base| base.truncate(at))?;
             }
         }
-        if let Some(pending) = pending {
-            self.last_seq = pending.last_seq;
-            let events = pending.events.len() as u64;
-            self.open = Some(OpenTurn { turn: pending.turn, events, last_seq: pending.last_seq });
+        let marked = found.mark.map(|mark| mark.seq);
+        match found.pending.filter(|_| !is_folded) {
+            Some(pending) => {
+                self.last_seq = pending.last_seq;
+                let events = pending.events.len() as u64;
+                self.open = Some(OpenTurn { turn: pending.turn, events, last_seq: pending.last_seq });
+            }
+            None => {
+                let last = self.base_last.as_ref().map(|last| last.seq);
+                self.last_seq = last.unwrap_or(0);
+                if is_folded || marked != last {
+                    self.make_base_durable()?;
+                    self.clear()?;
+                }
+            }
         }
         Ok(())
     }
 
-    /// Where the base ends when no turn is open.
-    fn stand(&mut self) -> Result<()> {
-        if let Standing::Ends { at, lines, seq } = read::standing(&self.base, &self.paths.base, None)? {
-            (self.base_len, self.base_lines, self.last_seq) = (at, lines, seq);
+    /// Before anything relies on a base that somebody else wrote, who may have ended before it lasted.
+    fn make_base_durable(&mut self) -> Result<()> {
+        if !self.synced {
+            return Ok(());
         }
-        Ok(())
+        let lasts = self.base.sync().and_then(|()| self.files.sync_directory(&self.paths.directory));
+        lasts.map_err(|error| self.base_error(error))
     }
 
     /// Keeps aside what is dropped from the end of the events: it may be more than a crash left.
@@ -144,13 +156,17 @@ impl<S: Files, H: Send> FileConversation<S, H> {
         changed.map_err(|error| self.base_error(error))
     }
 
-    /// Only for what comes after the base lasts.
+    /// Puts in the place of the events how far the base goes. Only for what comes after the base lasts. It is not synced: events that come
+    /// back are known to be folded, and the next one is synced together with this.
     fn clear(&mut self) -> Result<()> {
         // Until the events are gone this writer would fold them a second time; whoever opens anew sees that they are folded.
         self.unsure = true;
-        self.events_changed(|events| events.truncate(0))?;
+        let mark = self.base_last.as_ref().map_or_else(String::new, |last| Mark::of(last).sealed());
+        // Not written over the events: a part of a line with the rest of another would be damage.
+        let cleared = self.events.truncate(0).and_then(|()| self.events.write_at(mark.as_bytes(), 0));
+        cleared.map_err(|error| self.events_error(error))?;
         self.unsure = false;
-        self.events_len = 0;
+        (self.events_len, self.events_lines) = (mark.len() as u64, u64::from(!mark.is_empty()));
         self.open = None;
         Ok(())
     }
@@ -169,7 +185,7 @@ impl<S: Files, H: Send> FileConversation<S, H> {
 
     fn write_event(&mut self, turn: &TurnId, object: &str) -> Result<u64> {
         let (seq, at) = (self.last_seq + 1, self.events_len);
-        let line = self.open.as_ref().map_or(0, |open| open.events) + 1;
+        let (line, events) = (self.events_lines + 1, self.open.as_ref().map_or(0, |open| open.events) + 1);
         let text = line::seal(object, &Frame { seq, turn: turn.clone(), line });
         let written = self.events_changed(|events| events.write_at(text.as_bytes(), at));
         if let Err(error) = written {
@@ -177,9 +193,9 @@ impl<S: Files, H: Send> FileConversation<S, H> {
             self.unsure = self.events_changed(|events| events.truncate(at)).is_err();
             return Err(error);
         }
-        self.events_len = at + text.len() as u64;
+        (self.events_len, self.events_lines) = (at + text.len() as u64, line);
         self.last_seq = seq;
-        self.open = Some(OpenTurn { turn: turn.clone(), events: line, last_seq: seq });
+        self.open = Some(OpenTurn { turn: turn.clone(), events, last_seq: seq });
         Ok(seq)
     }
 
@@ -189,19 +205,20 @@ impl<S: Files, H: Send> FileConversation<S, H> {
 
     /// Adds the turn's messages behind what is confirmed.
     fn add(&mut self, pending: &Pending) -> Result<()> {
-        let (mut text, mut line) = (String::new(), self.base_lines);
+        let (mut text, mut last) = (String::new(), self.base_last.clone());
         for (index, event) in pending.events.iter().enumerate() {
             let MessageEvent::Append { message } = event else { continue };
-            line += 1;
+            let line = last.map_or(0, |last| last.line) + 1;
             let frame = Frame { seq: pending.first_seq + index as u64, turn: pending.turn.clone(), line };
             text.push_str(&line::seal(&written(message)?, &frame));
+            last = Some(frame);
         }
         let at = self.base_len;
         if let Err(error) = self.base_changed(|base| base.write_at(text.as_bytes(), at)) {
             self.unsure = self.base_changed(|base| base.truncate(at)).is_err();
             return Err(error);
         }
-        (self.base_len, self.base_lines) = (at + text.len() as u64, line);
+        (self.base_len, self.base_last) = (at + text.len() as u64, last);
         Ok(())
     }
 
@@ -215,10 +232,10 @@ impl<S: Files, H: Send> FileConversation<S, H> {
             Item::New(message) => new.add(&written(message)?, frame.seq, frame.turn),
         })?;
         new.add(FOLDED, last_seq + 1, turn)?;
-        let (base, len, lines) = new.finish(self.synced)?;
+        let (base, len, last) = new.finish(self.synced)?;
         self.locked(|own| {
             own.put_in_place()?;
-            (own.base, own.base_len, own.base_lines) = (base, len, lines);
+            (own.base, own.base_len, own.base_last) = (base, len, last);
             own.last_seq = last_seq + 1;
             own.clear()
         })?;
@@ -312,18 +329,19 @@ pub(super) struct NewBase<F> {
     path: std::path::PathBuf,
     text: String,
     len: u64,
-    lines: u64,
+    last: Option<Frame>,
 }
 
 impl<F: OneFile> NewBase<F> {
     pub(super) fn create<S: Files<File = F>>(files: &S, path: &Path) -> Result<Self> {
         let file = files.create(path, true).map_err(|error| ConversationError::io(path, error))?;
-        Ok(Self { file, path: path.to_owned(), text: String::new(), len: 0, lines: 0 })
+        Ok(Self { file, path: path.to_owned(), text: String::new(), len: 0, last: None })
     }
 
     pub(super) fn add(&mut self, object: &str, seq: u64, turn: TurnId) -> Result<()> {
-        self.lines += 1;
-        self.text.push_str(&line::seal(object, &Frame { seq, turn, line: self.lines }));
+        let frame = Frame { seq, turn, line: self.last.as_ref().map_or(0, |last| last.line) + 1 };
+        self.text.push_str(&line::seal(object, &frame));
+        self.last = Some(frame);
         if self.text.len() >= BLOCK { self.flush() } else { Ok(()) }
     }
 
@@ -335,13 +353,13 @@ impl<F: OneFile> NewBase<F> {
         Ok(())
     }
 
-    /// All of it is in the file now, and lasts if that is wanted.
-    pub(super) fn finish(mut self, synced: bool) -> Result<(F, u64, u64)> {
+    /// All of it is in the file now, and lasts if that is wanted: how long it is, and its last line.
+    pub(super) fn finish(mut self, synced: bool) -> Result<(F, u64, Option<Frame>)> {
         self.flush()?;
         if synced {
             self.file.sync().map_err(|error| ConversationError::io(&self.path, error))?;
         }
-        Ok((self.file, self.len, self.lines))
+        Ok((self.file, self.len, self.last))
     }
 }
 

@@ -15,6 +15,10 @@ use super::{World, append, ids, key, message, remove, replace, said, turn, turns
 
 const BASE: &str = "main/messages/base.jsonl";
 const EVENTS: &str = "main/messages/events.jsonl";
+const METADATA: &str = "main/metadata.json";
+const STATE: &str = "main/extensions/memory.json";
+/// How many of a [`Sample`]'s files are the conversation.
+const CONVERSATION: usize = 2;
 
 fn inode(path: &Path) -> u64 {
     fs::metadata(path).unwrap().ino()
@@ -195,12 +199,16 @@ fn what_was_left_of_a_conversation_goes_with_the_next_removal_also_of_nothing() 
     assert_eq!(instances.list().unwrap().instances.len(), 1);
 }
 
-/// A conversation with a history and an open turn, and its files.
+/// An instance with a history, an open turn and the state of an extension, and its files.
 struct Sample {
     world: World,
     instances: std::sync::Arc<dyn Instances>,
     loaded: Loaded,
-    files: [(PathBuf, Vec<u8>); 2],
+    files: [(PathBuf, Vec<u8>); 4],
+}
+
+fn memory() -> ExtensionName {
+    ExtensionName::new("memory").unwrap()
 }
 
 impl Sample {
@@ -217,8 +225,23 @@ impl Sample {
         drop(conversation);
         let loaded = instances.load(&key("main")).unwrap();
         assert_eq!((loaded.messages.len(), &loaded.notices), (27, &vec![]));
-        let files = [BASE, EVENTS].map(|path| world.file(path)).map(|path| (path.clone(), fs::read(path).unwrap()));
+        let state = serde_json::json!({"visits": 3, "seen": ["naïve", {"a": null}], "text": "x".repeat(300)});
+        instances.set_state(&key("main"), &memory(), state.as_object().unwrap()).unwrap();
+        let files = [BASE, EVENTS, METADATA, STATE].map(|path| world.file(path));
+        let files = files.map(|path| (path.clone(), fs::read(path).unwrap()));
         Self { world, instances, loaded, files }
+    }
+
+    /// Whether one of the small files, flipped, is told as damaged by whoever asks for it, and by nobody else.
+    fn is_refused(&self, file: usize) -> bool {
+        let named = |error: Option<ConversationError>| matches!(error, Some(ConversationError::DamagedFile { path, .. }) if path == self.files[file].0);
+        let instances = &self.instances;
+        assert_eq!(instances.load(&key("main")).unwrap(), self.loaded);
+        if self.files[file].0 == self.world.file(STATE) {
+            return named(instances.get_state(&key("main"), &memory()).err());
+        }
+        let listing = instances.list().unwrap();
+        named(instances.show(&key("main")).err()) && listing.instances.is_empty() && listing.unreadable.len() == 1
     }
 
     /// Flips one bit of one file.
@@ -236,9 +259,9 @@ impl Sample {
         }
     }
 
-    /// Flips that are spread over both files as their sizes are.
-    fn flips(&self, count: usize) -> Vec<(usize, usize)> {
-        let bits = self.files.each_ref().map(|(_, bytes)| bytes.len() * 8);
+    /// Flips that are spread over the first so many files as their sizes are.
+    fn flips(&self, count: usize, files: usize) -> Vec<(usize, usize)> {
+        let bits: Vec<usize> = self.files[..files].iter().map(|(_, bytes)| bytes.len() * 8).collect();
         let mut state = 0x2545_f491_4f6c_dd1d_usize;
         let mut next = || {
             state ^= state << 13;
@@ -246,20 +269,37 @@ impl Sample {
             state ^= state << 17;
             state
         };
-        let place = |at: usize| if at < bits[0] { (0, at) } else { (1, at - bits[0]) };
-        (0..count).map(|_| place(next() % (bits[0] + bits[1]))).collect()
+        let place = |mut at: usize| {
+            let file = bits
+                .iter()
+                .position(|bits| {
+                    at < *bits || {
+                        at -= bits;
+                        false
+                    }
+                })
+                .unwrap();
+            (file, at)
+        };
+        (0..count).map(|_| place(next() % bits.iter().sum::<usize>())).collect()
     }
 }
 
 #[test]
 fn of_three_thousand_flipped_bits_none_is_accepted_silently() {
     let sample = Sample::new();
-    let (mut refused, mut told) = (0, 0);
+    let (mut refused, mut told, mut small) = (0, 0, 0);
     // Only the very last line break, without which a line is cut off, makes of an event one that was never written whole.
     let last_bits = sample.files[1].1.len() * 8 - 8..sample.files[1].1.len() * 8;
-    let flips = sample.flips(3000).into_iter().chain(last_bits.clone().map(|bit| (1, bit)));
+    let flips = sample.flips(3000, sample.files.len()).into_iter().chain(last_bits.clone().map(|bit| (1, bit)));
     for (file, bit) in flips {
         sample.flip(file, bit);
+        if file >= CONVERSATION {
+            assert!(sample.is_refused(file), "bit {bit} of file {file} was accepted");
+            (refused, small) = (refused + 1, small + 1);
+            sample.put_back();
+            continue;
+        }
         match sample.instances.load(&key("main")) {
             Err(ConversationError::Damaged { line, path, .. }) => {
                 assert!(line >= 1 && path.starts_with(sample.world.file("main")), "{line} of {}", path.display());
@@ -279,18 +319,18 @@ fn of_three_thousand_flipped_bits_none_is_accepted_silently() {
         sample.put_back();
     }
     assert_eq!(sample.instances.load(&key("main")).unwrap(), sample.loaded);
-    assert!(refused > 2900 && told >= 8, "{refused} refused, {told} told");
+    assert!(refused > 2900 && told >= 8 && small > 100, "{refused} refused, {told} told, {small} of the small files");
 }
 
 #[test]
 fn repair_loses_only_the_damaged_lines_and_keeps_what_it_found() {
     let sample = Sample::new();
-    for (file, bit) in sample.flips(60) {
+    for (file, bit) in sample.flips(60, CONVERSATION) {
         let flipped = sample.flip(file, bit);
         let repaired = sample.instances.repair(&key("main"), true).unwrap();
         assert!(!repaired.lost.is_empty(), "bit {bit} of file {file} was not noticed");
         let aside = repaired.kept_aside.unwrap();
-        for (at, (path, bytes)) in sample.files.iter().enumerate() {
+        for (at, (path, bytes)) in sample.files[..CONVERSATION].iter().enumerate() {
             let kept = fs::read(aside.join(path.file_name().unwrap())).unwrap();
             assert!(kept == if at == file { flipped.clone() } else { bytes.clone() }, "bit {bit} of file {file}");
         }
