@@ -79,6 +79,8 @@ pub(crate) struct Run<'r> {
     pub(crate) n: u64,
     pub(crate) turn: TurnId,
     pub(crate) recent: Recent,
+    /// Does the plan's file show the plan as it is?
+    pub(crate) plan_is_kept: bool,
     /// What the person narrowed the tools to.
     pub(crate) tools: Option<Vec<String>>,
     /// What a person says about a call that was cut off.
@@ -93,6 +95,15 @@ impl Run<'_> {
 
     pub(crate) fn tell(&self, event: &RunEvent<'_>) {
         (self.runtime.watcher)(event);
+    }
+
+    /// Writes the plan where people read it, unless it stands there.
+    pub(crate) fn keep_plan(&mut self) -> Result<(), RunError> {
+        if !self.plan_is_kept {
+            self.runtime.keep_plan(&self.state)?;
+            self.plan_is_kept = true;
+        }
+        Ok(())
     }
 
     /// Begins a turn with the task of the thread.
@@ -130,6 +141,8 @@ impl Run<'_> {
             status: transition.status,
             told: transition.told.as_deref(),
         };
+        // It names the last event; what was said before it went on lasting meanwhile.
+        self.conversation.settle()?;
         self.tell(&RunEvent::Boundary("before a checkpoint"));
         self.runtime.record.commit(self.fence, &commit)?;
         self.tell(&RunEvent::Boundary("after a checkpoint"));
@@ -151,7 +164,8 @@ impl Run<'_> {
         let there = usize::try_from(self.conversation.last_seq().saturating_sub(seq)).unwrap_or(usize::MAX);
         for message in outbox.iter().skip(there) {
             let event = MessageEvent::Append { message: message.clone() };
-            self.conversation.append_event(&self.turn, &event)?;
+            // The checkpoint has it: where it is lost with the power, it is said again.
+            self.conversation.append_event_ahead(&self.turn, &event)?;
             self.tell(&RunEvent::Boundary("after a message"));
             self.recent.add(said::read(message));
         }

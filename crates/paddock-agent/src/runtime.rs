@@ -321,6 +321,7 @@ impl Runtime {
             n: 0,
             turn: TurnId::new("t1")?,
             recent,
+            plan_is_kept: true,
             tools: about.bounds.tools.clone(),
             settled: None,
         };
@@ -330,6 +331,8 @@ impl Runtime {
                 return Err(RunError::NotYours(thread.to_string()));
             }
             (run.state, run.next, run.n, run.turn) = (checkpoint.state, checkpoint.next, checkpoint.n, checkpoint.turn);
+            // Who was to keep it may not have come to it.
+            run.plan_is_kept = !matches!(run.next, NodeName::Supervisor | NodeName::Finalizer);
             run.say(checkpoint.seq, &checkpoint.outbox)?;
         }
         Ok((run, about))
@@ -397,11 +400,14 @@ impl Runtime {
                 return Err(RunError::Over(run.state.thread_id.clone()));
             };
             let transition = wire(run)?;
-            if transition.plan_changed {
-                self.keep_plan(&run.state)?;
+            run.plan_is_kept &= !transition.plan_changed;
+            // With what the Planner or the Interpreter changed: nothing happens between them and these.
+            if matches!(node, NodeName::Supervisor | NodeName::Finalizer) {
+                run.keep_plan()?;
             }
             run.commit(node, &transition)?;
             if transition.stops {
+                run.conversation.settle()?;
                 let told = transition.told.unwrap_or_default();
                 return Ok(match transition.status {
                     ThreadStatus::Frozen => Ended::Frozen(told),

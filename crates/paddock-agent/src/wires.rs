@@ -289,9 +289,12 @@ pub(crate) fn tools(run: &mut Run<'_>) -> Result<Transition> {
 /// Has the call run, told before and after.
 fn perform(run: &mut Run<'_>, proposed: &Proposed, id: CallId) -> Result<Transition> {
     let control = control(run, proposed)?;
-    run.tell(&RunEvent::Boundary("before the start"));
-    run.runtime.record.begin_effect(run.fence, &run.state.thread_id, id)?;
-    run.tell(&RunEvent::Boundary("after the start"));
+    // Whether one that has no effect had begun decides nothing: cut off, it is made again.
+    if !run.runtime.toolbox.is_idempotent(&proposed.call.name) {
+        run.tell(&RunEvent::Boundary("before the start"));
+        run.runtime.record.begin_effect(run.fence, &run.state.thread_id, id)?;
+        run.tell(&RunEvent::Boundary("after the start"));
+    }
     let ran = while_it_is_ours(run, &control.cancel, || {
         Tools.run(Passed {
             call: &proposed.call,

@@ -24,19 +24,22 @@ fn cut_off(world: &World, boundary: &'static str) {
     assert!(ended.is_err(), "\"{boundary}\" was not reached");
 }
 
+fn alter_one_row(world: &World, sql: &str) {
+    let process = world.process();
+    let StateDatabase::Sqlite(database) = process.installation.state_database().unwrap() else {
+        panic!("the state is on SQLite");
+    };
+    let until = Instant::now() + Duration::from_secs(60);
+    let changed = database.write(until, |connection| Ok::<_, DbError>(connection.execute(sql, ()).unwrap()));
+    assert_eq!(changed.unwrap(), 1);
+}
+
 /// A run whose process was killed when its append was made, and before the ledger heard of the end of it.
 fn between_effect_and_end() -> World {
     let append = call("append_file", &json!({ "path": "/w/effects.txt", "content": "an effect\n" }));
     let world = World::new(&script(&[answer("- [ ] append\n"), append, answer("appended")]));
     cut_off(&world, "after the effect");
-    let process = world.process();
-    let StateDatabase::Sqlite(database) = process.installation.state_database().unwrap() else {
-        panic!("the state is on SQLite");
-    };
-    let forget = "UPDATE history_call SET state = 0, ended = NULL WHERE op = 'append'";
-    let until = Instant::now() + Duration::from_secs(60);
-    let changed = database.write(until, |connection| Ok::<_, DbError>(connection.execute(forget, ()).unwrap()));
-    assert_eq!(changed.unwrap(), 1);
+    alter_one_row(&world, "UPDATE history_call SET state = 0, ended = NULL WHERE op = 'append'");
     world
 }
 
@@ -77,6 +80,15 @@ fn a_person_who_saw_none_has_the_call_made_again() {
 fn what_only_reads_is_made_again_and_nobody_is_asked() {
     let read = call("read_file", &json!({ "path": "/r/facts.txt" }));
     let world = World::new(&script(&[answer("- [ ] look\n"), read, answer("42")]));
-    cut_off(&world, "after the start");
+    cut_off(&world, "after the effect");
+    assert_eq!(world.process().resume("t").unwrap(), Ended::Done("42".into()));
+}
+
+#[test]
+fn what_only_reads_is_made_again_also_where_a_paddock_of_before_told_that_it_began() {
+    let read = call("read_file", &json!({ "path": "/r/facts.txt" }));
+    let world = World::new(&script(&[answer("- [ ] look\n"), read, answer("42")]));
+    cut_off(&world, "after the effect");
+    alter_one_row(&world, "UPDATE agent_effect SET state = 'started' WHERE tool = 'read_file'");
     assert_eq!(world.process().resume("t").unwrap(), Ended::Done("42".into()));
 }

@@ -115,6 +115,23 @@ pub trait Conversation: Send {
     /// When another turn is not over, or it cannot be written; then it is not there.
     fn append_event(&mut self, turn: &TurnId, event: &MessageEvent) -> Result<u64>;
 
+    /// As [`Self::append_event`], for who keeps elsewhere what is said: it lasts when [`Self::settle`] returns, or whatever is done next. Until
+    /// then it is seen, and may be lost with the power.
+    ///
+    /// # Errors
+    /// As [`Self::append_event`].
+    fn append_event_ahead(&mut self, turn: &TurnId, event: &MessageEvent) -> Result<u64> {
+        self.append_event(turn, event)
+    }
+
+    /// Waits until every event lasts.
+    ///
+    /// # Errors
+    /// When one could not be made to; nothing more is written by this process then.
+    fn settle(&mut self) -> Result<()> {
+        Ok(())
+    }
+
     /// Ends a turn: its events become confirmed messages. Done again, it does nothing.
     ///
     /// # Errors

@@ -170,6 +170,45 @@ fn a_turn_of_four_messages_is_synced_five_times() {
     assert_eq!(files.syncs() - before, 4 + 1);
 }
 
+#[test]
+fn an_event_that_is_appended_ahead_lasts_once_it_is_settled_or_anything_else_is_done() {
+    let done: [fn(&mut FileConversation<FaultyFiles>); 4] = [
+        |conversation| conversation.settle().unwrap(),
+        |conversation| conversation.append_event_ahead(&turn(1), &append("next")).map(drop).unwrap(),
+        |conversation| conversation.append_event(&turn(1), &append("next")).map(drop).unwrap(),
+        |conversation| conversation.fold(&turn(1)).map(drop).unwrap(),
+    ];
+    for (case, next) in done.into_iter().enumerate() {
+        let files = fresh();
+        let mut conversation = open(&files);
+        conversation.append_event_ahead(&turn(1), &append("a")).unwrap();
+        assert_eq!(loaded(&files).unwrap().len(), 1, "it is seen at once");
+        next(&mut conversation);
+        for seed in 1..=12 {
+            let after = loaded(&files.after_power_loss(&mut decisions(seed))).unwrap();
+            assert_eq!(
+                after.first().map(|message| message.id().to_owned()).as_deref(),
+                Some("a"),
+                "case {case}, {seed}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_event_that_could_not_be_made_to_last_is_told_with_whatever_comes_next() {
+    let files = fresh();
+    let mut conversation = open(&files);
+    // It is written, and then synced.
+    files.fault(2, Fault::FailOnce { done: 0 });
+    conversation.append_event_ahead(&turn(1), &append("a")).unwrap();
+    assert!(matches!(conversation.settle(), Err(ConversationError::Io { .. })));
+    assert!(matches!(conversation.append_event(&turn(1), &append("b")), Err(ConversationError::Unsure(_))));
+    drop(conversation);
+    open(&files);
+    assert_eq!(loaded(&files).unwrap().len(), 1, "whoever opens it next looks at what is there");
+}
+
 /// Killed, opened by another process, and then the power is lost: what that process relied on is not gone.
 #[test]
 fn what_a_killed_process_left_lasts_once_it_is_opened() {

@@ -33,7 +33,7 @@ pub(crate) enum Over {
 
 /// The files of an instance.
 pub(crate) trait Files: Clone + Send {
-    type File: OneFile;
+    type File: OneFile + 'static;
 
     /// Opens a file that is there, to look into it.
     fn open(&self, path: &Path) -> io::Result<Self::File>;

@@ -15,6 +15,7 @@
 //! The events' file is locked for the moments in which the two files do not fit together, so that readers never see these.
 //! Who writes holds the lease of the instance; nothing here takes it.
 
+mod ahead;
 mod layer;
 mod lease;
 mod lines;

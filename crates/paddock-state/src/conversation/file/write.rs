@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use super::ahead::Ahead;
 use super::layer::{Files, Lock, OneFile, Over};
 use super::read::{self, Events, Folded as Item, Pending, Standing};
 use super::{FOLDED, Mark, Paths};
@@ -36,6 +37,8 @@ pub(crate) struct FileConversation<S: Files, H = ()> {
     /// A write failed and could not be taken back.
     unsure: bool,
     notices: Vec<Notice>,
+    /// Syncs the events while something else is done; from when that is first wanted.
+    ahead: Option<Ahead>,
     _held: H,
 }
 
@@ -57,6 +60,7 @@ impl<S: Files, H: Send> FileConversation<S, H> {
             last_seq: 0,
             unsure: false,
             notices: Vec::new(),
+            ahead: None,
             paths,
             _held: held,
         };
@@ -171,7 +175,8 @@ impl<S: Files, H: Send> FileConversation<S, H> {
         Ok(())
     }
 
-    fn is_usable(&self, turn: &TurnId) -> Result<()> {
+    fn is_usable(&mut self, turn: &TurnId) -> Result<()> {
+        self.settle()?;
         if self.unsure {
             return Err(ConversationError::Unsure(self.paths.directory.clone()));
         }
@@ -183,20 +188,38 @@ impl<S: Files, H: Send> FileConversation<S, H> {
         }
     }
 
-    fn write_event(&mut self, turn: &TurnId, object: &str) -> Result<u64> {
+    /// Writes an event at the end, and syncs it where `lasts`.
+    fn write_event(&mut self, turn: &TurnId, object: &str, lasts: bool) -> Result<u64> {
         let (seq, at) = (self.last_seq + 1, self.events_len);
         let (line, events) = (self.events_lines + 1, self.open.as_ref().map_or(0, |open| open.events) + 1);
         let text = line::seal(object, &Frame { seq, turn: turn.clone(), line });
-        let written = self.events_changed(|events| events.write_at(text.as_bytes(), at));
-        if let Err(error) = written {
+        let written = self.events.write_at(text.as_bytes(), at);
+        if let Err(error) = written.and_then(|()| if lasts { self.events.sync() } else { Ok(()) }) {
             // Half a line would be met by the next one; a line that may or may not last must not be there at all.
             self.unsure = self.events_changed(|events| events.truncate(at)).is_err();
-            return Err(error);
+            return Err(self.events_error(error));
         }
         (self.events_len, self.events_lines) = (at + text.len() as u64, line);
         self.last_seq = seq;
         self.open = Some(OpenTurn { turn: turn.clone(), events, last_seq: seq });
         Ok(seq)
+    }
+
+    /// Has the events synced by another thread.
+    fn sync_ahead(&mut self) -> Result<()> {
+        let begun = match &mut self.ahead {
+            Some(ahead) => ahead.begin(),
+            None => self.files.open(&self.paths.events).and_then(Ahead::of).and_then(|mut ahead| {
+                ahead.begin()?;
+                self.ahead = Some(ahead);
+                Ok(())
+            }),
+        };
+        // Where that cannot be had, it is done here.
+        begun.or_else(|_| self.events.sync()).map_err(|error| {
+            self.unsure = true;
+            self.events_error(error)
+        })
     }
 
     fn pending(&self) -> Result<Option<Pending>> {
@@ -268,7 +291,25 @@ impl<S: Files, H: Send> Conversation for FileConversation<S, H> {
     fn append_event(&mut self, turn: &TurnId, event: &MessageEvent) -> Result<u64> {
         self.is_usable(turn)?;
         let object = written(event)?;
-        self.locked(|own| own.write_event(turn, &object))
+        self.locked(|own| own.write_event(turn, &object, own.synced))
+    }
+
+    fn append_event_ahead(&mut self, turn: &TurnId, event: &MessageEvent) -> Result<u64> {
+        self.is_usable(turn)?;
+        let object = written(event)?;
+        let seq = self.locked(|own| own.write_event(turn, &object, false))?;
+        if self.synced {
+            self.sync_ahead()?;
+        }
+        Ok(seq)
+    }
+
+    fn settle(&mut self) -> Result<()> {
+        let settled = self.ahead.as_mut().map_or(Ok(()), Ahead::wait);
+        settled.map_err(|error| {
+            self.unsure = true;
+            self.events_error(error)
+        })
     }
 
     fn fold(&mut self, turn: &TurnId) -> Result<Folded> {
