@@ -93,9 +93,20 @@ macro_rules! tables {
 }
 
 /// The tables on SQLite.
-pub const SQLITE: Schema =
-    Schema { owner: "runs", migrations: &[Migration { version: 1, sql: tables!("TEXT", "INTEGER") }] };
+pub const SQLITE: Schema = Schema {
+    owner: "runs",
+    migrations: &[Migration { version: 1, sql: tables!("TEXT", "INTEGER") }, Migration { version: 2, sql: LEANER }],
+};
 
 /// The tables on PostgreSQL.
-pub const POSTGRES: Schema =
-    Schema { owner: "runs", migrations: &[Migration { version: 1, sql: tables!("TEXT COLLATE \"C\"", "BIGINT") }] };
+pub const POSTGRES: Schema = Schema {
+    owner: "runs",
+    migrations: &[
+        Migration { version: 1, sql: tables!("TEXT COLLATE \"C\"", "BIGINT") },
+        Migration { version: 2, sql: LEANER },
+    ],
+};
+
+/// Every node changes when its thread last went on: an index of that was a page more in each commit, for a list that is asked for now
+/// and then and puts a few thousand threads in order in no time.
+const LEANER: &str = "DROP INDEX agent_thread_updated";
