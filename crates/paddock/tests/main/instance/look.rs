@@ -152,7 +152,7 @@ fn a_torn_line_is_told_and_the_rest_is_there() {
     fs::write(&events, format!("{text}{}", &text[..40])).unwrap();
     let ran = instance(&world, &["messages", "chat", "--jsonl"]);
     assert_eq!((ran.code, ran.stdout.lines().count()), (0, 4), "{ran}");
-    assert!(ran.stderr.starts_with("note: line 2 of \"") && ran.stderr.contains("cut off"), "{ran}");
+    assert!(ran.stderr.starts_with("note: line 3 of \"") && ran.stderr.contains("cut off"), "{ran}");
 }
 
 /// Gathered, these would be far more than the process may have.
