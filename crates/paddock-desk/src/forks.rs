@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 pub use applying::{Applied, AppliedChange, apply};
 pub use comparing::{Compared, ConflictLines, ConflictShown, Detail, PathDiff, Sides, compare};
-pub use resolving::{ResolveAsked, Resolved, Side, resolve};
+pub use resolving::{ResolveAsked, Resolved, ResolvedPath, Side, conflicts, resolve};
 
 use crate::approvals;
 use crate::desk::Desk;

@@ -525,6 +525,7 @@ pub(crate) struct Apply {
 #[command(after_help = "Examples:
   paddock resolve try src/main.rs --keep here
   paddock resolve /try notes.md --keep below
+  paddock resolve try --all --keep below
 
 The side that is not kept is changed now, as an act of yours that `paddock undo` takes back. `paddock apply` then takes over the rest.")]
 pub(crate) struct Resolve {
@@ -532,8 +533,13 @@ pub(crate) struct Resolve {
     #[arg(value_name = "NAME|PREFIX")]
     pub(crate) layer: String,
 
-    /// The path in conflict, as `paddock diff` and `paddock apply` name it
-    pub(crate) path: String,
+    /// The paths in conflict, as `paddock diff` and `paddock apply` name them
+    #[arg(value_name = "PATH", required_unless_present = "all")]
+    pub(crate) paths: Vec<String>,
+
+    /// Every path in conflict
+    #[arg(long, conflicts_with = "paths")]
+    pub(crate) all: bool,
 
     /// Which side is kept: the fork's or overlay's (here), or that of what it stands on (below)
     #[arg(long)]

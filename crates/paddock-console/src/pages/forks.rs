@@ -7,7 +7,9 @@ use axum::http::StatusCode;
 use axum::routing::{get, post};
 use maud::{Markup, html};
 use paddock_desk::diff::Diff;
-use paddock_desk::forks::{self, Compared, Detail, ForkShown, NewForkAsked, OverlayShown, PathDiff, ResolveAsked};
+use paddock_desk::forks::{
+    self, Compared, Detail, ForkShown, NewForkAsked, OverlayShown, PathDiff, ResolveAsked, ResolvedPath, Side,
+};
 use paddock_desk::{Result, moment, past, workspaces};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -258,13 +260,21 @@ fn apply(visit: &Visit<Name, OfAgent>, _: Nothing) -> Result<Done> {
     Ok(Done::Back { to, told })
 }
 
+/// What the form of a conflict sends.
+#[derive(Debug, Deserialize)]
+struct Resolve {
+    path: String,
+    keep: Side,
+}
+
 /// Makes both sides of one conflict agree, and comes back to the others.
-fn resolve(visit: &Visit<Name, OfAgent>, ResolveAsked { path, keep }: ResolveAsked) -> Result<Done> {
+fn resolve(visit: &Visit<Name, OfAgent>, Resolve { path, keep }: Resolve) -> Result<Done> {
     let desk = &visit.shared.desk;
     let agent = workspaces::agent_named(desk, visit.agent.as_deref())?;
-    let done = forks::resolve(desk, &visit.path.name, &agent, &ResolveAsked { path, keep })?;
-    let what = if done.removed { "is removed" } else { "is as the other side has it" };
-    let told = format!("{} {what}. `paddock undo {}` takes it back.", done.path, done.call);
+    let done = forks::resolve(desk, &visit.path.name, &agent, &ResolveAsked { paths: vec![path], keep })?;
+    let what = |one: &ResolvedPath| if one.removed { "is removed" } else { "is as the other side has it" };
+    let told: String = done.changed.iter().map(|one| format!("{} {}. ", one.path, what(one))).collect();
+    let told = format!("{told}`paddock undo {}` takes it back.", done.call);
     Ok(Done::Back { to: format!("/forks/{}?agent={}", in_url(&visit.path.name), in_url(agent.as_str())), told })
 }
 

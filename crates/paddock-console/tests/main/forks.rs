@@ -112,10 +112,12 @@ fn a_conflict_is_resolved_by_choosing_a_side_and_the_rest_is_applied() {
     let page = served.get("/forks/try").text();
     assert!(page.contains("Keep the Workspace's") && page.contains("Keep this one's"), "{page}");
     let resolve = |body: Value| served.request("POST", "/api/v1/forks/try/resolve").json_body(&body);
-    assert_eq!(resolve(json!({ "path": "new.txt", "keep": "here" })).status, 404, "it is in no conflict");
-    assert_eq!(resolve(json!({ "path": "hello.txt", "keep": "both" })).status, 400);
-    let done = resolve(json!({ "path": "hello.txt", "keep": "below" })).json();
-    assert_eq!((&done["path"], &done["conflicts"]), (&json!("/forks/try/hello.txt"), &json!(0)), "{done}");
+    assert_eq!(resolve(json!({ "paths": ["new.txt"], "keep": "here" })).status, 404, "it is in no conflict");
+    assert_eq!(resolve(json!({ "paths": ["hello.txt"], "keep": "both" })).status, 400);
+    assert_eq!(resolve(json!({ "paths": [], "keep": "below" })).status, 400);
+    let done = resolve(json!({ "paths": ["hello.txt"], "keep": "below" })).json();
+    let changed = json!([{ "path": "/forks/try/hello.txt", "removed": false }]);
+    assert_eq!((&done["changed"], &done["conflicts"]), (&changed, &json!(0)), "{done}");
     assert_eq!(std::fs::read_to_string(served.file("workspace/hello.txt")).unwrap(), "one\nbelow\nthree\n");
     let rows = served.get("/api/v1/audit?tool=resolve&ended=true").json();
     assert!(rows[0]["by"].as_str().unwrap().ends_with("(console)"), "{rows}");
@@ -140,8 +142,8 @@ fn the_side_that_took_a_file_away_can_be_kept() {
     let gone = served.request("DELETE", "/api/v1/files/main/forks/try/hello.txt");
     assert_eq!(gone.status, 200, "{}", gone.text());
     write(&served, "/project/workspace/hello.txt", "one\nbelow\nthree\n");
-    let body = json!({ "path": "hello.txt", "keep": "here" });
+    let body = json!({ "paths": ["hello.txt"], "keep": "here" });
     let done = served.request("POST", "/api/v1/forks/try/resolve").json_body(&body);
-    assert_eq!((done.status, &done.json()["removed"]), (200, &json!(true)), "{}", done.text());
+    assert_eq!((done.status, &done.json()["changed"][0]["removed"]), (200, &json!(true)), "{}", done.text());
     assert!(!served.file("workspace/hello.txt").exists());
 }

@@ -43,13 +43,20 @@ impl Changed {
 /// # Errors
 /// When it is denied, does not fit, or something else is there than was expected.
 pub fn put(spot: &Spot, received: Receiving, expect: Expect) -> Result<Changed> {
-    put_as("upload", spot, received, expect)
-}
-
-pub(crate) fn put_as(command: &str, spot: &Spot, received: Receiving, expect: Expect) -> Result<Changed> {
     count_first()?;
     let person = spot.person();
-    let there = match facts(spot, &person) {
+    let (taking, is_new) = taking(spot, received, expect)?;
+    let operation = Operation::Alter { path: spot.path.clone(), alterations: vec![taking] };
+    let acted = person.act("upload", &person.call(), operation).map_err(|error| refused(&error))?;
+    let mut changed = Changed::of(spot, &acted);
+    changed.created = is_new;
+    changed.version = changed.version.or_else(|| super::stat(spot).ok()?.version);
+    Ok(changed)
+}
+
+/// The change that puts what has arrived at the path, and whether it is new there.
+pub(crate) fn taking(spot: &Spot, received: Receiving, expect: Expect) -> Result<(Alteration, bool)> {
+    let there = match facts(spot, &spot.person()) {
         Ok(there) => Some(there),
         Err(failure) if failure.kind() == FailureKind::Missing => None,
         Err(failure) => return Err(failure),
@@ -64,13 +71,13 @@ pub(crate) fn put_as(command: &str, spot: &Spot, received: Receiving, expect: Ex
     }
     let mode = there.as_ref().and_then(|there| there.meta.as_ref()?.mode).unwrap_or(NEW);
     let how = Alter::Take(received.staged(mode));
-    let alterations = vec![Alteration { path: spot.path.clone(), how, expect }];
-    let operation = Operation::Alter { path: spot.path.clone(), alterations };
-    let acted = person.act(command, &person.call(), operation).map_err(|error| refused(&error))?;
-    let mut changed = Changed::of(spot, &acted);
-    changed.created = there.is_none();
-    changed.version = changed.version.or_else(|| super::stat(spot).ok()?.version);
-    Ok(changed)
+    Ok((Alteration { path: spot.path.clone(), how, expect }, there.is_none()))
+}
+
+/// The change that takes a file away, as long as it has this version.
+pub(crate) fn leaving(spot: &Spot, expect: Option<Version>) -> Alteration {
+    let expect = expect.map_or(Expect::Any, Expect::Is);
+    Alteration { path: spot.path.clone(), how: Alter::Delete, expect }
 }
 
 fn in_the_way(spot: &Spot, what: &str) -> Failure {
@@ -83,24 +90,13 @@ fn in_the_way(spot: &Spot, what: &str) -> Failure {
 /// # Errors
 /// When it is denied, not there, not empty, or something else is there than was expected.
 pub fn delete(spot: &Spot, recursive: bool, expect: Option<Version>) -> Result<Changed> {
-    match expect {
-        Some(version) => delete_as("delete", spot, Some(version)),
-        None => {
-            let person = spot.person();
-            let operation = Operation::Delete { path: spot.path.clone(), recursive };
-            let acted = person.act("delete", &person.call(), operation).map_err(|error| refused(&error))?;
-            Ok(Changed::of(spot, &acted))
-        }
-    }
-}
-
-/// Takes a file away under the name of a command, as long as it has this version.
-pub(crate) fn delete_as(command: &str, spot: &Spot, expect: Option<Version>) -> Result<Changed> {
+    let path = spot.path.clone();
+    let operation = match expect {
+        Some(_) => Operation::Alter { path, alterations: vec![leaving(spot, expect)] },
+        None => Operation::Delete { path, recursive },
+    };
     let person = spot.person();
-    let (path, expect) = (spot.path.clone(), expect.map_or(Expect::Any, Expect::Is));
-    let alterations = vec![Alteration { path: path.clone(), how: Alter::Delete, expect }];
-    let operation = Operation::Alter { path, alterations };
-    let acted = person.act(command, &person.call(), operation).map_err(|error| refused(&error))?;
+    let acted = person.act("delete", &person.call(), operation).map_err(|error| refused(&error))?;
     Ok(Changed::of(spot, &acted))
 }
 

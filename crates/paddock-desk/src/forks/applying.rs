@@ -134,15 +134,21 @@ pub fn apply(desk: &Desk, layer: &str, agent: &AgentName, dry_run: bool) -> Resu
     let operation = Operation::Alter { path: layer.source.clone(), alterations: merge.alterations.clone() };
     let note = format!("applies {}", applied.called);
     let acted = person.act_noting("apply", &call, operation, &note);
-    let acted = acted.map_err(|refused| take_back(&layered, &person, &call, &refused))?;
+    let acted = acted.map_err(|refused| take_back(&layered, &person, &call, &refused, ("applied", "apply")))?;
     applied.changed_meanwhile = !merge.applied(&call, &layer.store).unwrap_or(false);
     applied.call = Some(acted.call.to_string());
     applied.done = true;
     Ok(applied)
 }
 
-/// Takes back what a call that failed half-way had changed, and says what became of it.
-fn take_back(layered: &Layered, person: &Person<'_>, failed: &Call<'_>, refused: &Refused) -> Failure {
+/// Takes back what a call that failed half-way had changed, and says what became of it: nothing is "applied", and one can "apply" again.
+pub(super) fn take_back(
+    layered: &Layered,
+    person: &Person<'_>,
+    failed: &Call<'_>,
+    refused: &Refused,
+    (done, again): (&str, &str),
+) -> Failure {
     let why = past::refused(refused);
     let Ok(history) = past::history(&layered.installation) else { return why };
     let call = person.call();
@@ -155,8 +161,8 @@ fn take_back(layered: &Layered, person: &Person<'_>, failed: &Call<'_>, refused:
     let cause = why.message();
     match undone {
         Ok(_) => {
-            let message = format!("{cause}\nwhat had been changed before that was taken back: nothing is applied");
-            Failure::failed(message, "mend the cause, then apply again")
+            let message = format!("{cause}\nwhat had been changed before that was taken back: nothing is {done}");
+            Failure::failed(message, format!("mend the cause, then {again} again"))
         }
         Err(error) => {
             let message = format!(

@@ -1,17 +1,20 @@
 //! Making both sides of a conflict agree: what one side holds is put on the other, as a person's act that can be undone.
 //!
-//! It is decided path by path and applies nothing: once no conflict is left, an apply takes the rest over.
+//! It applies nothing: once no conflict is left, an apply takes the rest over.
 
 use paddock_config::{Layer, LayerName};
-use paddock_core::{AgentName, Expect, Version};
+use paddock_core::{AgentName, Alter, Alteration, Expect, LogicalPath, Operation, RelPathBuf, Version, visible};
 use paddock_stores::fork;
+use paddock_tools::Person;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::applying::take_back;
 use crate::desk::Desk;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::files::{self, Receiving, Spot};
 use crate::layered::{self, Layered};
+use crate::project;
 
 /// How much is copied at once.
 const PIECE: u64 = 1024 * 1024;
@@ -26,12 +29,12 @@ pub enum Side {
     Below,
 }
 
-/// A path whose sides are to agree.
+/// Paths whose sides are to agree.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResolveAsked {
-    /// Where, relative to the Workspace, as the conflict names it.
-    pub path: String,
+    /// Where, relative to the Workspace, as the conflicts name them.
+    pub paths: Vec<String>,
     /// Which side is kept.
     pub keep: Side,
 }
@@ -40,76 +43,136 @@ pub struct ResolveAsked {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Resolved {
     /// Where the side was changed that was not kept.
-    pub path: String,
+    pub changed: Vec<ResolvedPath>,
     /// Which side is kept.
     pub kept: Side,
-    /// Is there nothing any more, as on the side that is kept?
-    pub removed: bool,
-    /// The call; undoing it brings the conflict back.
+    /// The call; undoing it brings the conflicts back.
     pub call: String,
     /// How many conflicts are left.
     pub conflicts: usize,
 }
 
-/// Makes both sides of one conflict agree.
+/// A path that is as the side that is kept has it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ResolvedPath {
+    /// Where.
+    pub path: String,
+    /// Is there nothing any more?
+    pub removed: bool,
+}
+
+impl ResolvedPath {
+    fn of(alteration: &Alteration) -> Self {
+        Self { path: alteration.path.to_string(), removed: matches!(alteration.how, Alter::Delete) }
+    }
+}
+
+/// Makes both sides of these conflicts agree, as one act.
 ///
 /// # Errors
-/// When the path is in no conflict, or one of its sides is neither a file nor absent.
+/// When one of the paths is in no conflict, or one of its sides is neither a file nor absent; nothing is changed then.
 pub fn resolve(desk: &Desk, layer: &str, agent: &AgentName, asked: &ResolveAsked) -> Result<Resolved> {
     let layered = Layered::at(desk)?;
     let layers = layered.layers()?;
     let name = layers.find(layer, agent).map_err(layered::told)?;
     let layer = layered.open(&layers, &name).map_err(layered::told)?;
-    let conflicts = conflicts(&layered, &layer)?;
-    if !conflicts.contains(&asked.path) {
-        let text = format!("\"{}\" is in no conflict", paddock_core::visible(&asked.path));
-        return Err(Failure::missing(text, format!("`paddock diff {}` shows what differs", name.as_str())));
-    }
-    let (below, here) = (below(desk, &layer, &asked.path)?, here(desk, &name, &asked.path)?);
+    let paths = meant(&name, &conflicts_of(&layered, &layer)?, &asked.paths)?;
+    let (below, here) = (Place::below(&layer), Place::here(&name)?);
     let (from, to) = match asked.keep {
         Side::Here => (here, below),
         Side::Below => (below, here),
     };
-    let changed = agree(desk, from, &to)?;
-    Ok(Resolved {
-        path: to.path.to_string(),
-        kept: asked.keep,
-        removed: changed.1,
-        call: changed.0.call,
-        conflicts: self::conflicts(&layered, &layer)?.len(),
-    })
+    project::count_first()?;
+    let both = paths.iter().map(|path| agreeing(desk, from.spot(desk, path)?, &to.spot(desk, path)?));
+    let alterations = both.collect::<Result<Vec<Alteration>>>()?;
+    let changed = alterations.iter().map(ResolvedPath::of).collect();
+    let policy = desk.policy(&to.agent)?.current();
+    let audit = desk.audit();
+    let person = Person::on(&policy, &*audit).named(desk.by());
+    let call = person.call();
+    if asked.keep == Side::Here {
+        // Before it happens: whoever is cut off in between has remembered too much, which changes nothing.
+        let below = layer.store.will_be_below(&call, &paths);
+        below.map_err(|error| layered::store_problem(&layer.source, error))?;
+    }
+    let path = match alterations.as_slice() {
+        [one] => one.path.clone(),
+        _ => to.prefix.clone(),
+    };
+    let acted = person.act("resolve", &call, Operation::Alter { path, alterations });
+    let acted = acted.map_err(|refused| take_back(&layered, &person, &call, &refused, ("resolved", "resolve")))?;
+    let conflicts = conflicts_of(&layered, &layer)?.len();
+    Ok(Resolved { changed, kept: asked.keep, call: acted.call.to_string(), conflicts })
 }
 
-fn conflicts(layered: &Layered, layer: &Layer) -> Result<Vec<String>> {
+/// The paths that are in conflict, for who means all of them.
+///
+/// # Errors
+/// When there is no such fork or overlay, or it cannot be compared.
+pub fn conflicts(desk: &Desk, layer: &str, agent: &AgentName) -> Result<Vec<String>> {
+    let layered = Layered::at(desk)?;
+    let layers = layered.layers()?;
+    let name = layers.find(layer, agent).map_err(layered::told)?;
+    let found = conflicts_of(&layered, &layered.open(&layers, &name).map_err(layered::told)?)?;
+    Ok(found.iter().map(|path| path.as_str().to_owned()).collect())
+}
+
+fn conflicts_of(layered: &Layered, layer: &Layer) -> Result<Vec<RelPathBuf>> {
     let call = layered.call(&layer.policy.agent);
     let merge = fork::merge(&call, &layer.store, &layer.below, &layer.source);
     let merge = merge.map_err(|error| layered::store_problem(&layer.source, error))?;
-    Ok(merge.conflicts.iter().map(|conflict| conflict.path.as_str().to_owned()).collect())
+    Ok(merge.conflicts.into_iter().map(|conflict| conflict.path).collect())
 }
 
-/// The path in the Workspace that it stands on.
-fn below(desk: &Desk, layer: &Layer, path: &str) -> Result<Spot> {
-    Spot::of(desk, Some(layer.policy.agent.as_str()), &inside(layer.source.as_str(), path))
+/// The conflicts that are meant, each once.
+fn meant(name: &LayerName, conflicts: &[RelPathBuf], asked: &[String]) -> Result<Vec<RelPathBuf>> {
+    let look = format!("`paddock diff {}` shows what differs", name.as_str());
+    if asked.is_empty() {
+        return Err(Failure::misused("no path is named", look));
+    }
+    let known = |path: &&String| conflicts.iter().any(|conflict| conflict.as_str() == *path);
+    if let Some(unknown) = asked.iter().find(|path| !known(path)) {
+        return Err(Failure::missing(format!("\"{}\" is in no conflict", visible(unknown)), look));
+    }
+    let is_meant = |conflict: &&RelPathBuf| asked.iter().any(|path| path == conflict.as_str());
+    Ok(conflicts.iter().filter(is_meant).cloned().collect())
 }
 
-/// The path in the fork or the overlay itself.
-fn here(desk: &Desk, name: &LayerName, path: &str) -> Result<Spot> {
-    let agent = match name {
-        LayerName::Fork(fork) => fork.agents.first().map_or("main", String::as_str),
-        LayerName::Overlay { agent, .. } => agent.as_str(),
-    };
-    Spot::of(desk, Some(agent), &inside(layered::place(name)?.as_str(), path))
+/// One side: whose it is, and where it begins.
+struct Place {
+    agent: AgentName,
+    prefix: LogicalPath,
 }
 
-fn inside(prefix: &str, path: &str) -> String {
-    format!("{}/{path}", prefix.trim_end_matches('/'))
+impl Place {
+    /// The Workspace that it stands on.
+    fn below(layer: &Layer) -> Self {
+        Self { agent: layer.policy.agent.clone(), prefix: layer.source.clone() }
+    }
+
+    /// The fork or the overlay itself.
+    fn here(name: &LayerName) -> Result<Self> {
+        let agent = match name {
+            LayerName::Fork(fork) => match fork.agents.first() {
+                Some(first) => AgentName::parse(first)
+                    .map_err(|error| Failure::failed(error, "the list of forks in the System Root is damaged"))?,
+                None => AgentName::main(),
+            },
+            LayerName::Overlay { agent, .. } => agent.clone(),
+        };
+        Ok(Self { agent, prefix: layered::place(name)? })
+    }
+
+    fn spot(&self, desk: &Desk, path: &RelPathBuf) -> Result<Spot> {
+        Spot::of(desk, Some(self.agent.as_str()), self.prefix.join(path.as_rel()).as_str())
+    }
 }
 
-/// Puts what one side holds on the other, as long as that is as it was looked at. Says whether it was removed.
-fn agree(desk: &Desk, from: Spot, to: &Spot) -> Result<(files::Changed, bool)> {
+/// What puts on one side what the other holds, as long as that is as it was looked at.
+fn agreeing(desk: &Desk, from: Spot, to: &Spot) -> Result<Alteration> {
     let there = version_of(to)?;
     if version_of(&from)?.is_none() {
-        return Ok((files::delete_as("resolve", to, there)?, true));
+        return Ok(files::leaving(to, there));
     }
     let opened = files::open(from)?;
     let mut received = Receiving::begin(desk, to, Some(opened.len()))?;
@@ -120,7 +183,7 @@ fn agree(desk: &Desk, from: Spot, to: &Spot) -> Result<(files::Changed, bool)> {
         at += PIECE;
     }
     let expect = there.map_or(Expect::Absent, Expect::Is);
-    Ok((files::put_as("resolve", to, received, expect)?, false))
+    files::taking(to, received, expect).map(|(alteration, _)| alteration)
 }
 
 /// The version of a file; nothing where nothing is.

@@ -3,7 +3,9 @@
 //! An apply makes the Overlay's own rows the common ancestor. Once it is undone below, that ancestor is wrong: the
 //! Overlay's work would pass for something that everybody has, and be discarded without a question. So the ancestor
 //! before it is remembered for each path that an apply changed, under the id of its call. Whether a call was undone is
-//! the ledger's knowledge, and is told ([`VirtualStore::without`]); nothing here guesses it from contents.
+//! the ledger's knowledge, and is told ([`VirtualStore::without`]); nothing here guesses it from contents. A call that put
+//! single paths below, to settle a conflict, is remembered in the same way: the next apply would else make its paths the
+//! ancestor for good.
 
 use std::collections::HashSet;
 
@@ -17,8 +19,8 @@ use super::overlay::remove_notes;
 
 /// Where it is remembered. No path can lead there, as with notes.
 const APPLIED: &str = "\u{1}applied";
-/// How many applies are remembered, the newest ones.
-const REMEMBERED: usize = 16;
+/// How many applies are remembered, the newest ones; what settled a conflict counts among them.
+const REMEMBERED: usize = 64;
 /// Marks a row that only leads to others.
 const WAY: u32 = 0;
 /// Marks a path that had no note.
@@ -67,6 +69,16 @@ pub(super) fn remember(
     changed: &[RelPathBuf],
 ) -> Result<()> {
     let known = applies(&*rows, undone)?;
+    keep(rows, &known, by, changed)?;
+    let (undone, standing): (Vec<_>, Vec<_>) = known.iter().partition(|apply| apply.undone);
+    for stale in undone.into_iter().chain(standing.into_iter().skip(REMEMBERED - 1)) {
+        remove_notes(rows, &stale.key())?;
+    }
+    Ok(())
+}
+
+/// Keeps the notes about these paths under the call that changes them below.
+fn keep(rows: &mut dyn RowsMut, known: &[Remembered], by: CallId, changed: &[RelPathBuf]) -> Result<()> {
     let this = Remembered { id: by, undone: false };
     put(rows, &this.key(), &marker(WAY))?;
     for path in changed {
@@ -77,12 +89,8 @@ pub(super) fn remember(
             }
             put(rows, &key, &marker(WAY))?;
         }
-        let before = note(&*rows, &known, path.as_rel())?.unwrap_or_else(|| marker(WITHOUT_NOTE));
+        let before = note(&*rows, known, path.as_rel())?.unwrap_or_else(|| marker(WITHOUT_NOTE));
         put(rows, &join(&this.key(), path.as_str()), &before)?;
-    }
-    let (undone, standing): (Vec<_>, Vec<_>) = known.iter().partition(|apply| apply.undone);
-    for stale in undone.into_iter().chain(standing.into_iter().skip(REMEMBERED - 1)) {
-        remove_notes(rows, &stale.key())?;
     }
     Ok(())
 }
@@ -103,7 +111,17 @@ fn put(rows: &mut dyn RowsMut, key: &str, row: &Row) -> Result<()> {
 }
 
 impl VirtualStore {
-    /// The calls that applied this Overlay, as far as they are remembered.
+    /// This call is about to put what the Overlay holds at these paths below, and nothing else of it. No note changes, so what other
+    /// applies remember is still needed and stays, also of those that were undone.
+    pub fn will_be_below(&self, call: &Call<'_>, paths: &[RelPathBuf]) -> Result<()> {
+        self.base.write(call, &self.namespace, &mut |rows| {
+            let known = applies(&*rows, &self.undone)?;
+            rows.advance()?;
+            keep(rows, &known, call.id, paths)
+        })
+    }
+
+    /// The calls that put something of this Overlay below, as far as they are remembered.
     pub fn applies(&self, call: &Call<'_>) -> Result<Vec<CallId>> {
         self.at(call, |layers| Ok(applies(layers.rows, &HashSet::new())?.iter().map(|apply| apply.id).collect()))
     }

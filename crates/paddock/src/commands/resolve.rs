@@ -14,14 +14,23 @@ pub(crate) fn run(global: &Global, options: &Resolve, printer: &Printer) -> anyh
         Keep::Here => Side::Here,
         Keep::Below => Side::Below,
     };
-    let asked = ResolveAsked { path: options.path.clone(), keep };
-    let done = forks::resolve(&desk, &options.layer, &global.agent(), &asked)?;
+    let paths = match options.all {
+        true => forks::conflicts(&desk, &options.layer, &global.agent())?,
+        false => options.paths.clone(),
+    };
+    if paths.is_empty() {
+        printer::tell("there is no conflict");
+        return Ok(Ended::Done);
+    }
+    let done = forks::resolve(&desk, &options.layer, &global.agent(), &ResolveAsked { paths, keep })?;
     if options.json {
         printer.json(&serde_json::to_value(&done)?)?;
         return Ok(Ended::Done);
     }
-    let verb = if done.removed { "removed" } else { "wrote" };
-    printer.line(format_args!("{verb} {}", visible(&done.path)))?;
+    for one in &done.changed {
+        let verb = if one.removed { "removed" } else { "wrote" };
+        printer.line(format_args!("{verb} {}", visible(&one.path)))?;
+    }
     match done.conflicts {
         0 => printer::tell(format_args!("no conflict is left: `paddock apply {}` takes the rest over", options.layer)),
         1 => printer::tell("1 conflict is left"),

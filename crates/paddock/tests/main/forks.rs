@@ -234,9 +234,77 @@ fn a_side_is_kept_path_by_path() {
     );
     assert_eq!(world.paddock(&["apply", "x"]).code, 1, "one is left");
     let kept = world.paddock(&["resolve", "x", "z.txt", "--keep", "below", "--json"]).json();
-    assert_eq!((&kept["path"], &kept["conflicts"]), (&json!("/forks/x/z.txt"), &json!(0)), "{kept}");
+    let changed = json!([{ "path": "/forks/x/z.txt", "removed": false }]);
+    assert_eq!((&kept["changed"], &kept["conflicts"]), (&changed, &json!(0)), "{kept}");
     assert_eq!(world.paddock(&["apply", "x"]).code, 0);
     assert_eq!((world.read("w/a.txt"), world.read("w/z.txt")), ("HERE\n".to_owned(), "THERE\n".to_owned()));
+}
+
+/// One call, so that one undo brings all of them back.
+#[test]
+fn a_side_is_kept_of_every_conflict_at_once() {
+    let world = world();
+    world.write("w/z.txt", "below\n");
+    assert_eq!(world.paddock(&["fork", "/w", "x"]).code, 0);
+    let nothing = world.paddock(&["resolve", "x", "--all", "--keep", "here"]);
+    assert!(nothing.code == 0 && nothing.stderr.contains("there is no conflict"), "{nothing}");
+    write(&world, "/forks/x/a.txt", "HERE\n");
+    assert_eq!(tool(&world, "main", "delete_file", &json!({"path": "/forks/x/z.txt"})).code, 0);
+    world.write("w/a.txt", "THERE\n");
+    world.write("w/z.txt", "THERE\n");
+    assert_eq!(world.paddock(&["resolve", "x", "--keep", "here"]).code, 2, "no path is named");
+    let some = world.paddock(&["resolve", "x", "a.txt", "new.txt", "--keep", "here"]);
+    assert!(some.code == 1 && some.stderr.contains("\"new.txt\" is in no conflict"), "{some}");
+    assert_eq!(world.read("w/a.txt"), "THERE\n", "all of them or nothing");
+    insta::assert_snapshot!(without_ids(&world.paddock(&["resolve", "x", "--all", "--keep", "here"])), @r"
+    wrote /w/a.txt
+    removed /w/z.txt
+    [stderr]
+    no conflict is left: `paddock apply x` takes the rest over
+    `paddock undo [id]` takes this back
+    [exit 0]
+    ");
+    assert!(world.read("w/a.txt") == "HERE\n" && !world.has("w/z.txt"));
+    assert_eq!(world.paddock(&["undo"]).code, 0);
+    assert_eq!((world.read("w/a.txt"), world.read("w/z.txt")), ("THERE\n".to_owned(), "THERE\n".to_owned()));
+    let kept = world.paddock(&["resolve", "x", "a.txt", "z.txt", "--keep", "below"]);
+    assert_eq!((kept.code, kept.stdout.as_str()), (0, "wrote /forks/x/a.txt\nwrote /forks/x/z.txt\n"), "{kept}");
+    assert_eq!(read(&world, "/forks/x/z.txt"), "THERE\n");
+}
+
+/// On the host's disk, where the fork has noted what was below, and where it stands on a moment.
+#[test]
+fn a_side_that_was_kept_and_undone_after_the_fork_was_applied_is_not_lost_from_sight() {
+    for (source, file) in [("/w", "a.txt"), ("/notes", "a.md")] {
+        let world = world();
+        write(&world, "/notes/a.md", "one\ntwo\nthree\n");
+        let below = |content: &str| match source {
+            "/w" => world.write("w/a.txt", content),
+            _ => write(&world, "/notes/a.md", content),
+        };
+        assert_eq!(world.paddock(&["fork", source, "x"]).code, 0);
+        write(&world, &format!("/forks/x/{file}"), "HERE\n");
+        write(&world, "/forks/x/first.md", "first\n");
+        assert_eq!(world.paddock(&["apply", "x"]).code, 0);
+        // An apply that was undone is still remembered after a side was kept.
+        assert_eq!(world.paddock(&["undo"]).code, 0);
+        below("THERE\n");
+        let kept = world.paddock(&["resolve", "x", file, "--keep", "here", "--json"]).json();
+        let diff = world.paddock(&["diff", "x", "--stat"]).stdout;
+        assert!(diff.starts_with("A first.md"), "{source}: {diff}");
+        assert_eq!(world.paddock(&["apply", "x"]).code, 0);
+        assert_eq!(world.paddock(&["diff", "x"]).stdout, "", "{source}");
+        let undone = world.paddock(&["undo", kept["call"].as_str().unwrap()]);
+        assert_eq!(undone.code, 0, "{undone}");
+        let diff = world.paddock(&["diff", "x", "--stat"]).stdout;
+        assert!(diff.starts_with(&format!("M {file} | +1 -1 (conflict)\n1 path changed")), "{source}: {diff}");
+        let asked = world.paddock(&["discard", "x"]);
+        assert!(asked.code == 2 && asked.stderr.contains("holds what was not applied"), "{asked}");
+        // It can be kept again, and then it is.
+        assert_eq!(world.paddock(&["resolve", "x", file, "--keep", "here"]).code, 0);
+        assert_eq!(world.paddock(&["apply", "x"]).code, 0);
+        assert_eq!(world.paddock(&["discard", "x"]).code, 0, "{source}");
+    }
 }
 
 #[test]
