@@ -103,7 +103,7 @@ fn first_line(text: &str) -> String {
 fn status(thread: &ThreadShown) -> Markup {
     let word = match thread.status.as_str() {
         _ if thread.working => "running",
-        "frozen" | "blocked" | "asking" => "waiting",
+        "stopped" | "frozen" | "blocked" | "asking" => "waiting",
         "running" => "running",
         "cancelled" => "denied",
         other => other,

@@ -3,12 +3,13 @@
 use paddock_agent::model::Cost;
 use paddock_agent::record::{Checkpoint, Thread, ThreadStatus};
 use paddock_agent::state::{Progress, StepState};
+use paddock_state::InstanceKey;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::desk::Desk;
-use crate::moment;
+use crate::{instances, moment};
 
 /// A run, without its state.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -23,7 +24,7 @@ pub struct ThreadShown {
     pub prompt: String,
     /// What it may do at most.
     pub bounds: BoundsShown,
-    /// `running`, `frozen`, `blocked`, `asking`, `done` or `cancelled`.
+    /// `running`, `stopped` (nobody works on it, and it can be resumed), `frozen`, `blocked`, `asking`, `done` or `cancelled`.
     pub status: String,
     /// What it waits for, asks, or answered.
     pub told: Option<String>,
@@ -165,6 +166,10 @@ fn word(value: impl Serialize) -> String {
 pub(super) fn thread(desk: &Desk, thread: Thread) -> ThreadShown {
     let at = |millis| moment::exact(moment::of_millis(millis));
     let (working, trouble) = desk.runs().about(&thread.thread_id);
+    let status = match thread.status {
+        ThreadStatus::Running if !working && !is_worked_on(desk, &thread.thread_id) => "stopped",
+        status => status.name(),
+    };
     ThreadShown {
         approval: thread.told.clone().filter(|_| thread.status == ThreadStatus::Frozen),
         thread_id: thread.thread_id,
@@ -176,7 +181,7 @@ pub(super) fn thread(desk: &Desk, thread: Thread) -> ThreadShown {
             level: word(thread.bounds.level),
             tools: thread.bounds.tools,
         },
-        status: thread.status.name().to_owned(),
+        status: status.to_owned(),
         told: thread.told,
         model: thread.model,
         created_at: at(thread.created_at),
@@ -186,6 +191,12 @@ pub(super) fn thread(desk: &Desk, thread: Thread) -> ThreadShown {
         working,
         trouble,
     }
+}
+
+/// Does a process hold its conversation, as whoever runs it does? The record cannot tell: it says `running` of a process that was killed.
+fn is_worked_on(desk: &Desk, thread: &str) -> bool {
+    let (key, kept) = (InstanceKey::new(thread), instances::kept(desk));
+    key.is_ok_and(|key| kept.is_some_and(|kept| kept.held_by(&key).is_some()))
 }
 
 pub(super) fn detail(desk: &Desk, about: Thread, last: Option<&Checkpoint>, found: &[Checkpoint]) -> ThreadDetail {

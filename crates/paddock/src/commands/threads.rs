@@ -5,11 +5,14 @@ use std::time::SystemTime;
 use paddock_desk::threads::{self, CheckpointShown, ForkAsked, StepShown, ThreadShown};
 use paddock_desk::unified::harmless;
 use paddock_desk::{Desk, Project, moment};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::cli::{Global, Threads};
 use crate::failure::Ended;
 use crate::printer::Printer;
+
+/// The most that is shown of what a node did.
+const MOST_SAID: usize = 100;
 
 pub(crate) fn run(global: &Global, options: &Threads, printer: &Printer) -> anyhow::Result<Ended> {
     let project = Project::with_config(&global.places())?;
@@ -72,18 +75,38 @@ fn show(desk: &Desk, thread: &str, json: bool, printer: &Printer) -> anyhow::Res
     for step in &shown.steps {
         printer.line(format_args!("  {} {}", mark(step), harmless(&step.description)))?;
     }
-    for CheckpointShown { n, node, said, .. } in &shown.checkpoints {
-        let said = said.as_deref().unwrap_or_default();
-        let said = harmless(&said[..said.floor_char_boundary(100)]);
-        printer.line(format_args!("{n:>5}  {node:<12} {said}"))?;
+    for checkpoint in &shown.checkpoints {
+        let what = what(checkpoint);
+        let what = harmless(&what[..what.floor_char_boundary(MOST_SAID)]);
+        printer.line(format_args!("{:>5}  {:<12} {what}", checkpoint.n, checkpoint.node))?;
     }
     Ok(Ended::Done)
+}
+
+/// What a node did: the calls that the model asked for, or else what went into the conversation; of an answer, whose it is.
+fn what(checkpoint: &CheckpointShown) -> String {
+    let calls = asked_for(&checkpoint.answer["tool_calls"]);
+    let said = checkpoint.said.as_deref().unwrap_or_default();
+    match checkpoint.tool["tool_name"].as_str() {
+        _ if !calls.is_empty() => calls.join(", "),
+        Some(tool) if checkpoint.node == "tools" => format!("{tool}: {said}"),
+        _ => said.to_owned(),
+    }
+}
+
+/// Tools that a model asked for, each with its arguments.
+pub(super) fn asked_for(calls: &Value) -> Vec<String> {
+    let one = |call: &Value| format!("{} {}", call["name"].as_str().unwrap_or("a tool"), call["arguments"]);
+    calls.as_array().into_iter().flatten().map(one).collect()
 }
 
 fn describe(about: &ThreadShown, printer: &Printer) -> anyhow::Result<()> {
     printer.line(format_args!("thread   {}", about.thread_id))?;
     printer.line(format_args!("task     {}", harmless(about.prompt.lines().next().unwrap_or_default())))?;
     printer.line(format_args!("status   {}", about.status))?;
+    if about.status == "stopped" {
+        printer.line(format_args!("         nobody works on it; `paddock resume {}` goes on", about.thread_id))?;
+    }
     if let Some(told) = &about.told {
         printer.line(format_args!("         {}", harmless(told.lines().next().unwrap_or_default())))?;
     }

@@ -117,6 +117,31 @@ fn a_cancelled_run_is_over_and_a_fork_is_not() {
 }
 
 #[test]
+fn a_run_that_nobody_works_on_is_said_to_be_stopped() {
+    let world = World::seed();
+    // The script is over before the plan is.
+    let lines = [answer("- [ ] look\n- [ ] write"), call("list_dir", &json!({ "path": "workspace" }))];
+    let model = script(&world, &lines);
+    assert_ne!(begin(&world, "broken", &model, &[]).code, 0);
+    assert_eq!(world.paddock(&["threads", "fork", "broken", "--at", "2", "--name", "fresh"]).code, 0);
+    let listed = world.paddock(&["threads", "list", "--json"]).json();
+    let standing: Vec<&Value> = listed.as_array().unwrap().iter().map(|thread| &thread["status"]).collect();
+    assert_eq!(standing, ["stopped", "stopped"], "{listed}");
+    let shown = world.paddock(&["threads", "show", "broken"]).stdout;
+    assert!(shown.contains("status   stopped\n") && shown.contains("`paddock resume broken` goes on"), "{shown}");
+    assert!(shown.contains("executor     list_dir {\"path\":\"workspace\"}\n"), "{shown}");
+    assert!(shown.contains("tools        list_dir: "), "{shown}");
+    let said = world.paddock(&["instance", "messages", "broken"]).stdout;
+    assert!(said.contains("  calls list_dir {\"path\":\"workspace\"}\n"), "{said}");
+    // While a process has it, it is at work.
+    let mut files = std::fs::read_dir(world.home().join(".paddock/workspaces")).unwrap();
+    let lease = files.next().unwrap().unwrap().path().join("instances/broken/lease");
+    let held = std::fs::File::open(&lease).unwrap();
+    held.lock().unwrap();
+    assert_eq!(world.paddock(&["threads", "show", "broken", "--json"]).json()["thread"]["status"], "running");
+}
+
+#[test]
 fn what_a_command_of_a_run_changed_is_made_by_the_decision_and_the_run_goes_on() {
     let world = World::seed();
     world.write("workspace/old.txt", "one\n");

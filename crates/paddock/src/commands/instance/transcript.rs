@@ -10,6 +10,7 @@ use paddock_state::conversation::{Message, MessageSource};
 use serde_json::Value;
 
 use super::{Named, tell_notices};
+use crate::commands::threads::asked_for;
 use crate::cli::InstanceMessages;
 use crate::failure::Ended;
 use crate::printer::{Look, Printer};
@@ -127,7 +128,9 @@ fn for_people(message: &Message, printer: &Printer) -> String {
     let time = printer.look(Look::Faint, moment::shown(message.created_at().into()));
     let id = printer.look(Look::Faint, visible(message.id()));
     let mut text = format!("{time}  {who}  {id}\n");
-    for line in said(&message.content()).lines() {
+    let calls = asked_for(&message.data().value()["toolCalls"]);
+    let calls: String = calls.iter().map(|call| format!("calls {call}\n")).collect();
+    for line in said(&message.content()).lines().chain(calls.lines()) {
         text.push_str("  ");
         text.push_str(&visible(line));
         text.push('\n');
@@ -163,6 +166,14 @@ mod tests {
         assert_eq!(said(&content), "a\nb\n{\"toolName\":\"t\",\"type\":\"tool-call\"}\nc");
         assert_eq!(said(&json!("plain")), "plain");
         assert_eq!(said(&json!(null)), "null");
+    }
+
+    #[test]
+    fn a_call_is_shown_with_its_tool_and_its_arguments() {
+        let data = json!({"role": "assistant", "content": "", "toolCalls": [{"id": "1", "name": "read_file", "arguments": {"path": "a\n"}}]});
+        let kept = json!({"id": "m", "data": data, "metadata": {}, "createdAt": "2026-11-15T12:30:00.000Z", "source": {"type": "assistant", "stepId": "s1"}});
+        let shown = for_people(&serde_json::from_value(kept).unwrap(), &Printer::plain());
+        assert!(shown.ends_with("m\n  calls read_file {\"path\":\"a\\n\"}\n"), "{shown:?}");
     }
 
     #[test]
