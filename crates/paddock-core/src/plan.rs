@@ -241,6 +241,8 @@ pub struct Plan {
     pub(crate) is_aside: bool,
     /// The person whose own act it is.
     pub(crate) by: Option<Arc<str>>,
+    /// What the act is called that it is the whole of.
+    pub(crate) act: Option<Arc<str>>,
 }
 
 impl Plan {
@@ -250,8 +252,19 @@ impl Plan {
     }
 
     /// What it is called where calls are listed.
-    pub fn verb(&self) -> &'static str {
-        if self.is_command { "command" } else { self.kind.verb() }
+    pub fn verb(&self) -> &str {
+        match &self.act {
+            Some(act) => act,
+            None if self.is_command => "command",
+            None => self.kind.verb(),
+        }
+    }
+
+    /// The same by the name of a person's act: what takes a fork over is no "delete", whatever its first change is.
+    #[must_use]
+    pub fn called(mut self, act: &str) -> Self {
+        self.act = Some(act.into());
+        self
     }
 
     /// The path as it was asked for.

@@ -10,12 +10,15 @@ use paddock_config::ConfigFile;
 use paddock_core::{
     AgentName, AgentPolicy, Decision, LogicalPath, OpKind, RelPathBuf, Risk, RiskRule, Rule, Workspace,
 };
+use paddock_tools::Person;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::desk::Desk;
 use crate::failure::{Failure, Result};
+use crate::host;
+use crate::project::Project;
 
 /// What the policy says, and why.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -89,20 +92,27 @@ pub struct WouldAllow {
     pub value: Option<String>,
 }
 
+impl WouldAllow {
+    /// Both lines, which stand in the same Workspace.
+    fn with(self, other: &Self) -> Self {
+        Self { text: format!("{}\n{}", self.text, other.text), key: None, value: None, ..self }
+    }
+}
+
 /// What the policy of an agent says about an operation on a path.
 ///
 /// # Errors
 /// When there is no such agent or operation, or the path is none.
 pub fn why(desk: &Desk, agent: &AgentName, operation: &str, path: &str) -> Result<Explained> {
     let policy = desk.policy(agent)?.current();
-    on_policy(&policy, desk.config_file().ok().as_ref(), operation, path)
+    on_policy(&policy, desk.project(), operation, path)
 }
 
 /// As [`why`], on a policy of any origin.
 ///
 /// # Errors
 /// As [`why`].
-pub fn on_policy(policy: &AgentPolicy, file: Option<&ConfigFile>, operation: &str, path: &str) -> Result<Explained> {
+pub fn on_policy(policy: &AgentPolicy, project: &Project, operation: &str, path: &str) -> Result<Explained> {
     let op = self::operation(operation)?;
     let path = policy.path(path).map_err(|error| Failure::failed(&error, error.hint()))?;
     let decision = policy.vfs.judge(op, &path);
@@ -124,7 +134,7 @@ pub fn on_policy(policy: &AgentPolicy, file: Option<&ConfigFile>, operation: &st
         risk_rule: risk.map(RiskRule::told),
         asked: asked(policy, op, risk).filter(|_| decision.allowed()),
         steps: steps(op, &path, &decision, risk),
-        would_allow: file.filter(|_| meant.is_none()).and_then(|file| would_allow(policy, file, op, &path, &decision)),
+        would_allow: if meant.is_none() { would_allow(policy, project, op, &path, &decision) } else { None },
         meant,
         said: decision.explain(),
     })
@@ -232,16 +242,21 @@ fn steps(op: OpKind, path: &LogicalPath, decision: &Decision<'_>, risk: Option<&
 /// The line that would allow it; nothing where none can, or none is needed.
 fn would_allow(
     policy: &AgentPolicy,
-    file: &ConfigFile,
+    project: &Project,
     op: OpKind,
     path: &LogicalPath,
     decision: &Decision<'_>,
 ) -> Option<WouldAllow> {
+    let file = &project.config_file().ok()?;
     match decision.rule() {
-        Rule::NoWorkspace => Some(new_workspace(policy, op, path)),
+        Rule::NoWorkspace => Some(new_workspace(policy, project, op, path)),
         Rule::Scope => {
             let scope = wider(decision.workspace()?, op);
-            changed(policy, file, decision.workspace()?, "scope", &Value::from(scope))
+            let line = changed(policy, file, decision.workspace()?, "scope", &Value::from(scope))?;
+            // A wider scope alone would leave it denied where a name is in the way, too.
+            let widened = Person::vfs_of(policy);
+            let then = widened.judge(op, path);
+            if then.allowed() { Some(line) } else { Some(line.with(&would_allow(policy, project, op, path, &then)?)) }
         }
         Rule::Hidden(pattern) => {
             let workspace = decision.workspace()?;
@@ -269,7 +284,7 @@ fn wider(workspace: &Workspace, op: OpKind) -> &'static str {
     }
 }
 
-fn new_workspace(policy: &AgentPolicy, op: OpKind, path: &LogicalPath) -> WouldAllow {
+fn new_workspace(policy: &AgentPolicy, project: &Project, op: OpKind, path: &LogicalPath) -> WouldAllow {
     let scope = if op.changes() { "READ_WRITE" } else { "READ_ONLY" };
     let top = path.as_str().split('/').nth(1).filter(|name| !name.is_empty()).unwrap_or("files");
     let table = if policy.agent == AgentName::main() {
@@ -282,7 +297,11 @@ fn new_workspace(policy: &AgentPolicy, op: OpKind, path: &LogicalPath) -> WouldA
     let text = format!(
         "{table}\nprefix = {prefix}\nscope = \"{scope}\"\nmount = {{ physical = {directory} }}\nhide = [\".env\", \".env.*\"]\n"
     );
-    let place = "at the end of paddock.toml, with the directory that should be seen there".to_owned();
+    let is_there = project.host().is_ok_and(|host| host::is_dir(&host.project_root().join("..").join(top)));
+    let place = match is_there {
+        true => "at the end of paddock.toml, with the directory that should be seen there".to_owned(),
+        false => format!("at the end of paddock.toml; {directory} is not there: name the directory that is meant"),
+    };
     WouldAllow { text, place, key: None, value: None }
 }
 

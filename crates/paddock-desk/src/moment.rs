@@ -47,6 +47,11 @@ pub fn shown(time: SystemTime) -> String {
     DateTime::<Local>::from(time).format("%Y-%m-%d %H:%M:%S").to_string()
 }
 
+/// A moment that is written for programs, for people; what is none stays as it is.
+pub fn reshown(exact: &str) -> String {
+    parse(exact, SystemTime::UNIX_EPOCH).map_or_else(|| exact.to_owned(), shown)
+}
+
 /// For programs.
 pub fn exact(time: SystemTime) -> String {
     DateTime::<Utc>::from(time).to_rfc3339_opts(SecondsFormat::Millis, true)
@@ -83,6 +88,7 @@ mod tests {
             assert_eq!(shown(at(text).unwrap()), "2026-11-15 12:30:00", "{text}");
         }
         assert_eq!(shown(at("2026-11-15").unwrap()), "2026-11-15 00:00:00");
+        assert_eq!((reshown(&exact(exact_one)), reshown("once")), (shown(exact_one), "once".to_owned()));
         for bad in ["", "ago", "10 ago", "min ago", "-1 min ago", "99999999999999999999 s ago", "2026-13-01", "soon"] {
             assert_eq!(at(bad), None, "{bad}");
         }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use paddock_core::{AgentName, AgentPolicy, Audit, LogicalPath};
+use paddock_core::{AgentName, AgentPolicy, Audit, LogicalPath, OpKind};
 use paddock_projects::export::{self, Commit, Export, Exported, Pushed};
 use paddock_projects::import::{self, Import, Imported};
 use paddock_projects::{
@@ -251,6 +251,23 @@ pub fn stored(desk: &Desk, agent: &AgentName) -> Result<Vec<Stored>> {
     }
     known().insert(agent.clone(), (Instant::now(), stored.clone()));
     Ok(stored)
+}
+
+/// What whoever made or took in a project there may not have thought of, in words.
+///
+/// # Errors
+/// When there is no such agent, or it is no path.
+pub fn noteworthy(desk: &Desk, agent: Option<&str>, path: &str) -> Result<Option<String>> {
+    let Place { policy, path, .. } = Place::of(desk, agent, path)?;
+    let decision = policy.vfs.judge(OpKind::Write, &path);
+    let scope = decision.workspace().map(paddock_core::Workspace::scope).filter(|scope| !scope.allows(OpKind::Write));
+    Ok(scope.map(|scope| {
+        format!(
+            "the Workspace is {} for agent {}: it cannot change the project, and `paddock projects` does not list it",
+            scope.name(),
+            policy.agent
+        )
+    }))
 }
 
 /// Makes a project from a template, where nothing is yet.

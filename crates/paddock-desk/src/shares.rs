@@ -24,7 +24,7 @@ use crate::desk::Desk;
 use crate::failure::{Failure, Result};
 use crate::{access, moment, past};
 
-pub use published::{Published, Sought, find};
+pub use published::{Published, Sought, find, noteworthy};
 
 /// How long the database is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -69,6 +69,13 @@ impl WorkspaceHome {
         homes.into_iter().find(|home| home.audit_head.is_file() && !home.path.exists()).map(|home| home.path)
     }
 
+    /// Whose place a directory under `workspaces/` is, as far as that can be read.
+    #[must_use]
+    pub fn owner_of(place: &Path) -> Option<Origin> {
+        let text = fs::read_to_string(place.join(ORIGIN_FILE)).ok()?;
+        Origin::from_json(&text).ok()
+    }
+
     /// The id it is kept under.
     #[must_use]
     pub fn id(&self) -> &WorkspaceId {

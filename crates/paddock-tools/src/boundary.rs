@@ -200,8 +200,8 @@ impl Context<'_> {
 
     /// That nothing here allows what the tool does.
     pub(crate) fn not_provided(&self) -> Failure {
-        let any_workspace = !self.policy.vfs.workspaces().is_empty();
-        Failure::NotProvided { tool: self.tool.name, any_workspace }
+        let without = self.policy.vfs.workspaces().is_empty().then(|| self.policy.agent.clone());
+        Failure::NotProvided { tool: self.tool.name, without }
     }
 
     /// Plans, weighs, asks, runs.

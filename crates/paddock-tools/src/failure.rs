@@ -1,6 +1,6 @@
 //! Why a call has no result, before it is put into words.
 
-use paddock_core::{DenyRule, ErrorKind, LogicalPath, NotRun, PathError, Refused, Risk};
+use paddock_core::{AgentName, DenyRule, ErrorKind, LogicalPath, NotRun, PathError, Refused, Risk};
 use paddock_state::SecretName;
 
 use crate::arguments::BadArguments;
@@ -10,8 +10,8 @@ use crate::arguments::BadArguments;
 pub(crate) enum Failure {
     /// There is no such tool.
     NoTool { given: String, nearest: Option<&'static str> },
-    /// No Workspace allows what the tool does.
-    NotProvided { tool: &'static str, any_workspace: bool },
+    /// No Workspace allows what the tool does; the agent, where it has none.
+    NotProvided { tool: &'static str, without: Option<AgentName> },
     /// The arguments are not those of the tool.
     Arguments(BadArguments),
     /// A path that is none.

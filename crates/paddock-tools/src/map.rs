@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use paddock_core::{AccessScope, AgentPolicy, OpKind, Vfs, Workspace};
 
-use crate::messages::HOW_TO_BEGIN;
+use crate::messages::how_to_begin;
 use crate::tools::command::first;
 
 /// The most Workspaces that the map lists.
@@ -35,7 +35,7 @@ const ACTS: [(&str, OpKind); 10] = [
 pub(crate) fn filesystem_map(policy: &AgentPolicy) -> String {
     let workspaces: Vec<&Workspace> = policy.vfs.workspaces().iter().filter(|w| !w.is_aside()).collect();
     if workspaces.is_empty() {
-        return format!("Filesystem Map: empty. {HOW_TO_BEGIN}\n");
+        return format!("Filesystem Map: empty. {}\n", how_to_begin(&policy.agent));
     }
     let mut out = String::from("Filesystem Map: the Workspaces you perceive. Nothing else exists for you.\n");
     let shown = list(&workspaces, &mut out);

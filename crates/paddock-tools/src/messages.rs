@@ -6,16 +6,25 @@
 //! a look exactly as if it were not there, to the byte and in the verdict.
 
 use paddock_core::{
-    AccessScope, Denial, DenyRule, EditError, ErrorKind, LogicalPath, NotRun, OpKind, PathError, Refused, list_some,
+    AccessScope, AgentName, Denial, DenyRule, EditError, ErrorKind, LogicalPath, NotRun, OpKind, PathError, Refused, list_some,
 };
 use paddock_state::SecretName;
 
 use crate::answer::{Answer, Verdict};
 use crate::failure::{Failure, NotSearched};
 
-/// How to begin where there is nothing yet.
-pub(crate) const HOW_TO_BEGIN: &str = "No Workspace is configured, so there is no access to any file. A person can begin with `paddock init` in the \
-     directory of the project.";
+/// How to begin where there is nothing yet. Any agent but the usual one is in a configuration already: what it had, a fork perhaps, is gone.
+pub(crate) fn how_to_begin(agent: &AgentName) -> String {
+    if *agent == AgentName::main() {
+        return "No Workspace is configured, so there is no access to any file. A person can begin with `paddock init` in the \
+                directory of the project."
+            .to_owned();
+    }
+    format!(
+        "Agent {agent} has no Workspace, so there is no access to any file. A person can give it one in paddock.toml, or a fork \
+         of one with `paddock fork WORKSPACE NAME --agent {agent}`."
+    )
+}
 
 /// What a write-only Workspace answers, whatever was there.
 pub(crate) const ACCEPTED: &str = "Accepted: this Workspace is write-only, so nothing about what is there comes back.";
@@ -34,7 +43,7 @@ pub fn edited_to(arguments: &str) -> String {
 pub(crate) fn answer_to(failure: &Failure) -> Answer {
     match failure {
         Failure::NoTool { given, nearest } => error(Verdict::Invalid, "unknown_tool", no_tool(given, *nearest)),
-        Failure::NotProvided { tool, any_workspace } => not_provided(tool, *any_workspace),
+        Failure::NotProvided { tool, without } => not_provided(tool, without.as_ref()),
         Failure::Arguments(bad) => error(Verdict::Invalid, "arguments", bad.to_string()),
         Failure::Path(bad) => error(Verdict::Denied, "path", bad_path(bad)),
         Failure::SecretInPath(secret) => error(Verdict::Denied, "secret", secret_in_path(secret)),
@@ -107,8 +116,8 @@ fn no_tool(given: &str, nearest: Option<&str>) -> String {
     }
 }
 
-fn not_provided(tool: &str, any_workspace: bool) -> Answer {
-    let why = if any_workspace { "No Workspace of yours allows what it does." } else { HOW_TO_BEGIN };
+fn not_provided(tool: &str, without: Option<&AgentName>) -> Answer {
+    let why = without.map_or_else(|| "No Workspace of yours allows what it does.".to_owned(), how_to_begin);
     error(Verdict::Denied, "not_provided", format!("The tool \"{tool}\" is not provided. {why}"))
 }
 

@@ -128,7 +128,7 @@ impl<'a> Person<'a> {
     ) -> Result<Acted, Refused> {
         let began = Instant::now();
         let path = operation.path().clone();
-        let done = self.run_as(call, operation, how);
+        let done = self.run_as(call, operation, |plan| how(plan.called(command)));
         let decision = self.vfs.judge(paddock_core::OpKind::Read, &path);
         let (outcome, reason) = match &done {
             Ok(_) => ("done", ""),

@@ -2,9 +2,11 @@
 //! configuration says.
 
 use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use paddock_config::{ConfigFile, Installation};
+use paddock_state::{SystemRoot, WorkspaceHome};
 
 use crate::host;
 
@@ -38,6 +40,18 @@ pub(crate) fn forget(installation: &Installation, url: &str) {
 pub(crate) fn answers(url: &str) -> bool {
     let address = url.strip_prefix("http://").and_then(|address| address.parse::<SocketAddr>().ok());
     address.is_none_or(|address| TcpStream::connect_timeout(&address, SOON).is_ok())
+}
+
+/// The Project Root whose `paddock serve` wrote down that it has this port, of those with a place in the same System Root.
+pub(crate) fn project_at(system: &SystemRoot, port: u16) -> Option<PathBuf> {
+    let places = system.workspaces_dir();
+    let serves = |place: &PathBuf| {
+        let url = host::read_text(&place.join(FILE)).ok();
+        url.and_then(|url| url.rsplit_once(':')?.1.parse().ok()) == Some(port)
+    };
+    let names = host::names_in(&places).ok()?;
+    let place = names.iter().map(|name| places.join(name)).find(serves)?;
+    Some(WorkspaceHome::owner_of(&place)?.project_root().to_owned())
 }
 
 /// The console's address.

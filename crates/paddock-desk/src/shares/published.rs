@@ -241,3 +241,24 @@ pub(super) fn publishable(
         _ => Err(no_directory()),
     }
 }
+
+/// What whoever publishes this directory may not have thought of, in words.
+///
+/// # Errors
+/// As where it is published: when there is no such agent, or no such directory.
+pub fn noteworthy(desk: &Desk, agent: Option<&str>, path: &str) -> Result<Vec<String>> {
+    let (agent, prefix, path) = publishable(desk, agent, path)?;
+    let (policy, audit) = (desk.policy(&agent)?.current(), desk.audit());
+    let person = Person::on(&policy, &*audit);
+    let mut notes = Vec::new();
+    if path == prefix {
+        notes.push(format!("{path} is a whole Workspace: visitors can read every file of it that is not hidden"));
+    }
+    let index = path.below(&prefix).and_then(|at| parsed(&joined(at.as_str(), INDEX)));
+    let view = covering(&person, &path).map(|(view, _)| view);
+    let found = index.zip(view).map(|(index, view)| view.stat(&person.call(), index.as_rel()));
+    if !matches!(found, Some(Ok(Meta { kind: Kind::File | Kind::Link, .. }))) {
+        notes.push(format!("it has no {INDEX}: visitors have to know the names of its files"));
+    }
+    Ok(notes)
+}

@@ -9,6 +9,7 @@ use paddock_desk::{Desk, Project};
 use paddock_projects::LeftOut;
 use serde_json::json;
 
+use super::new::tell_noteworthy;
 use crate::cli::{Global, ImportProject};
 use crate::failure::Ended;
 use crate::host;
@@ -46,6 +47,7 @@ pub(crate) fn run(global: &Global, options: &ImportProject, printer: &Printer) -
             size(taken.bytes)
         ))?;
         tell_left_out(&taken.left_out);
+        tell_noteworthy(&desk, agent, &options.path)?;
     }
     Ok(Ended::Done)
 }

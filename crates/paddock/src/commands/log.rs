@@ -43,18 +43,13 @@ fn show<T: Serialize>(
     Ok(Ended::Done)
 }
 
-/// A moment that is written for programs, for a person.
-fn shown(at: &str) -> String {
-    moment::parse(at, std::time::SystemTime::UNIX_EPOCH).map_or_else(|| at.to_owned(), moment::shown)
-}
-
 fn change_line(row: &Change, printer: &Printer) -> String {
     let path = match &row.to {
         Some(to) => format!("{} → {}", visible(&row.path), visible(to)),
         None => visible(&row.path),
     };
     let new = if row.new && row.carries() { " (new)" } else { "" };
-    let time = printer.look(Look::Faint, shown(&row.at));
+    let time = printer.look(Look::Faint, moment::reshown(&row.at));
     let size = if row.carries() { past::size(row.bytes) } else { "-".to_owned() };
     let by = by(row.by.as_deref());
     format!("{time}  {}  {:<8}  {:<8}  {size:>9}  {path}{new}{by}", row.call, visible(&row.agent), row.what)
@@ -75,7 +70,7 @@ fn not_ended(planned: &[String]) -> String {
 }
 
 fn call_line(row: &CallShown, printer: &Printer) -> String {
-    let time = printer.look(Look::Faint, shown(&row.at));
+    let time = printer.look(Look::Faint, moment::reshown(&row.at));
     let changes = if row.changes == 1 { "1 change".to_owned() } else { format!("{} changes", row.changes) };
     let mut notes = by(row.by.as_deref());
     match row.state.as_str() {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::cli::{Global, New};
 use crate::failure::Ended;
-use crate::printer::{Look, Printer};
+use crate::printer::{self, Look, Printer};
 use crate::progress::Line;
 
 pub(crate) fn run(global: &Global, options: &New, printer: &Printer) -> anyhow::Result<Ended> {
@@ -23,8 +23,17 @@ pub(crate) fn run(global: &Global, options: &New, printer: &Printer) -> anyhow::
         printer.json(&json!(made))?;
     } else {
         printer.line(format_args!("made {} from {}: {} files", visible(&made.path), visible(template), made.files))?;
+        tell_noteworthy(&desk, Some(global.agent().as_str()), path)?;
     }
     Ok(Ended::Done)
+}
+
+/// A person may write where the agent may not: that is worth a word.
+pub(super) fn tell_noteworthy(desk: &Desk, agent: Option<&str>, path: &str) -> anyhow::Result<()> {
+    if let Some(note) = projects::noteworthy(desk, agent, path)? {
+        printer::tell(format_args!("note: {note}"));
+    }
+    Ok(())
 }
 
 fn list(desk: &Desk, options: &New, printer: &Printer) -> anyhow::Result<Ended> {

@@ -2,8 +2,8 @@
 
 use paddock_config::ConfigFile;
 use paddock_core::visible;
-use paddock_desk::shares::{Base, NewShare, Shares};
-use paddock_desk::{Desk, Project};
+use paddock_desk::shares::{self, Base, NewShare, Shares};
+use paddock_desk::{Desk, Project, moment};
 use paddock_state::SecretName;
 use serde_json::json;
 
@@ -25,16 +25,29 @@ pub(crate) fn run(global: &Global, options: &Publish, printer: &Printer) -> anyh
     let made = Shares::of(&desk)?.make(&desk, &new, &base(&desk, options.url.as_deref())?)?;
     if options.json {
         printer.json(&json!(made))?;
-    } else {
-        printer.line(&made.link)?;
-        printer::tell(format_args!(
-            "shows {} while `paddock serve` runs, until {}; `paddock share revoke {}` ends it",
-            visible(&made.path),
-            made.expires,
-            &made.id[..8]
-        ));
+        return Ok(Ended::Done);
+    }
+    printer.line(&made.link)?;
+    printer::tell(format_args!(
+        "shows {} while `paddock serve` runs, until {}; `paddock share revoke {}` ends it",
+        visible(&made.path),
+        moment::reshown(&made.expires),
+        &made.id[..8]
+    ));
+    for note in shares::noteworthy(&desk, new.agent.as_deref(), &new.path)? {
+        printer::tell(format_args!("note: {note}"));
+    }
+    if !is_served(&desk, options.url.as_deref())? {
+        printer::tell("note: nobody serves now: start `paddock serve`");
     }
     Ok(Ended::Done)
+}
+
+/// Does somebody listen where the link leads? Of a name that somebody else answers under that cannot be told.
+fn is_served(desk: &Desk, url: Option<&str>) -> anyhow::Result<bool> {
+    let file = desk.config_file()?;
+    let elsewhere = url.is_some() || origin(&file)?.is_some();
+    Ok(elsewhere || listening::answers(&listening::url(desk.installation(), &file)))
 }
 
 /// Under which address published projects are reached.

@@ -1,10 +1,11 @@
 //! `paddock serve`: the console, the API and MCP over HTTP, for one project.
 
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use paddock_config::{CONFIG_FILE, ConfigFile, upkeep};
-use paddock_console::{Listening, ServeOptions};
+use paddock_console::{Listening, ServeError, ServeOptions};
 use paddock_desk::{Desk, Project};
 use serde_json::json;
 
@@ -43,8 +44,23 @@ pub(crate) fn run(global: &Global, options: &Serve, printer: &Printer) -> anyhow
     let served = paddock_console::serve(Arc::clone(&desk), &serve, begun, ending);
     listening::forget(desk.installation(), &at);
     desk.audit().flush().map_err(|error| Failure::failed(&error, "run `paddock doctor`"))?;
-    served.map_err(|error| Failure::failed(&error, error.hint()))?;
+    served.map_err(|error| not_served(&desk, &error))?;
     Ok(Ended::Done)
+}
+
+/// Why it does not serve; where another project has the port, which.
+fn not_served(desk: &Desk, error: &ServeError) -> anyhow::Error {
+    let Project { system_root, .. } = desk.project();
+    let holder = match error {
+        ServeError::Listen { address, why } if why.kind() == ErrorKind::AddrInUse => {
+            listening::project_at(system_root, address.port())
+        }
+        _ => None,
+    };
+    let Some(holder) = holder else { return Failure::failed(error, error.hint()) };
+    let holder = paddock_core::visible(&holder.display().to_string());
+    let message = format!("{error}: `paddock serve` of \"{holder}\" has it");
+    Failure::failed(message, format!("`paddock login` there prints a link to it; or {}", error.hint()))
 }
 
 /// Where to listen: what was asked for, else what the configuration says.

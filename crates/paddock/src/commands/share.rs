@@ -2,7 +2,7 @@
 
 use paddock_core::visible;
 use paddock_desk::shares::{self, Shares};
-use paddock_desk::{Desk, Project};
+use paddock_desk::{Desk, Project, moment};
 use serde_json::json;
 
 use super::publish::base;
@@ -35,7 +35,7 @@ fn line(share: &shares::Share, printer: &Printer) -> String {
     let most = share.max_uses.map(|most| format!(" of {most}")).unwrap_or_default();
     let word = if share.password { ", with a password" } else { "" };
     let state = match share.state {
-        "open" => format!("until {}{word}  {}", share.expires, share.link),
+        "open" => format!("until {}{word}  {}", moment::reshown(&share.expires), share.link),
         state => printer.look(Look::Faint, state.replace('_', " ")),
     };
     format!("{id}  {}  {}  visitors: {}{most}  {state}", visible(&share.name), visible(&share.path), share.uses)

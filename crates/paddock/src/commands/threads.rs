@@ -1,7 +1,5 @@
 //! `paddock threads`: the runs there are, what each did, and another beginning from one of its steps.
 
-use std::time::SystemTime;
-
 use paddock_desk::threads::{self, CheckpointShown, ForkAsked, StepShown, ThreadShown};
 use paddock_desk::unified::harmless;
 use paddock_desk::{Desk, Project, moment};
@@ -56,7 +54,7 @@ fn list(desk: &Desk, json: bool, printer: &Printer) -> anyhow::Result<Ended> {
     }
     for thread in &found {
         let first = thread.prompt.lines().next().unwrap_or_default();
-        let when = moment::parse(&thread.updated_at, SystemTime::now()).map(moment::shown).unwrap_or_default();
+        let when = moment::reshown(&thread.updated_at);
         printer.line(format_args!("{:<24} {:<9} {when}  {}", thread.thread_id, thread.status, harmless(first)))?;
     }
     Ok(Ended::Done)

@@ -2,7 +2,7 @@
 
 use paddock_core::visible;
 use paddock_desk::access::{self, Access};
-use paddock_desk::{Desk, Project, workspaces};
+use paddock_desk::{Desk, Project, moment, workspaces};
 use serde_json::json;
 
 use crate::cli::{Global, Token};
@@ -58,10 +58,10 @@ fn opens(token: &access::Token) -> String {
 }
 
 fn line(token: &access::Token, printer: &Printer) -> String {
-    let used = token.last_used.as_deref().unwrap_or("never used");
+    let used = token.last_used.as_deref().map_or_else(|| "never used".to_owned(), moment::reshown);
     let mut notes = String::new();
     if let Some(expires) = &token.expires {
-        notes.push_str(&format!("  (ends {expires})"));
+        notes.push_str(&format!("  (ends {})", moment::reshown(expires)));
     }
     if token.revoked.is_some() {
         notes.push_str("  (revoked)");

@@ -9,8 +9,7 @@ use paddock_desk::explain::{self, Explained};
 pub(crate) fn run(global: &Global, options: &Why, printer: &Printer) -> anyhow::Result<Ended> {
     let project = Project::find(&global.places())?;
     let policy = project.policy_of(global.agent())?.current();
-    let file = project.config_file().ok();
-    let told = explain::on_policy(&policy, file.as_ref(), &options.operation, &options.path)?;
+    let told = explain::on_policy(&policy, &project, &options.operation, &options.path)?;
     if options.json {
         printer.json(&serde_json::to_value(&told)?)?;
     } else {

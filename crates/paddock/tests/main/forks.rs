@@ -138,7 +138,7 @@ fn an_agent_works_in_a_fork_and_a_person_takes_it_over() {
     ");
     assert_eq!(world.read("w/a.txt"), "ONE\ntwo\nTHREE\n", "both changes");
     let log = world.paddock(&["log"]);
-    assert!(log.stdout.contains("(applies fork x)"), "{log}");
+    assert!(log.stdout.contains("  apply  ") && log.stdout.contains("(applies fork x)"), "{log}");
     assert_eq!(world.read("w/d/b.txt"), "new\n");
     insta::assert_snapshot!(world.paddock(&["apply", "x"]), @"
     [stderr]

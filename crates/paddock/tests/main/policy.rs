@@ -95,7 +95,7 @@ fn why_names_the_rule_and_its_line() {
       workspace: none covers this path
       rule: deny by default: what no Workspace covers cannot be reached
       instead: read is allowed in /project, /project/workspace
-      would allow it, at the end of paddock.toml, with the directory that should be seen there:
+      would allow it, at the end of paddock.toml; "../etc" is not there: name the directory that is meant:
         [[workspace]]
         prefix = "/etc"
         scope = "READ_ONLY"
@@ -103,6 +103,30 @@ fn why_names_the_rule_and_its_line() {
         hide = [".env", ".env.*"]
     [exit 1]
     "#);
+}
+
+/// A wider scope alone would not do where a name is in the way as well.
+#[test]
+fn what_would_allow_something_is_all_that_is_needed() {
+    let world = World::seed();
+    let told = world.paddock(&["why", "write", "/project/.git/hooks/x"]);
+    assert!(told.stdout.contains("    scope = \"READ_WRITE\"\n    unguard = [\".git/hooks\"]\n"), "{told}");
+    let own = world.paddock(&["why", "write", "/project/paddock.toml"]);
+    assert!(own.code == 1 && !own.stdout.contains("would allow it"), "nothing does: {own}");
+    std::fs::create_dir(world.project().join("../elsewhere")).unwrap();
+    let beside = world.paddock(&["why", "read", "/elsewhere/a"]);
+    assert!(beside.stdout.contains("with the directory that should be seen there"), "{beside}");
+}
+
+#[test]
+fn an_agent_whose_only_workspace_was_a_fork_is_told_how_to_get_another() {
+    let world = World::configured("[[workspace]]\nprefix = \"/w\"\nscope = \"RW\"\nmount = { physical = \".\" }\n[agents.worker]\n");
+    assert_eq!(world.paddock(&["fork", "/w", "x", "--agent", "worker", "--from", "main"]).code, 0);
+    assert_eq!(world.paddock(&["discard", "x", "--yes"]).code, 0);
+    let way = "`paddock fork WORKSPACE NAME --agent worker`";
+    assert!(world.paddock(&["--agent", "worker", "map"]).stdout.contains(way));
+    let called = world.paddock(&["--agent", "worker", "tool", "read_file", "{\"path\": \"/a\"}"]);
+    assert!(called.to_string().contains(way) && !called.to_string().contains("paddock init"), "{called}");
 }
 
 #[test]

@@ -173,6 +173,50 @@ fn a_place_that_is_not_empty_is_merged_into_only_when_asked() {
 }
 
 #[test]
+fn what_is_published_and_may_not_be_meant_so_is_told() {
+    let world = World::configured(&format!("{CONFIG}\n[serve]\nport = 1\n"));
+    world.write("work/pages/a.html", "a\n");
+    let bare = world.paddock(&["publish", "/work/pages"]);
+    assert!(bare.stderr.contains("note: it has no index.html"), "{bare}");
+    assert!(bare.stderr.contains("note: nobody serves now: start `paddock serve`"), "{bare}");
+    assert!(!bare.stderr.contains("whole Workspace") && !bare.stderr.contains("T00:"), "{bare}");
+    world.write("work/index.html", "a\n");
+    let whole = world.paddock(&["publish", "/work", "--url", "https://example.com"]);
+    assert!(whole.stderr.contains("note: /work is a whole Workspace") && whole.stderr.matches("note:").count() == 1, "{whole}");
+}
+
+/// Moments as people read them: without the letters between date and time, in the zone of the machine.
+#[test]
+fn lists_tell_moments_as_people_read_them() {
+    let world = world();
+    done(&world, &["new", "vanilla", "/work/site"]);
+    done(&world, &["publish", "/work/site"]);
+    done(&world, &["token", "new", "ci", "--api", "--days", "2"]);
+    for (list, word) in [("share", "until "), ("token", "(ends ")] {
+        let told = done(&world, &[list, "list"]);
+        let at = &told[told.find(word).unwrap() + word.len()..][..19];
+        assert!(at.as_bytes()[10] == b' ' && at.ends_with(|c: char| c.is_ascii_digit()), "{told}");
+    }
+}
+
+#[test]
+fn a_project_where_the_agent_may_not_write_is_told_and_acts_have_their_own_names() {
+    let world = World::configured(&CONFIG.replacen("READ_WRITE", "READ_ONLY", 1));
+    world.write("work/readme.md", "# hello\n");
+    let made = world.paddock(&["new", "vanilla", "/work/site"]);
+    assert!(made.code == 0 && made.stderr.contains("note: the Workspace is READ_ONLY for agent main"), "{made}");
+    done(&world, &["export", "/work/site", "--output", "site.zip"]);
+    let taken = world.paddock(&["import", "site.zip", "/work/again"]);
+    assert!(taken.code == 0 && taken.stderr.contains("note: the Workspace is READ_ONLY for agent main"), "{taken}");
+    let fine = world.paddock(&["new", "vanilla", "/notes/site"]);
+    assert!(fine.code == 0 && !fine.stderr.contains("note:"), "{fine}");
+    let calls = world.paddock(&["log", "--json"]).json();
+    let names: Vec<&str> = calls.as_array().unwrap().iter().map(|call| call["operation"].as_str().unwrap()).collect();
+    assert_eq!(names, ["new", "import", "new"], "{calls}");
+    assert!(done(&world, &["undo"]).contains("(new /notes/site,"));
+}
+
+#[test]
 fn shares_are_made_listed_and_revoked() {
     let world = world();
     done(&world, &["new", "vanilla", "/work/site"]);

@@ -47,6 +47,29 @@ fn a_link_to_where_nobody_listens_says_so() {
     assert!(ran.stderr.contains("nobody listens there now: start `paddock serve` first"), "{ran}");
 }
 
+#[test]
+fn a_port_that_another_project_has_is_told_with_that_project() {
+    let world = World::seed();
+    let server = Server::start(&world);
+    let other = world.path().join("other");
+    std::fs::create_dir(&other).unwrap();
+    std::fs::write(other.join("paddock.toml"), "name = \"other\"\n").unwrap();
+    let config = other.join("paddock.toml").display().to_string();
+    let port = server.port().to_string();
+    let second = world.paddock(&["serve", "--config", &config, "--port", &port]);
+    let project = world.project().canonicalize().unwrap();
+    assert_eq!(second.code, 1, "{second}");
+    assert!(second.stderr.contains("`paddock serve` of \"") && second.stderr.contains("\" has it"), "{second}");
+    assert!(second.stderr.contains(project.file_name().unwrap().to_str().unwrap()), "{second}");
+    server.signal(Signal::TERM);
+    assert!(server.ended().success());
+    // Of somebody else's port nothing is known.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let second = world.paddock(&["serve", "--config", &config, "--port", &port]);
+    assert!(second.code == 1 && !second.stderr.contains("has it"), "{second}");
+}
+
 /// A server whose words go to a file, and that file.
 fn overheard(world: &World, options: &[&str]) -> (Server, std::path::PathBuf) {
     let said = world.path().join("said");

@@ -1,7 +1,5 @@
 //! `instance list` and `instance show`: what is known without reading what was said.
 
-use std::time::SystemTime;
-
 use paddock_core::visible;
 use paddock_desk::instances::{self, InstanceShown, InstancesAsked};
 use paddock_desk::{moment, past};
@@ -46,13 +44,9 @@ fn rows(instances: &[InstanceShown], printer: &Printer) -> anyhow::Result<()> {
         let key = printer.look(Look::Strong, format_args!("{:keys$}", row.key));
         let status = format!("{:10}", row.status);
         let status = if row.status == "processing" { printer.look(Look::Warning, status) } else { status };
-        printer.line(format_args!("{key}  {:agents$}  {status}  changed {}", agent(row), at(&row.updated_at)))?;
+        printer.line(format_args!("{key}  {:agents$}  {status}  changed {}", agent(row), moment::reshown(&row.updated_at)))?;
     }
     Ok(())
-}
-
-fn at(exact: &str) -> String {
-    moment::parse(exact, SystemTime::now()).map_or_else(|| exact.to_owned(), moment::shown)
 }
 
 pub(super) fn show(global: &Global, key: &str, as_json: bool, printer: &Printer) -> anyhow::Result<Ended> {
@@ -71,8 +65,8 @@ pub(super) fn show(global: &Global, key: &str, as_json: bool, printer: &Printer)
     row("key", &instance.key)?;
     row("agent", &visible(&instance.agent))?;
     row("status", &instance.status)?;
-    row("created", &at(&instance.created_at))?;
-    row("changed", &at(&instance.updated_at))?;
+    row("created", &moment::reshown(&instance.created_at))?;
+    row("changed", &moment::reshown(&instance.updated_at))?;
     row("messages", &format!("{}, {}", shown.messages, past::size(shown.bytes)))?;
     match &shown.open_turn {
         Some(open) => row("open turn", &format!("{}, with {}", open.turn_id, counted(open.events, "event")))?,
