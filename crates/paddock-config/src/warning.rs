@@ -5,9 +5,11 @@
 
 use std::fmt;
 
-use paddock_core::{AgentName, visible};
+use paddock_core::{AccessScope, AgentName, visible};
 
 use crate::config_file::{AgentSpec, ConfigFile};
+use crate::host::Host;
+use crate::nearest::nearest;
 use crate::schema::{MountSpec, WorkspaceTable};
 use crate::source::Position;
 
@@ -32,6 +34,8 @@ enum Slip {
     BaseOutside { base: String, instead: String },
     /// All that a person has.
     WholeHome { prefix: String, written: String },
+    /// A directory that the first write would make, beside one that is called nearly so.
+    NotThere { prefix: String, written: String, near: String },
 }
 
 impl Warning {
@@ -42,6 +46,7 @@ impl Warning {
             Slip::HidesLess { .. } => "add them to its hide, unless they are meant to be visible there".to_owned(),
             Slip::BaseOutside { instead, .. } => format!("start in a Workspace, such as base = \"{instead}\""),
             Slip::WholeHome { .. } => "mount the directory that the agent needs".to_owned(),
+            Slip::NotThere { near, .. } => format!("write \"{}\", if that is meant", visible(near)),
         }
     }
 }
@@ -64,23 +69,30 @@ impl fmt::Display for Warning {
             Slip::WholeHome { prefix, written } => {
                 write!(f, "the Workspace \"{prefix}\" shows all that is in \"{}\"", visible(written))
             }
+            Slip::NotThere { prefix, written, .. } => write!(
+                f,
+                "the directory \"{}\" of the Workspace \"{prefix}\" is not there; the first write would make it",
+                visible(written)
+            ),
         }
     }
 }
 
-/// Every slip in a file, agent by agent, in the order of the file.
+/// Every slip in a file, agent by agent, in the order of the file; with a host, also in what it says of that.
 #[must_use]
-pub fn warnings(file: &ConfigFile) -> Vec<Warning> {
-    file.agents().into_iter().flat_map(|agent| of_agent(file, &agent)).collect()
+pub fn warnings(file: &ConfigFile, host: Option<&Host>) -> Vec<Warning> {
+    file.agents().into_iter().flat_map(|agent| of_agent(file, host, &agent)).collect()
 }
 
-fn of_agent(file: &ConfigFile, agent: &AgentName) -> Vec<Warning> {
+fn of_agent(file: &ConfigFile, host: Option<&Host>, agent: &AgentName) -> Vec<Warning> {
     // Every agent of the file is in the file.
     let Ok(spec) = file.agent(agent) else { return Vec::new() };
     let warning = |(at, slip)| Warning { agent: agent.clone(), at, slip };
     let nested = spec.workspaces.iter().filter_map(|inner| hides_less(inner, spec.workspaces));
     let homes = spec.workspaces.iter().filter_map(whole_home);
-    let mut found: Vec<Warning> = base_outside(spec).into_iter().chain(nested).chain(homes).map(warning).collect();
+    let absent = spec.workspaces.iter().filter_map(|table| not_there(table, host?));
+    let all = base_outside(spec).into_iter().chain(nested).chain(homes).chain(absent);
+    let mut found: Vec<Warning> = all.map(warning).collect();
     found.sort_by_key(|warning| warning.at);
     found
 }
@@ -101,6 +113,22 @@ fn whole_home(table: &WorkspaceTable) -> Option<(Position, Slip)> {
     let is_whole = matches!(physical.trim_end_matches('/'), "" | "~");
     let slip = || Slip::WholeHome { prefix: table.prefix.0.to_string(), written: physical.value.clone() };
     is_whole.then(|| (table.mount.at, slip()))
+}
+
+/// A Mount that can be written and is not there, while something of nearly that name is.
+fn not_there(table: &WorkspaceTable, host: &Host) -> Option<(Position, Slip)> {
+    let MountSpec::Physical { physical } = &table.mount.value else { return None };
+    let path = host.path_of(physical);
+    if table.scope.0 == AccessScope::ReadOnly || path.exists() {
+        return None;
+    }
+    let (above, name) = (path.parent()?, path.file_name()?.to_str()?);
+    let entries = std::fs::read_dir(above).ok()?.flatten().filter(|entry| entry.path().is_dir());
+    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let near = nearest(name, &names.iter().map(String::as_str).collect::<Vec<_>>())?;
+    let before = physical.trim_end_matches('/').strip_suffix(name)?;
+    let (prefix, written, near) = (table.prefix.0.to_string(), physical.value.clone(), format!("{before}{near}"));
+    Some((table.mount.at, Slip::NotThere { prefix, written, near }))
 }
 
 fn hides_less(inner: &WorkspaceTable, all: &[WorkspaceTable]) -> Option<(Position, Slip)> {

@@ -382,7 +382,20 @@ impl Vfs {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         let (lost, note, by) = (Vec::new(), String::new(), self.by.clone());
-        Plan { id, vfs: self.id, kind, asked, work, effects, lost, is_command: false, note, is_aside: false, by, act: None }
+        Plan {
+            id,
+            vfs: self.id,
+            kind,
+            asked,
+            work,
+            effects,
+            lost,
+            is_command: false,
+            note,
+            is_aside: false,
+            by,
+            act: None,
+        }
     }
 
     /// Puts a plan before the Gate.

@@ -17,7 +17,7 @@ use crate::desk::Desk;
 use crate::explain::{self, Explained};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::history::{self, CallChanges};
-use crate::{moment, past};
+use crate::{approvals, moment, past};
 
 /// Rows where nobody says how many.
 pub const USUAL: usize = 100;
@@ -217,6 +217,21 @@ pub struct CallStory {
     pub changes: Option<CallChanges>,
     /// What the policy says today about what was denied.
     pub why: Option<Explained>,
+    /// The approval that it waited for, or that let it through.
+    pub approval: Option<StoryApproval>,
+}
+
+/// Who decided about a call, and what came of that.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct StoryApproval {
+    /// What the approval is called.
+    pub id: String,
+    /// `pending`, `approved`, `edited`, `rejected` or `expired`.
+    pub status: String,
+    /// Who decided.
+    pub decided_by: Option<String>,
+    /// The call that made the change.
+    pub used_by: Option<String>,
 }
 
 /// The audit, where anything was recorded yet. Asking an embedded database would make it.
@@ -333,7 +348,22 @@ pub fn call(desk: &Desk, id: &str) -> Result<CallStory> {
         let agent = AgentName::parse(&act.agent).ok()?;
         explain::why(desk, &agent, &act.tool, &act.path).ok()
     });
-    Ok(CallStory { acts, changes, why })
+    let approval = approval_of(desk, &acts)?;
+    Ok(CallStory { acts, changes, why, approval })
+}
+
+/// A call that waits is recorded under the name of its approval; one that was let through is known to that.
+fn approval_of(desk: &Desk, acts: &[Act]) -> Result<Option<StoryApproval>> {
+    let Some((approvals, first)) = approvals::recorded(desk)?.zip(acts.first()) else { return Ok(None) };
+    let used = CallId::parse(&first.call).map(|call| approvals.used_by(call)).transpose().map_err(approvals::told)?;
+    let parked = acts.iter().find(|act| act.outcome == "parked");
+    let waited = || approvals.show(parked?.reason.split(':').next()?).ok();
+    Ok(used.flatten().or_else(waited).map(|approval| StoryApproval {
+        id: approval.id,
+        status: approval.status.name().to_owned(),
+        decided_by: approval.decided_by,
+        used_by: approval.used_by,
+    }))
 }
 
 /// How many calls ended how, for each of the last hours, the oldest first.

@@ -88,7 +88,7 @@ pub fn examine(project: Result<Project>, agent: Option<&AgentName>) -> Vec<Row> 
     rows.push(row);
     if let Some(file) = &file {
         let agents = agent.map_or_else(|| file.agents(), |agent| vec![agent.clone()]);
-        rows.extend(slips(file, &agents));
+        rows.extend(slips(file, &agents, &project));
         rows.extend(workspaces(file, &agents, &project));
         rows.extend(state::examine(&project));
         if file.config().commands.is_some() {
@@ -144,8 +144,10 @@ fn configuration(project: &Project, agent: Option<&AgentName>) -> (Option<Config
     (Some(file), row)
 }
 
-fn slips(file: &ConfigFile, agents: &[AgentName]) -> Vec<Row> {
-    let warnings = paddock_config::warnings(file).into_iter().filter(|warning| agents.contains(&warning.agent));
+fn slips(file: &ConfigFile, agents: &[AgentName], project: &Project) -> Vec<Row> {
+    let host = project.host().ok();
+    let warnings =
+        paddock_config::warnings(file, host.as_ref()).into_iter().filter(|warning| agents.contains(&warning.agent));
     warnings.map(|warning| Row::doubtful("configuration", warning.to_string(), warning.hint())).collect()
 }
 

@@ -19,6 +19,13 @@ pub(crate) fn read_text(path: &Path) -> io::Result<String> {
     std::fs::read_to_string(path)
 }
 
+/// The beginning of a file, of at most so many bytes.
+pub(crate) fn read_bytes(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    io::Read::read_to_end(&mut io::Read::take(std::fs::File::open(path)?, most), &mut bytes)?;
+    Ok(bytes)
+}
+
 /// A file without a name in a directory that is made for it, which only the person can look into.
 pub(crate) fn nameless(directory: &Path) -> io::Result<std::fs::File> {
     paddock_state::private::make_directory(directory)?;

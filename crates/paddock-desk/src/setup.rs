@@ -6,6 +6,7 @@
 mod check;
 mod exposed;
 mod keys;
+mod tracked;
 
 use std::sync::Mutex;
 

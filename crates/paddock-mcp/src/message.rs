@@ -5,7 +5,8 @@
 //! that goes to rmcp's own reading, which stays the authority on everything else.
 //!
 //! A request that cannot be read is still answered: its sender waits. It must never be answered twice, and
-//! what cannot be told to be a request is never answered, lest two programs answer each other forever.
+//! what is JSON and cannot be told to be a request is never answered. A line that is no JSON at all is told apart: the
+//! connection answers one of a row, lest two programs answer each other forever.
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -23,6 +24,8 @@ pub(crate) enum Incoming {
     Message(Box<ClientJsonRpcMessage>),
     /// A request that cannot be read, to be answered with this.
     Refused(RequestId, ErrorData),
+    /// No JSON, and nobody can say what it was meant to be.
+    NoJson(ErrorData),
     /// Nothing that anybody waits for.
     Nothing,
 }
@@ -45,15 +48,18 @@ pub(crate) fn read(line: &[u8]) -> Incoming {
 
 fn refuse(line: &[u8], error: &serde_json::Error) -> Incoming {
     tracing::debug!(%error, "a message that cannot be read");
-    let Some(id) = IdFinder::in_message(line) else {
-        return Incoming::Nothing;
-    };
-    let answer = if error.is_data() {
+    let id = IdFinder::in_message(line);
+    let is_json = error.is_data();
+    let answer = if is_json {
         ErrorData::invalid_request("the message is not a JSON-RPC 2.0 request as MCP defines it", None)
     } else {
         ErrorData::new(ErrorCode::PARSE_ERROR, format!("the message is not valid JSON: {error}"), None)
     };
-    Incoming::Refused(id, answer)
+    match id {
+        Some(id) => Incoming::Refused(id, answer),
+        None if is_json => Incoming::Nothing,
+        None => Incoming::NoJson(answer),
+    }
 }
 
 /// Exactly a `tools/call`, and nothing beside what such a request always has.
@@ -201,10 +207,16 @@ mod tests {
 
     #[test]
     fn what_is_no_request_is_not_answered() {
-        for line in
-            [&b"hello"[..], b"", b"  \r", b"[]", b"{}", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"answer\":2}", b"\xff\xfe"]
-        {
+        for line in [&b""[..], b"  \r", b"[]", b"{}", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"answer\":2}"] {
             assert!(matches!(read(line), Incoming::Nothing), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_is_told_apart() {
+        for line in [&b"hello"[..], b"\xff\xfe", b"{\"jsonrpc\""] {
+            let Incoming::NoJson(error) = read(line) else { panic!("{line:?}") };
+            assert_eq!(error.code.0, -32700, "{line:?}");
         }
     }
 

@@ -39,6 +39,8 @@ pub(crate) struct Connection<R, W> {
     room: Arc<Semaphore>,
     /// The client has said which era it speaks.
     begun: bool,
+    /// The last line was no JSON, and that was answered.
+    puzzled: bool,
     /// Told once, when nothing more will come.
     ended: watch::Sender<bool>,
 }
@@ -59,6 +61,7 @@ where
             held: None,
             room: Arc::new(Semaphore::new(UNDER_WAY)),
             begun: false,
+            puzzled: false,
             ended,
         }
     }
@@ -72,9 +75,13 @@ where
                 Next::TooLong(id) => self.answer(id, too_long()),
                 Next::Line(line) => {
                     let weight = weight(line.len());
-                    match message::read(self.lines.bytes(line)) {
+                    let incoming = message::read(self.lines.bytes(line));
+                    let was_puzzled = std::mem::replace(&mut self.puzzled, matches!(incoming, Incoming::NoJson(_)));
+                    match incoming {
+                        // Once: somebody who answers our answers with more of it would never end.
+                        Incoming::NoJson(error) if !was_puzzled => self.answer(None, error),
                         Incoming::Message(message) if self.is_welcome(&message) => return Ok(Some((*message, weight))),
-                        Incoming::Message(_) | Incoming::Nothing => {}
+                        Incoming::Message(_) | Incoming::NoJson(_) | Incoming::Nothing => {}
                         Incoming::Refused(id, error) => self.answer(Some(id), error),
                     }
                 }
@@ -235,6 +242,28 @@ mod tests {
         assert!(server.receive().await.is_some());
         let answer = sending.await.unwrap().answer().await;
         assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32600)));
+    }
+
+    #[tokio::test]
+    async fn a_line_that_is_no_json_is_answered_once_in_a_row() {
+        let (mut server, mut client, _) = connected();
+        let sending = tokio::spawn(async move {
+            client.send("hello").await;
+            client.send("is anybody there?").await;
+            client.send(&call(1, "")).await;
+            client.send("hello").await;
+            client.send(&call(2, "")).await;
+            client
+        });
+        assert!(server.receive().await.is_some() && server.receive().await.is_some());
+        drop(server);
+        let mut client = sending.await.unwrap();
+        let mut answers = Vec::new();
+        while let Some(line) = client.from.next_line().await.unwrap() {
+            answers.push(serde_json::from_str::<Value>(&line).unwrap());
+        }
+        let told: Vec<_> = answers.iter().map(|answer| (&answer["id"], &answer["error"]["code"])).collect();
+        assert_eq!(told, [(&Value::Null, &json!(-32700)); 2], "{answers:?}");
     }
 
     #[tokio::test]

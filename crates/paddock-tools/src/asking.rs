@@ -171,18 +171,18 @@ impl Asked for Asking<'_> {
             let text = "what it will do is not known before it runs\n".to_owned();
             return Preview { text, whole: false };
         }
-        if self.effects.len() > MOST_PATHS {
-            preview.whole = false;
-        }
+        let mut cut = self.effects.len() > MOST_PATHS;
         for effect in self.effects.iter().take(MOST_PATHS) {
             self.show(effect, &mut preview);
             if preview.text.len() > LONGEST {
                 preview.text.truncate(preview.text.floor_char_boundary(LONGEST));
-                preview.whole = false;
+                cut = true;
                 break;
             }
         }
-        if !preview.whole {
+        // A file whose content cannot be shown is named with the reason: nothing is missing after it.
+        if cut {
+            preview.whole = false;
             preview.text.push_str("\n… and more that is not shown\n");
         }
         self.redactor.text_in_place(&mut preview.text);

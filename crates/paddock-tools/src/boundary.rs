@@ -492,7 +492,12 @@ fn ended(context: &Context<'_>, ran: Result<Answer, Failure>, began: Instant) ->
         None => answer,
     };
     log(context, outcome, reason);
-    record(context, answer, outcome, reason, began)
+    // Under the name of its approval, so that whoever looks back finds who decided.
+    let waits_as = match &answer.verdict {
+        Verdict::Parked(approval) => Some(approval.clone()),
+        _ => None,
+    };
+    record(context, answer, outcome, waits_as.as_deref().unwrap_or(reason), began)
 }
 
 /// Whatever a tool or a Store does, a panic included, ends here.

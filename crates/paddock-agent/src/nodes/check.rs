@@ -2,6 +2,7 @@
 
 use paddock_tools::{Control, Rehearsal, Toolbox};
 
+use super::gatekeeper::level_allows;
 use super::{Node, NodeError};
 use crate::model::ToolCall;
 use crate::state::SecurityContext;
@@ -42,10 +43,7 @@ impl Node for Check {
             return Err(NodeError::NotSanitized);
         }
         if !sees.context.allowed_tools.contains(&sees.call.name) {
-            let allowed = sees.context.allowed_tools.join(", ");
-            let text =
-                format!("❌ ERROR: The tool \"{}\" is not allowed in this run. Allowed: {allowed}", sees.call.name);
-            return Ok(Verdict::Refuse(text));
+            return Ok(Verdict::Refuse(not_allowed(&sees.call.name, sees.context)));
         }
         Ok(match sees.toolbox.rehearse(&sees.call.name, sees.call.arguments.clone(), sees.control) {
             Rehearsal::Passes => Verdict::Pass,
@@ -53,4 +51,14 @@ impl Node for Check {
             Rehearsal::Fails(text) => Verdict::Refuse(text),
         })
     }
+}
+
+/// Why a tool is not one of this run; where its level is in the way, the one that would do.
+fn not_allowed(tool: &str, context: &SecurityContext) -> String {
+    let allowed = context.allowed_tools.join(", ");
+    let by_level = match level_allows(context.permissions_level, tool) {
+        true => "",
+        false => " It takes --level admin, which a person says.",
+    };
+    format!("❌ ERROR: The tool \"{tool}\" is not allowed in this run.{by_level} Allowed: {allowed}")
 }

@@ -77,11 +77,15 @@ pub fn admits(prompt: &str) -> Result<(), NodeError> {
 }
 
 /// The table of levels: what removes is for those who are trusted with more. Narrowing never adds.
-fn is_allowed(tool: &Provided, sees: &Incoming<'_>) -> bool {
-    let by_level = match sees.level {
-        TrustLevel::User => tool.name != "delete_file",
+pub(super) fn level_allows(level: TrustLevel, tool: &str) -> bool {
+    match level {
+        TrustLevel::User => tool != "delete_file",
         TrustLevel::Admin | TrustLevel::System => true,
-    };
+    }
+}
+
+fn is_allowed(tool: &Provided, sees: &Incoming<'_>) -> bool {
+    let by_level = level_allows(sees.level, &tool.name);
     let by_mode = match sees.mode {
         AgentMode::Consulting => tool.read_only,
         AgentMode::Planning => false,

@@ -136,7 +136,7 @@ fn b1_no_call_runs_without_passing_check() {
     assert!(!nodes.contains(&NodeName::Tools), "{nodes:?}");
     let said = world.process().said("t");
     assert!(said.iter().any(|line| line.contains("Cannot write to protected path")), "{said:#?}");
-    assert!(said.iter().any(|line| line.contains("is not allowed in this run")), "{said:#?}");
+    assert!(said.iter().any(|line| line.contains("is not allowed in this run. Allowed:")), "{said:#?}");
 }
 
 #[test]

@@ -6,7 +6,8 @@ use crate::support::workspace;
 
 fn told(text: &str) -> Vec<String> {
     let file = ConfigFile::parse("paddock.toml", text).unwrap();
-    let told = warnings(&file).into_iter().map(|warning| format!("{} {}: {warning}", warning.agent, warning.at.line));
+    let told =
+        warnings(&file, None).into_iter().map(|warning| format!("{} {}: {warning}", warning.agent, warning.at.line));
     told.collect()
 }
 

@@ -54,6 +54,31 @@ fn of_eight_at_once_one_decides_and_the_others_hear_who_did() {
 }
 
 #[test]
+fn a_call_that_waited_names_who_decided_and_the_call_that_made_the_change() {
+    let served = Served::start();
+    let approval = parked(&served, "old.txt", "one\n");
+    let call = |outcome: &str| {
+        served.desk.audit().flush().unwrap();
+        let rows = served.get(&format!("/api/v1/audit?tool=delete_file&outcome={outcome}")).json();
+        rows[0]["call"].as_str().unwrap().to_owned()
+    };
+    let story = |call: &str| served.get(&format!("/api/v1/audit/calls/{call}")).json()["approval"].clone();
+    let waited = call("parked");
+    assert_eq!((&story(&waited)["id"], &story(&waited)["status"]), (&approval["id"], &json!("pending")));
+    assert_eq!(decide(&served, &approval, json!({ "decision": "approve" })).status, 200);
+    served.tool("main", "delete_file", json!({ "path": "/project/workspace/old.txt" }));
+    let made = call("done");
+    for one in [&waited, &made] {
+        let told = story(one);
+        assert_eq!((&told["id"], &told["status"]), (&approval["id"], &json!("approved")), "{told}");
+        assert_eq!(told["used_by"], json!(made), "{told}");
+        let page = served.get(&format!("/activity/{one}")).text();
+        assert!(page.contains(&format!("href=\"/approvals/{}\"", approval["id"].as_str().unwrap())), "{page}");
+        assert_eq!(page.contains("Made by"), *one == waited, "{page}");
+    }
+}
+
+#[test]
 fn a_decision_is_about_what_was_looked_at() {
     let served = Served::start();
     let approval = parked(&served, "old.txt", "one\n");

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::exposed::{self, SecretsInFiles};
+use super::tracked;
 use crate::failure::{Failure, Result};
 use crate::project::{self, Project};
 
@@ -116,7 +117,7 @@ pub fn check(project: &Project, agent: Option<&AgentName>) -> Result<Checked> {
     Ok(Checked {
         valid: true,
         agents: Some(with_forks(&file, project, &agents)),
-        warnings: Some(warnings(&file, &agents)),
+        warnings: Some(warnings(&file, project, &agents)),
         rules: agents.first().map(|policy| policy.rules.0.iter().map(|rule| rule.told()).collect()).unwrap_or_default(),
         secrets: Some(SecretsChecked {
             missing_secrets: missing.as_ref().map(problems).unwrap_or_default(),
@@ -150,8 +151,9 @@ fn with_forks(file: &ConfigFile, project: &Project, agents: &[AgentPolicy]) -> V
 }
 
 /// What looks like a slip in what these agents are given.
-fn warnings(file: &ConfigFile, agents: &[AgentPolicy]) -> Vec<WarningShown> {
-    let mut warnings = paddock_config::warnings(file);
+fn warnings(file: &ConfigFile, project: &Project, agents: &[AgentPolicy]) -> Vec<WarningShown> {
+    let host = project.host().ok();
+    let mut warnings = paddock_config::warnings(file, host.as_ref());
     warnings.retain(|warning| agents.iter().any(|policy| policy.agent == warning.agent));
     let shown = |warning: &Warning| WarningShown {
         agent: warning.agent.to_string(),
@@ -159,7 +161,11 @@ fn warnings(file: &ConfigFile, agents: &[AgentPolicy]) -> Vec<WarningShown> {
         hint: warning.hint().to_string(),
         line: warning.at.line,
     };
-    warnings.iter().map(shown).collect()
+    let mut all: Vec<WarningShown> = warnings.iter().map(shown).collect();
+    if let Some(host) = host {
+        all.extend(agents.iter().flat_map(|policy| tracked::hidden(host.project_root(), policy)));
+    }
+    all
 }
 
 fn agent_checked(policy: &AgentPolicy) -> AgentChecked {

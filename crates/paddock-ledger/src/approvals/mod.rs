@@ -172,6 +172,16 @@ impl Approvals {
         Ok(self.as_of_now(found))
     }
 
+    /// The approval that a call used, if it did.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub fn used_by(&self, call: CallId) -> Result<Option<Approval>> {
+        let sql = format!("SELECT {} FROM approval WHERE home = ?1 AND used_by = ?2", row::COLUMNS);
+        let rows = self.read(|session| session.query(&sql, &[self.home.as_str().into(), call.to_string().into()]))?;
+        Ok(rows.first().map(row::read))
+    }
+
     /// What a command changed and a person agreed to; nothing where it was made, or nobody agreed.
     ///
     /// # Errors

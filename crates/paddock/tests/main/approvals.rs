@@ -461,6 +461,17 @@ fn what_a_person_refused_by_name_stays_refused_whatever_they_allow_in_general() 
     assert!(refused.stdout.contains("it is needed") && world.has("workspace/old.txt"), "{refused}");
 }
 
+/// Its path is named with the reason, and nothing comes after it.
+#[test]
+fn a_content_that_cannot_be_shown_is_not_more_that_is_not_shown() {
+    let world = World::seed();
+    world.write("workspace/old.bin", [0, 159, 146, 150]);
+    let id = parked(&delete(&world, "workspace/old.bin"));
+    let shown = world.paddock(&["approvals", "show", &id]).stdout;
+    assert!(shown.contains("- /project/workspace/old.bin (deleted; "), "{shown}");
+    assert!(shown.contains("not all of it can be shown") && !shown.contains("and more that is not shown"), "{shown}");
+}
+
 #[test]
 fn arguments_that_were_not_changed_decide_nothing() {
     let world = with_old_file();

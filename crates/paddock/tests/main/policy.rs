@@ -120,7 +120,9 @@ fn what_would_allow_something_is_all_that_is_needed() {
 
 #[test]
 fn an_agent_whose_only_workspace_was_a_fork_is_told_how_to_get_another() {
-    let world = World::configured("[[workspace]]\nprefix = \"/w\"\nscope = \"RW\"\nmount = { physical = \".\" }\n[agents.worker]\n");
+    let world = World::configured(
+        "[[workspace]]\nprefix = \"/w\"\nscope = \"RW\"\nmount = { physical = \".\" }\n[agents.worker]\n",
+    );
     assert_eq!(world.paddock(&["fork", "/w", "x", "--agent", "worker", "--from", "main"]).code, 0);
     assert_eq!(world.paddock(&["discard", "x", "--yes"]).code, 0);
     let way = "`paddock fork WORKSPACE NAME --agent worker`";
@@ -235,4 +237,44 @@ fn why_knows_a_path_of_the_host_by_what_the_agent_calls_it() {
         "{told}"
     );
     assert!(told.code == 1 && !told.stdout.contains("would allow it"), "{told}");
+}
+
+#[test]
+fn check_tells_a_directory_that_is_called_nearly_so() {
+    let config = "[[workspace]]\nprefix = \"/w\"\nscope = \"RW\"\nmount = { physical = \"srcs/lbi\" }\n";
+    let world = World::configured(config);
+    world.write("srcs/lib/a.rs", "a\n");
+    let told = world.paddock(&["check"]);
+    assert!(told.stdout.contains("the directory \"srcs/lbi\" of the Workspace \"/w\" is not there"), "{told}");
+    assert!(told.stdout.contains("→ write \"srcs/lib\", if that is meant"), "{told}");
+    // What is there, and what nothing is called like, is as it was meant.
+    for meant in ["srcs/lib", "srcs/output"] {
+        world.write("paddock.toml", config.replace("srcs/lbi", meant));
+        let told = world.paddock(&["check"]);
+        assert!(told.code == 0 && !told.stdout.contains("is not there"), "{told}");
+    }
+}
+
+#[test]
+fn check_tells_what_git_tracks_and_hide_hides() {
+    let config = "[[workspace]]\nprefix = \"/w\"\nscope = \"RW\"\nmount = { physical = \".\" }\nhide = [\"*.key\"]\n";
+    let world = World::configured(config);
+    for name in ["a.txt", "deep/b.key", "c.key", "untracked.key"] {
+        world.write(name, "x\n");
+    }
+    let git = |arguments: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        let ran = command.args(arguments).current_dir(world.project()).env("GIT_CONFIG_GLOBAL", "/dev/null").output();
+        assert!(ran.unwrap().status.success(), "{arguments:?}");
+    };
+    assert!(!world.paddock(&["check"]).stdout.contains("Git tracks"));
+    git(&["init", "-q"]);
+    git(&["add", "a.txt", "c.key", "deep/b.key"]);
+    let told = world.paddock(&["check"]);
+    assert!(
+        told.stdout.contains("Git tracks what \"*.key\" hides: \"c.key\", \"deep/b.key\" (paddock.toml:5)"),
+        "{told}"
+    );
+    git(&["rm", "-q", "--cached", "c.key", "deep/b.key"]);
+    assert!(!world.paddock(&["check"]).stdout.contains("Git tracks"));
 }

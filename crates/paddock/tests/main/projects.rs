@@ -182,7 +182,10 @@ fn what_is_published_and_may_not_be_meant_so_is_told() {
     assert!(!bare.stderr.contains("whole Workspace") && !bare.stderr.contains("T00:"), "{bare}");
     world.write("work/index.html", "a\n");
     let whole = world.paddock(&["publish", "/work", "--url", "https://example.com"]);
-    assert!(whole.stderr.contains("note: /work is a whole Workspace") && whole.stderr.matches("note:").count() == 1, "{whole}");
+    assert!(
+        whole.stderr.contains("note: /work is a whole Workspace") && whole.stderr.matches("note:").count() == 1,
+        "{whole}"
+    );
 }
 
 /// Moments as people read them: without the letters between date and time, in the zone of the machine.

@@ -142,6 +142,24 @@ fn a_run_that_nobody_works_on_is_said_to_be_stopped() {
 }
 
 #[test]
+fn a_call_that_the_level_does_not_allow_is_told_with_the_level_that_would() {
+    let world = World::seed();
+    world.write("workspace/old.txt", "one\n");
+    let lines = [
+        answer("- [ ] remove"),
+        call("delete_file", &json!({ "path": "workspace/old.txt" })),
+        call("forget_file", &json!({ "path": "workspace/old.txt" })),
+        answer("not removed"),
+    ];
+    let done = begin(&world, "d", &script(&world, &lines), &[]);
+    assert_eq!(done.code, 0, "{done}");
+    let said = world.paddock(&["instance", "messages", "d"]).stdout;
+    let told = |tool: &str| said.lines().find(|line| line.contains(&format!("The tool \"{tool}\""))).unwrap();
+    assert!(told("delete_file").contains("It takes --level admin"), "{said}");
+    assert!(!told("forget_file").contains("--level"), "{said}");
+}
+
+#[test]
 fn what_a_command_of_a_run_changed_is_made_by_the_decision_and_the_run_goes_on() {
     let world = World::seed();
     world.write("workspace/old.txt", "one\n");

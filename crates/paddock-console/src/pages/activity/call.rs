@@ -1,7 +1,7 @@
 //! One call: its verdict, why, what it changed, and the way back.
 
 use maud::{Markup, html};
-use paddock_desk::activity::{self, Act, CallStory};
+use paddock_desk::activity::{self, Act, CallStory, StoryApproval};
 use paddock_desk::history::{self, CallChanges, ChangeDiff};
 use paddock_desk::{Result, past};
 use schemars::JsonSchema;
@@ -46,7 +46,6 @@ pub(super) fn page(visit: &Visit<Id>) -> Result<Page> {
 }
 
 fn facts(act: &Act, story: &CallStory) -> Markup {
-    let waits = act.outcome == "parked";
     html! {
         section.card aria-labelledby="h-facts" {
             header { h2 #h-facts { "What became of it" } @if act.outcome.is_empty() { span.outcome.running { "running" } } @else { (outcome(&act.outcome)) } }
@@ -59,10 +58,22 @@ fn facts(act: &Act, story: &CallStory) -> Markup {
                 @if let Some(risk) = &act.risk { div { dt { "Risk" } dd { span class={ "risk " (risk) } { (risk) } } } }
                 @if act.bytes > 0 { div { dt { "Content" } dd { (past::size(act.bytes)) } } }
                 div { dt { "Took" } dd { (took(act.took_us)) } }
-                @if waits { div { dt { "Waits" } dd { a href="/approvals" { "for a person" } } } }
+                @if let Some(approval) = &story.approval { (decided(approval, &act.call)) }
                 @if let Some(note) = story.changes.as_ref().and_then(|one| one.call.note.as_ref()) { div { dt { "Note" } dd { (shown(note)) } } }
             } }
         }
+    }
+}
+
+/// Who decided, and which call made the change then.
+fn decided(approval: &StoryApproval, this: &str) -> Markup {
+    let made = approval.used_by.as_ref().filter(|call| *call != this);
+    html! {
+        div { dt { "Approval" } dd {
+            a href={ "/approvals/" (in_url(&approval.id)) } { (shown(&approval.id)) } " " (outcome(&approval.status))
+            @if let Some(by) = &approval.decided_by { " by " (shown(by)) }
+        } }
+        @if let Some(call) = made { div { dt { "Made by" } dd { "call " a href={ "/activity/" (in_url(call)) } { (shown(call)) } } } }
     }
 }
 

@@ -44,7 +44,11 @@ fn rows(instances: &[InstanceShown], printer: &Printer) -> anyhow::Result<()> {
         let key = printer.look(Look::Strong, format_args!("{:keys$}", row.key));
         let status = format!("{:10}", row.status);
         let status = if row.status == "processing" { printer.look(Look::Warning, status) } else { status };
-        printer.line(format_args!("{key}  {:agents$}  {status}  changed {}", agent(row), moment::reshown(&row.updated_at)))?;
+        printer.line(format_args!(
+            "{key}  {:agents$}  {status}  changed {}",
+            agent(row),
+            moment::reshown(&row.updated_at)
+        ))?;
     }
     Ok(())
 }

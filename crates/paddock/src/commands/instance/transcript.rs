@@ -10,8 +10,8 @@ use paddock_state::conversation::{Message, MessageSource};
 use serde_json::Value;
 
 use super::{Named, tell_notices};
-use crate::commands::threads::asked_for;
 use crate::cli::InstanceMessages;
+use crate::commands::threads::asked_for;
 use crate::failure::Ended;
 use crate::printer::{Look, Printer};
 use paddock_desk::moment;
