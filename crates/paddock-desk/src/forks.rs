@@ -15,7 +15,7 @@ use paddock_state::ForkRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use applying::{Applied, AppliedChange, apply};
+pub use applying::{Applied, AppliedChange, Applying, apply};
 pub use comparing::{Compared, ConflictLines, ConflictShown, Detail, PathDiff, Sides, compare};
 pub use resolving::{ResolveAsked, Resolved, ResolvedPath, Side, conflicts, resolve};
 
@@ -233,6 +233,10 @@ pub fn lost(desk: &Desk, layer: &str, agent: &AgentName) -> Result<Option<String
         for path in &holdings.left_out {
             text += &format!("\n  {}", visible(path.as_str()));
         }
+    }
+    if !holdings.ignored.is_empty() {
+        text += if text.is_empty() { "" } else { "\n" };
+        text += &layered::by_the_way(&holdings.ignored);
     }
     Ok(Some(text))
 }

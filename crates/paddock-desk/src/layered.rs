@@ -16,6 +16,9 @@ use crate::failure::{Failure, Result};
 use crate::past;
 use crate::project::{self, Project};
 
+/// The most paths of those that are told by the way.
+const MOST_NAMED: usize = 10;
+
 /// How long looking may take.
 const LONGEST: Duration = Duration::from_secs(600);
 
@@ -53,9 +56,15 @@ impl Layered {
         Layers::of(&self.file, &self.host, &self.ports).map_err(told)
     }
 
+    /// Opens a fork or an overlay, with what a `.gitignore` names left apart.
+    pub fn open(&self, layers: &Layers<'_>, name: &LayerName) -> Result<Layer, LayerError> {
+        let layer = self.open_whole(layers, name)?;
+        Ok(Layer { store: layer.store.leaving_ignored(true), ..layer })
+    }
+
     /// Opens a fork or an overlay, with those of its applies left out that were undone since: what they carried is not
     /// below any more.
-    pub fn open(&self, layers: &Layers<'_>, name: &LayerName) -> Result<Layer, LayerError> {
+    pub fn open_whole(&self, layers: &Layers<'_>, name: &LayerName) -> Result<Layer, LayerError> {
         let layer = layers.open(name)?;
         let mut undone = layer.store.applies(&self.call(&layer.policy.agent))?;
         undone.retain(|call| {
@@ -105,6 +114,20 @@ pub fn out_of_sight(layer: &Layer, left_out: &[RelPathBuf]) -> String {
     for path in left_out {
         text.push_str("\n  ");
         text.push_str(&visible(path.as_str()));
+    }
+    text
+}
+
+/// What a `.gitignore` names and an apply leaves, in words.
+pub fn by_the_way(ignored: &[RelPathBuf]) -> String {
+    let mut text =
+        format!("by the way, what .gitignore names stays in it (--ignored takes it along): {}", paths(ignored.len()));
+    for path in ignored.iter().take(MOST_NAMED) {
+        text.push_str("\n  ");
+        text.push_str(&visible(path.as_str()));
+    }
+    if let more @ 1.. = ignored.len().saturating_sub(MOST_NAMED) {
+        text.push_str(&format!("\n  … and {more} more"));
     }
     text
 }

@@ -31,9 +31,11 @@ impl Ignores {
 
     /// Is this entry (a path relative to the Mount) left out? The nearest rule decides.
     pub(crate) fn skips(&self, path: &str, is_dir: bool) -> bool {
-        if path == ".git" || path.ends_with("/.git") {
-            return true;
-        }
+        path == ".git" || path.ends_with("/.git") || self.names(path, is_dir)
+    }
+
+    /// Does a rule say so of this entry itself? A repository is named by none.
+    pub(crate) fn names(&self, path: &str, is_dir: bool) -> bool {
         let mut level = Some(self);
         while let Some(rules) = level {
             for own in &rules.own {

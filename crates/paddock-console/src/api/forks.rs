@@ -3,7 +3,7 @@
 use axum::http::Method;
 use paddock_desk::FailureKind::Conflict;
 use paddock_desk::forks::{
-    self, Applied, Compared, Discarded, ForkShown, NewForkAsked, OverlayShown, ResolveAsked, Resolved,
+    self, Applied, Applying, Compared, Discarded, ForkShown, NewForkAsked, OverlayShown, ResolveAsked, Resolved,
 };
 use paddock_desk::{Failure, Result, workspaces};
 use schemars::JsonSchema;
@@ -26,6 +26,21 @@ struct ApplyAsked {
     /// Only say what it would change.
     #[serde(default)]
     dry_run: bool,
+    /// Also what a `.gitignore` names.
+    #[serde(default)]
+    ignored: bool,
+}
+
+/// How to compare.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CompareAsked {
+    /// The agent; `main` where none is named.
+    #[serde(default)]
+    agent: Option<String>,
+    /// Also what a `.gitignore` names.
+    #[serde(default)]
+    ignored: bool,
 }
 
 /// How to discard.
@@ -72,16 +87,17 @@ fn make(asked: &Asked<Nothing, Nothing, NewForkAsked>) -> Result<ForkShown> {
     forks::make(&asked.shared.desk, &asked.body)
 }
 
-fn compare(asked: &Asked<Name, OfAgent>) -> Result<Compared> {
+fn compare(asked: &Asked<Name, CompareAsked>) -> Result<Compared> {
     let agent = workspaces::agent_named(&asked.shared.desk, asked.query.agent.as_deref())?;
     let name = known(asked.shared.desk.as_ref(), &asked.path.name)?;
-    forks::compare(&asked.shared.desk, name, &agent)
+    forks::compare(&asked.shared.desk, name, &agent, asked.query.ignored)
 }
 
 fn apply(asked: &Asked<Name, OfAgent, ApplyAsked>) -> Result<Applied> {
     let agent = workspaces::agent_named(&asked.shared.desk, asked.query.agent.as_deref())?;
     let name = known(asked.shared.desk.as_ref(), &asked.path.name)?;
-    let applied = forks::apply(&asked.shared.desk, name, &agent, asked.body.dry_run)?;
+    let how = Applying { dry_run: asked.body.dry_run, ignored: asked.body.ignored };
+    let applied = forks::apply(&asked.shared.desk, name, &agent, how)?;
     if asked.body.dry_run { Ok(applied) } else { applied.unless_conflicts() }
 }
 

@@ -8,7 +8,7 @@ use axum::routing::{get, post};
 use maud::{Markup, html};
 use paddock_desk::diff::Diff;
 use paddock_desk::forks::{
-    self, Compared, Detail, ForkShown, NewForkAsked, OverlayShown, PathDiff, ResolveAsked, ResolvedPath, Side,
+    self, Applying, Compared, Detail, ForkShown, NewForkAsked, OverlayShown, PathDiff, ResolveAsked, ResolvedPath, Side,
 };
 use paddock_desk::{Result, moment, past, workspaces};
 use schemars::JsonSchema;
@@ -141,7 +141,7 @@ fn overlays_card(overlays: &[OverlayShown]) -> Markup {
 
 fn one(visit: &Visit<Name>) -> Result<Page> {
     let agent = workspaces::agent_named(&visit.shared.desk, visit.agent.as_deref())?;
-    let compared = forks::compare(&visit.shared.desk, &visit.path.name, &agent)?;
+    let compared = forks::compare(&visit.shared.desk, &visit.path.name, &agent, false)?;
     Ok(shown_whole(&compared, agent.as_str(), &html! {}))
 }
 
@@ -175,6 +175,7 @@ fn shown_whole(compared: &Compared, agent: &str, note: &Markup) -> Page {
                 @if total == 0 { div.empty { (icon("check")) h2 { "Nothing differs" } p { "It holds nothing that its source does not." } } }
                 @for one in &compared.differences { (path_card(one, &format!("{address}/resolve{of_agent}"))) }
                 @if !compared.left_out.is_empty() { (left_out(compared)) }
+                @if !compared.ignored.is_empty() { (by_the_way(compared)) }
             }
         },
     )
@@ -221,6 +222,19 @@ fn left_out(compared: &Compared) -> Markup {
     }
 }
 
+/// What a `.gitignore` names: not shown, and not taken over from here.
+fn by_the_way(compared: &Compared) -> Markup {
+    html! {
+        section.card aria-labelledby="h-ignored" {
+            header { h2 #h-ignored { "By the way" } }
+            div.card-body.stack {
+                p { "A .gitignore names these, so they stay here; `paddock apply " (shown(&compared.name)) " --ignored` takes them over, too:" }
+                ul { @for path in &compared.ignored { li.path { (shown(path)) } } }
+            }
+        }
+    }
+}
+
 /// What the form sends.
 #[derive(Debug, Deserialize)]
 struct NewFork {
@@ -245,10 +259,10 @@ fn make(visit: &Visit, form: NewFork) -> Result<Done> {
 fn apply(visit: &Visit<Name, OfAgent>, _: Nothing) -> Result<Done> {
     let desk = &visit.shared.desk;
     let agent = workspaces::agent_named(desk, visit.agent.as_deref())?;
-    let applied = forks::apply(desk, &visit.path.name, &agent, false)?;
+    let applied = forks::apply(desk, &visit.path.name, &agent, Applying::default())?;
     if !applied.conflicts.is_empty() {
         let note = html! { div.note.bad role="alert" { p { "Nothing was applied: both sides changed the same." } } };
-        let mut page = shown_whole(&forks::compare(desk, &visit.path.name, &agent)?, agent.as_str(), &note);
+        let mut page = shown_whole(&forks::compare(desk, &visit.path.name, &agent, false)?, agent.as_str(), &note);
         page.status = StatusCode::CONFLICT;
         return Ok(Done::Page(Box::new(page)));
     }

@@ -36,11 +36,16 @@ pub struct Applied {
     pub conflicts: Vec<ConflictShown>,
     /// What stays where it is, because the Workspace below keeps such names out of sight.
     pub left_out: Vec<String>,
+    /// What stays where it is, because a `.gitignore` names it and nobody asked for it.
+    pub ignored: Vec<String>,
     /// Did somebody change it while it was applied? Then some of it is not applied yet.
     pub changed_meanwhile: bool,
     /// What no apply takes along, in words.
     #[serde(skip)]
     pub out_of_sight: Option<String>,
+    /// What is left because a `.gitignore` names it, in words.
+    #[serde(skip)]
+    pub by_the_way: Option<String>,
     /// "fork x", or "overlay /try".
     #[serde(skip)]
     pub called: String,
@@ -96,15 +101,25 @@ impl Applied {
     }
 }
 
+/// How something is applied.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Applying {
+    /// Only say what would change.
+    pub dry_run: bool,
+    /// Also what a `.gitignore` names.
+    pub ignored: bool,
+}
+
 /// Applies a fork or an overlay, by its name or its prefix. Conflicts are in the answer, and nothing is done then.
 ///
 /// # Errors
 /// When there is none, or it is refused; what was changed before that is taken back.
-pub fn apply(desk: &Desk, layer: &str, agent: &AgentName, dry_run: bool) -> Result<Applied> {
+pub fn apply(desk: &Desk, layer: &str, agent: &AgentName, how: Applying) -> Result<Applied> {
     let layered = Layered::at(desk)?;
     let layers = layered.layers()?;
     let name = layers.find(layer, agent).map_err(layered::told)?;
-    let layer = layered.open(&layers, &name).map_err(layered::told)?;
+    let opened = if how.ignored { layered.open_whole(&layers, &name) } else { layered.open(&layers, &name) };
+    let layer = opened.map_err(layered::told)?;
     let audit = layered.installation.audit();
     let person = Person::on(&layer.policy, &*audit).named(desk.by());
     let call = person.call();
@@ -124,10 +139,12 @@ pub fn apply(desk: &Desk, layer: &str, agent: &AgentName, dry_run: bool) -> Resu
         conflicts,
         out_of_sight: (!merge.left_out.is_empty()).then(|| layered::out_of_sight(&layer, &merge.left_out)),
         left_out: merge.left_out.iter().map(|path| path.as_str().to_owned()).collect(),
+        by_the_way: (!merge.ignored.is_empty()).then(|| layered::by_the_way(&merge.ignored)),
+        ignored: merge.ignored.iter().map(|path| path.as_str().to_owned()).collect(),
         changed_meanwhile: false,
         called: layered::called(&name),
     };
-    if dry_run || !applied.conflicts.is_empty() || merge.alterations.is_empty() {
+    if how.dry_run || !applied.conflicts.is_empty() || merge.alterations.is_empty() {
         return Ok(applied);
     }
     project::count_first()?;

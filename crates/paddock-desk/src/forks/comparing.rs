@@ -29,12 +29,17 @@ pub struct Compared {
     pub differences: Vec<PathDiff>,
     /// What it holds at names that the Workspace below keeps out of sight.
     pub left_out: Vec<String>,
+    /// What a `.gitignore` names of what it holds, where that was not asked for: it stays when it is applied.
+    pub ignored: Vec<String>,
     /// The same as they were found, for a unified diff.
     #[serde(skip)]
     pub found: Vec<Difference>,
     /// What no apply takes along, in words.
     #[serde(skip)]
     pub out_of_sight: Option<String>,
+    /// What an apply leaves because a `.gitignore` names it, in words.
+    #[serde(skip)]
+    pub by_the_way: Option<String>,
     /// "fork x", or "overlay /try".
     #[serde(skip)]
     pub called: String,
@@ -167,17 +172,18 @@ pub(super) fn word(kind: &impl Serialize) -> String {
     serde_json::to_value(kind).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// What a fork or an overlay changes, by its name or its prefix.
+/// What a fork or an overlay changes, by its name or its prefix; also what a `.gitignore` names, where that is asked for.
 ///
 /// # Errors
 /// When there is none, or it cannot be compared.
-pub fn compare(desk: &Desk, layer: &str, agent: &AgentName) -> Result<Compared> {
+pub fn compare(desk: &Desk, layer: &str, agent: &AgentName, ignored: bool) -> Result<Compared> {
     let layered = Layered::at(desk)?;
     let layers = layered.layers()?;
     let name = layers.find(layer, agent).map_err(layered::told)?;
-    let layer = layered.open(&layers, &name).map_err(layered::told)?;
+    let opened = if ignored { layered.open_whole(&layers, &name) } else { layered.open(&layers, &name) };
+    let layer = opened.map_err(layered::told)?;
     let call = layered.call(&layer.policy.agent);
-    let Holdings { differences, left_out } = layered::compared(&call, &layer)?;
+    let Holdings { differences, left_out, ignored } = layered::compared(&call, &layer)?;
     let conflicts = match differences.iter().any(|difference| difference.conflict) {
         true => {
             let merge = fork::merge(&call, &layer.store, &layer.below, &layer.source);
@@ -200,6 +206,8 @@ pub fn compare(desk: &Desk, layer: &str, agent: &AgentName) -> Result<Compared> 
         differences: differences.iter().map(shown).collect(),
         out_of_sight: (!left_out.is_empty()).then(|| layered::out_of_sight(&layer, &left_out)),
         left_out: left_out.iter().map(|path| path.as_str().to_owned()).collect(),
+        by_the_way: (!ignored.is_empty()).then(|| layered::by_the_way(&ignored)),
+        ignored: ignored.iter().map(|path| path.as_str().to_owned()).collect(),
         called: layered::called(&name),
         found: differences,
     })

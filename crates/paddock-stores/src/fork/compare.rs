@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 
 use paddock_core::{Call, Kind, PLAIN_MODE, RelPath, RelPathBuf, Result, View, Walk, tree_order};
 
+use super::ignored;
 use super::merge::{ConflictKind, Lines};
 use super::text::{self, MAX_MERGED, Merged};
 use crate::physical::passed_over;
@@ -43,6 +44,8 @@ pub(super) enum Verdict {
 pub(super) struct Compared<'a> {
     pub(super) findings: Vec<Finding<'a>>,
     pub(super) left_out: Vec<RelPathBuf>,
+    /// What a `.gitignore` names, where that is left apart, the uppermost of each.
+    pub(super) ignored: Vec<RelPathBuf>,
 }
 
 /// Compares an Overlay with the layer below as it is now.
@@ -73,6 +76,9 @@ impl<'a> Compare<'a> {
         }
         let mut done = run.done;
         done.findings.sort_by(|a, b| tree_order(a.path.as_str(), b.path.as_str()));
+        if self.seen.leaves_ignored {
+            done.ignored = ignored::set_apart(self.seen, &mut done.findings)?;
+        }
         Ok(done)
     }
 

@@ -141,12 +141,14 @@ pub struct Holdings {
     /// What it holds at names that the Workspace below keeps out of sight, the uppermost of each: no apply takes it along,
     /// and with the Overlay it would go.
     pub left_out: Vec<RelPathBuf>,
+    /// What a `.gitignore` names, the uppermost of each, where it is left apart. With the Overlay it would go, too.
+    pub ignored: Vec<RelPathBuf>,
 }
 
 impl Holdings {
     /// Would nothing be lost with the Overlay?
     pub fn is_empty(&self) -> bool {
-        self.differences.is_empty() && self.left_out.is_empty()
+        self.differences.is_empty() && self.left_out.is_empty() && self.ignored.is_empty()
     }
 }
 
@@ -156,7 +158,8 @@ pub fn compared(call: &Call<'_>, upper: &VirtualStore, below: &View) -> Result<H
         let compare = Compare { call, seen, below };
         let compared = compare.run(&seen.own_rows()?)?;
         let differences = compared.findings.iter().map(|finding| difference(&compare, finding));
-        Ok(Holdings { differences: differences.collect::<Result<_>>()?, left_out: compared.left_out })
+        let differences = differences.collect::<Result<_>>()?;
+        Ok(Holdings { differences, left_out: compared.left_out, ignored: compared.ignored })
     })
 }
 

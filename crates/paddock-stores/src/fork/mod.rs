@@ -1,6 +1,7 @@
 //! What an Overlay changed, told and carried down: `diff` and `apply` of a fork.
 //!
 //! - `compare`: the three states of each path (the Overlay's, the layer's below, their common ancestor) and a verdict;
+//! - `ignored`: what a `.gitignore` names of that, told apart;
 //! - `text`: three texts merged line by line, and two shown side by side;
 //! - `difference`: what applying would do, for people and for programs;
 //! - `merge`: the changes that do it, each with what it expects to find, or the conflicts that stand in the way.
@@ -11,6 +12,7 @@
 
 mod compare;
 mod difference;
+mod ignored;
 mod merge;
 mod text;
 

@@ -104,7 +104,8 @@ fn is_marked(row: &Row, mode: u32) -> bool {
     row.kind == RowKind::Link && row.body.is_none() && row.mode == mode
 }
 
-fn put(rows: &mut dyn RowsMut, key: &str, row: &Row) -> Result<()> {
+/// A row of before once more, with the same content and version.
+pub(super) fn put(rows: &mut dyn RowsMut, key: &str, row: &Row) -> Result<()> {
     let Row { kind, len, mode, modified, version, body } = *row;
     let content = body.map_or(Content::None, Content::Shared);
     rows.put(key, &NewRow { kind, len, mode, modified, content, version: Some(version) }, false).map(|_| ())

@@ -55,6 +55,8 @@ pub struct VirtualStore {
     lower_is_frozen: bool,
     /// Applies of this Overlay that were undone.
     undone: HashSet<CallId>,
+    /// Is what a `.gitignore` names left apart where it is compared?
+    leaves_ignored: bool,
     salt: u64,
 }
 
@@ -77,6 +79,7 @@ impl VirtualStore {
             lower: None,
             lower_is_frozen: false,
             undone: HashSet::new(),
+            leaves_ignored: false,
             salt: u64::from_le_bytes(salt),
         }
     }

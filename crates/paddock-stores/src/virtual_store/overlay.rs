@@ -5,13 +5,14 @@
 //! are rows under a name that no path can have: written when a path is first covered over a layer that can change, and
 //! replaced by the Overlay's own rows once these were applied below. Nothing here changes what an agent sees.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use paddock_core::{Call, ErrorKind, Kind, LastName, Meta, RelPath, RelPathBuf, Result, Version, View, tree_order};
 
 use super::VirtualStore;
 use super::applied;
-use super::base::{Content, NewRow, Row, RowKind, Rows, RowsMut};
+use super::base::{Row, RowKind, Rows, RowsMut};
 use super::change::NOTES;
 use super::content;
 use super::layers::{Found, Layers, rel};
@@ -29,6 +30,12 @@ pub(crate) struct OwnRow {
 impl OwnRow {
     pub(crate) fn path(&self) -> Result<RelPathBuf> {
         rel(&self.key)
+    }
+
+    /// Is it one of these paths, or below one?
+    fn is_in(&self, paths: &HashSet<&str>) -> bool {
+        let ends = self.key.match_indices('/').map(|(end, _)| end).chain([self.key.len()]);
+        !paths.is_empty() && ends.into_iter().any(|end| paths.contains(&self.key[..end]))
     }
 }
 
@@ -107,6 +114,8 @@ pub(crate) struct Overlaid<'a> {
     frozen: bool,
     /// The applies that are remembered, where some were undone.
     applies: Vec<applied::Remembered>,
+    /// Is what a `.gitignore` names left apart?
+    pub(crate) leaves_ignored: bool,
 }
 
 impl<'a> Overlaid<'a> {
@@ -166,6 +175,14 @@ impl<'a> Overlaid<'a> {
         applied::note(self.layers.rows, &self.applies, path)
     }
 
+    /// The beginning of a file as the Overlay shows it; nothing where there is none.
+    pub(crate) fn shown(&self, path: RelPath<'_>, most: u64) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let found = self.layers.find(path).ok()?;
+        self.layers.read(path, &found, 0..most, &mut bytes).ok()?;
+        Some(bytes)
+    }
+
     /// Appends the bytes of a range of a file.
     pub(crate) fn read(
         &self,
@@ -209,7 +226,8 @@ impl VirtualStore {
         self.at(call, |layers| {
             let remembered = !self.undone.is_empty();
             let applies = if remembered { applied::applies(layers.rows, &self.undone)? } else { Vec::new() };
-            look(&Overlaid { layers, frozen: self.lower_is_frozen, applies })
+            let (frozen, leaves_ignored) = (self.lower_is_frozen, self.leaves_ignored);
+            look(&Overlaid { layers, frozen, applies, leaves_ignored })
         })
     }
 
@@ -233,9 +251,23 @@ impl VirtualStore {
         })
     }
 
-    /// These rows were applied below by this call, and changed these paths: from now on they are the common ancestor.
-    /// Answers no, and changes nothing, when the Overlay holds something else by now.
-    pub(crate) fn acknowledge(&self, call: &Call<'_>, applied: &[OwnRow], changed: &[RelPathBuf]) -> Result<bool> {
+    /// The same Overlay, compared without what a `.gitignore` of it names, or with it.
+    #[must_use]
+    pub fn leaving_ignored(mut self, apart: bool) -> Self {
+        self.leaves_ignored = apart;
+        self
+    }
+
+    /// These rows were applied below by this call, and changed these paths: from now on they are the common ancestor, but for
+    /// those that stayed apart. Answers no, and changes nothing, when the Overlay holds something else by now.
+    pub(crate) fn acknowledge(
+        &self,
+        call: &Call<'_>,
+        applied: &[OwnRow],
+        changed: &[RelPathBuf],
+        apart: &[RelPathBuf],
+    ) -> Result<bool> {
+        let apart: HashSet<&str> = apart.iter().map(RelPathBuf::as_str).collect();
         let mut same = false;
         self.base.write(call, &self.namespace, &mut |rows| {
             same = own_rows(call, &*rows, "")? == applied;
@@ -243,17 +275,30 @@ impl VirtualStore {
                 return Ok(());
             }
             rows.advance()?;
+            let kept = self.keep_apart(rows, applied, &apart)?;
             applied::remember(rows, &self.undone, call.id, changed)?;
-            remove_notes(rows, NOTES)?;
-            for OwnRow { key, row } in applied {
-                let content = row.body.map_or(Content::None, Content::Shared);
-                let Row { kind, len, mode, modified, .. } = *row;
-                let note = NewRow { kind, len, mode, modified, content, version: Some(row.version) };
-                rows.put(&join(NOTES, key), &note, false)?;
+            remove_notes_unless(rows, NOTES, &|key| kept.contains(key))?;
+            for OwnRow { key, row } in applied.iter().filter(|own| !own.is_in(&apart)) {
+                applied::put(rows, &join(NOTES, key), row)?;
             }
             Ok(())
         })?;
         Ok(same)
+    }
+
+    /// What is noted of rows that stay apart stays noted, as it is without the applies that were undone. Answers where: nothing
+    /// else holds these contents, so the notes are never taken away.
+    fn keep_apart(&self, rows: &mut dyn RowsMut, all: &[OwnRow], apart: &HashSet<&str>) -> Result<HashSet<String>> {
+        let known = applied::applies(&*rows, &self.undone)?;
+        let mut kept = HashSet::new();
+        for own in all.iter().filter(|own| own.is_in(apart)) {
+            if let Some(note) = applied::note(&*rows, &known, own.path()?.as_rel())? {
+                let key = join(NOTES, &own.key);
+                applied::put(rows, &key, &note)?;
+                kept.insert(key);
+            }
+        }
+        Ok(kept)
     }
 }
 
@@ -299,9 +344,14 @@ pub(super) fn kept_below(layers: &Layers<'_>, frozen: bool, path: RelPath<'_>) -
 
 /// Removes a note with all notes below it. Every note has notes of directories above it, or is at the top.
 pub(super) fn remove_notes(rows: &mut dyn RowsMut, key: &str) -> Result<()> {
+    remove_notes_unless(rows, key, &|_| false)
+}
+
+/// The same, but for those that stay.
+fn remove_notes_unless(rows: &mut dyn RowsMut, key: &str, stays: &dyn Fn(&str) -> bool) -> Result<()> {
     let mut todo = vec![key.to_owned()];
     while let Some(key) = todo.pop() {
-        if rows.get(&key)?.is_some() {
+        if !stays(&key) && rows.get(&key)?.is_some() {
             rows.remove(&key, false)?;
         }
         let mut after: Option<String> = None;

@@ -4,6 +4,7 @@
 //! plain one in memory, and over a host's disk.
 
 pub(crate) mod ground;
+mod ignored;
 mod merging;
 mod sharing;
 mod telling;

@@ -11,15 +11,17 @@ use paddock_desk::{Desk, Project, forks};
 
 pub(crate) fn run(global: &Global, options: &Diff, printer: &Printer) -> anyhow::Result<Ended> {
     let desk = Desk::look(Project::with_config(&global.places())?)?;
-    let compared = forks::compare(&desk, &options.layer, &global.agent())?;
+    let compared = forks::compare(&desk, &options.layer, &global.agent(), options.ignored)?;
     let found = &compared.found;
     match (options.json, options.stat) {
         (true, false) => printer.json(&serde_json::to_value(&compared)?)?,
         (true, true) => {
             let mut stat = json!(fork::stat(found));
             stat["left_out"] = json!(compared.left_out);
+            stat["ignored"] = json!(compared.ignored);
             printer.json(&stat)?;
         }
+        (false, _) if found.is_empty() && compared.by_the_way.is_some() => {}
         (false, _) if found.is_empty() => {
             printer::tell(format_args!("{} holds nothing that {} does not", compared.called, compared.source));
         }
@@ -28,7 +30,7 @@ pub(crate) fn run(global: &Global, options: &Diff, printer: &Printer) -> anyhow:
         // As it is, so that `patch` takes it.
         (false, false) => printer.text(&fork::unified(found))?,
     }
-    if let Some(told) = compared.out_of_sight.filter(|_| !options.json) {
+    for told in [compared.out_of_sight, compared.by_the_way].into_iter().flatten().filter(|_| !options.json) {
         printer::tell(told);
     }
     Ok(Ended::Done)

@@ -308,6 +308,45 @@ fn a_side_that_was_kept_and_undone_after_the_fork_was_applied_is_not_lost_from_s
 }
 
 #[test]
+fn what_gitignore_names_stays_in_a_fork_unless_it_is_asked_for() {
+    let world = world();
+    world.write("w/.gitignore", "target/\n");
+    world.write("w/target/out", "old\n");
+    assert_eq!(world.paddock(&["fork", "/w", "x"]).code, 0);
+    write(&world, "/forks/x/target/out", "here\n");
+    world.write("w/target/out", "below\n");
+    write(&world, "/forks/x/a.txt", "HERE\n");
+    insta::assert_snapshot!(world.paddock(&["diff", "x", "--stat"]), @r"
+    M a.txt | +1 -3
+    1 path changed, 1 lines added, 3 removed
+    [stderr]
+    by the way, what .gitignore names stays in it (--ignored takes it along): 1 path
+      target/out
+    [exit 0]
+    ");
+    assert_eq!(world.paddock(&["diff", "x", "--json"]).json()["ignored"], json!(["target/out"]));
+    assert!(world.paddock(&["diff", "x", "--ignored", "--stat"]).stdout.contains("M target/out | +1 -1 (conflict)"));
+    assert_eq!(world.paddock(&["apply", "x", "--ignored"]).code, 1, "two builds");
+    insta::assert_snapshot!(without_ids(&world.paddock(&["apply", "x"])), @r"
+    applied fork x to /w
+      writes /w/a.txt
+    [stderr]
+    by the way, what .gitignore names stays in it (--ignored takes it along): 1 path
+      target/out
+    `paddock undo [id]` takes this back
+    the fork stays; `paddock discard x` removes it
+    [exit 0]
+    ");
+    assert_eq!((world.read("w/a.txt"), world.read("w/target/out")), ("HERE\n".to_owned(), "below\n".to_owned()));
+    let asked = world.paddock(&["discard", "x"]);
+    assert!(asked.code == 2 && asked.stderr.contains("what .gitignore names stays in it"), "{asked}");
+    // Whoever names it means it.
+    assert_eq!(world.paddock(&["resolve", "x", "target/out", "--keep", "here"]).code, 0);
+    assert_eq!(world.read("w/target/out"), "here\n");
+    assert_eq!(world.paddock(&["discard", "x"]).code, 0);
+}
+
+#[test]
 fn conflicts_are_listed_and_nothing_changes() {
     let world = world();
     world.write("w/z.txt", "below\n");

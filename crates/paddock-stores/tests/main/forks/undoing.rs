@@ -93,3 +93,29 @@ fn only_so_many_applies_are_remembered() {
         assert_eq!(merge(ground, &known).conflicts, [], "{}", setting.name);
     });
 }
+
+/// One path was put below by itself, to settle a conflict, and taken back after an apply.
+#[test]
+fn a_path_that_was_put_below_alone_and_undone_is_in_conflict_again() {
+    on_every_ground(&[], files, |ground, setting| {
+        ground.write(&f("a.txt"), "here\n");
+        ground.write(&f("b.txt"), "B\n");
+        ground.apply();
+        // The first apply is undone when the path is put below, and stays remembered.
+        let first = applies(ground)[0];
+        files(ground);
+        ground.write(&w("a.txt"), "below\n");
+        assert_eq!(paths(ground, &[first]), ["a.txt!", "b.txt"], "{}", setting.name);
+        with_call(|call| without(ground, &[first]).will_be_below(call, &[ground::rel("a.txt")])).unwrap();
+        let settled = applies(ground)[0];
+        assert_eq!(paths(ground, &[first]), ["a.txt!", "b.txt"], "{}: nothing is below yet", setting.name);
+        ground.write(&w("a.txt"), "here\n");
+        let merge = merge(ground, &[first]);
+        ground.alter(merge.ready().unwrap().to_vec()).unwrap();
+        assert!(with_call(|call| merge.applied(call, &without(ground, &[first]))).unwrap());
+        assert_eq!(paths(ground, &[first]), [""; 0], "{}", setting.name);
+        ground.write(&w("a.txt"), "below\n");
+        assert_eq!(paths(ground, &[first, settled]), ["a.txt!"], "{}", setting.name);
+        assert_eq!(paths(ground, &[first]), [""; 0], "{}: it was not undone", setting.name);
+    });
+}

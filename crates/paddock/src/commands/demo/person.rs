@@ -5,7 +5,7 @@
 //! but what is kept.
 
 use paddock_core::{AgentName, visible};
-use paddock_desk::forks::{self, NewForkAsked};
+use paddock_desk::forks::{self, Applying, NewForkAsked};
 use paddock_desk::{Desk, Places, Project, history};
 use paddock_ledger::approvals::{Approval, ApprovalError, ApprovalQuery, Decision, Reach, Status};
 use paddock_stores::fork;
@@ -51,12 +51,12 @@ impl Person {
                 Ok(Done { command: format!("paddock fork {FORKED} {FORK}"), shown: vec![shown] })
             }
             Act::Compare => {
-                let compared = forks::compare(&desk, FORK, &agent)?;
+                let compared = forks::compare(&desk, FORK, &agent, false)?;
                 let shown = fork::unified(&compared.found).lines().map(visible).collect();
                 Ok(Done { command: format!("paddock diff {FORK}"), shown })
             }
             Act::Apply => {
-                let applied = forks::apply(&desk, FORK, &agent, false)?.unless_conflicts()?;
+                let applied = forks::apply(&desk, FORK, &agent, Applying::default())?.unless_conflicts()?;
                 self.applied.clone_from(&applied.call);
                 let shown = applied.changes.iter().map(forks::AppliedChange::said).collect();
                 Ok(Done { command: format!("paddock apply {FORK}"), shown })

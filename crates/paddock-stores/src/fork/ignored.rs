@@ -1,0 +1,83 @@
+//! What a `.gitignore` names among what an Overlay changed, as the Overlay shows these files: build output, mostly.
+//!
+//! It is told apart and stays where it is: two builds contradict each other in every file, and nobody means to merge
+//! them. A repository itself is never apart, and what goes with a directory that goes is not either.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use paddock_core::{Kind, RelPath, RelPathBuf, Result};
+
+use super::compare::Finding;
+use crate::ignores::{Ignores, MAX_RULES};
+use crate::virtual_store::Overlaid;
+
+/// Where the rules are that Git itself reads.
+const RULES: &str = ".gitignore";
+
+/// Takes what is named out of what was found, which is in tree order. Answers the uppermost of it.
+pub(super) fn set_apart(seen: &Overlaid<'_>, findings: &mut Vec<Finding<'_>>) -> Result<Vec<RelPathBuf>> {
+    let mut rules = Rules { seen, known: HashMap::new() };
+    let (mut apart, mut gone): (Vec<RelPathBuf>, Option<RelPathBuf>) = (Vec::new(), None);
+    let mut kept = Vec::with_capacity(findings.len());
+    for finding in findings.drain(..) {
+        let at = finding.path.as_rel();
+        let is_in = |above: Option<&RelPathBuf>| above.is_some_and(|above| at.is_within(above.as_rel()));
+        if is_in(gone.as_ref()) {
+            kept.push(finding);
+            continue;
+        }
+        if is_in(apart.last()) {
+            continue;
+        }
+        let kinds = [finding.ours.kind(), finding.theirs.kind()];
+        if rules.name(at, kinds.contains(&Some(Kind::Dir)))? {
+            apart.push(finding.path);
+            continue;
+        }
+        if kinds[1] == Some(Kind::Dir) && kinds[0] != kinds[1] {
+            gone = Some(finding.path.clone());
+        }
+        kept.push(finding);
+    }
+    *findings = kept;
+    Ok(apart)
+}
+
+/// The rules of the directories that were looked at.
+struct Rules<'a> {
+    seen: &'a Overlaid<'a>,
+    known: HashMap<String, Arc<Ignores>>,
+}
+
+impl Rules<'_> {
+    /// Is it named, or a directory that it is in?
+    fn name(&mut self, path: RelPath<'_>, is_dir: bool) -> Result<bool> {
+        let mut ways: Vec<RelPath<'_>> = path.ancestors().collect();
+        ways.reverse();
+        for way in ways {
+            let dir = way.split_last().map_or(RelPath::HERE, |(dir, _)| dir);
+            if self.inside(dir)?.names(way.as_str(), is_dir || way != path) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The rules that hold in a directory, its own and those above it.
+    fn inside(&mut self, dir: RelPath<'_>) -> Result<Arc<Ignores>> {
+        if let Some(known) = self.known.get(dir.as_str()) {
+            return Ok(Arc::clone(known));
+        }
+        let above = match dir.split_last() {
+            Some((above, _)) => self.inside(above)?,
+            None => Arc::default(),
+        };
+        let name = if dir.is_here() { RULES.to_owned() } else { format!("{}/{RULES}", dir.as_str()) };
+        let text = RelPathBuf::parse(&name).ok().and_then(|path| self.seen.shown(path.as_rel(), MAX_RULES));
+        let texts: Vec<String> = text.iter().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect();
+        let rules = Ignores::enter(&above, dir.as_str(), &texts);
+        self.known.insert(dir.as_str().to_owned(), Arc::clone(&rules));
+        Ok(rules)
+    }
+}

@@ -1,0 +1,99 @@
+//! What a `.gitignore` names in a fork stays apart: two builds contradict each other, and nobody means to merge them.
+
+use paddock_stores::fork::{self, Holdings, Merge};
+use paddock_stores::virtual_store::VirtualStore;
+
+use super::ground::{Ground, SOURCE, at};
+use super::*;
+
+fn built(ground: &Ground) {
+    ground.write(&w(".gitignore"), "/target/\n*.o\n");
+    ground.write(&w("a.rs"), "a\n");
+    ground.write(&w("target/out"), "old\n");
+}
+
+fn apart(ground: &Ground) -> VirtualStore {
+    ground.fork.clone().leaving_ignored(true)
+}
+
+fn merge(ground: &Ground) -> Merge {
+    with_call(|call| fork::merge(call, &apart(ground), &ground.view, &at(SOURCE))).unwrap()
+}
+
+/// What is shown, what stays apart.
+fn told(ground: &Ground) -> (Vec<String>, Vec<String>) {
+    let found = with_call(|call| fork::compared(call, &apart(ground), &ground.view)).unwrap();
+    let Holdings { differences, ignored, .. } = found;
+    let shown = differences.iter().map(|one| one.path.as_str().to_owned()).collect();
+    (shown, ignored.iter().map(|path| path.as_str().to_owned()).collect())
+}
+
+fn names(paths: &[&str]) -> Vec<String> {
+    paths.iter().map(|path| (*path).to_owned()).collect()
+}
+
+/// Applies what is not apart.
+fn apply(ground: &Ground) {
+    let merge = merge(ground);
+    ground.alter(merge.ready().unwrap_or_else(|conflicts| panic!("{conflicts:?}")).to_vec()).unwrap();
+    assert!(with_call(|call| merge.applied(call, &apart(ground))).unwrap());
+}
+
+#[test]
+fn two_builds_are_in_nobodys_way_and_neither_is_lost() {
+    on_every_ground(&[], built, |ground, setting| {
+        ground.write(&f("a.rs"), "A\n");
+        ground.write(&f("target/out"), "here\n");
+        ground.write(&f("target/deep/new"), "here\n");
+        ground.write(&f("src/x.o"), "here\n");
+        ground.write(&w("target/out"), "below\n");
+        let ignored = names(&["src/x.o", "target/deep", "target/out"]);
+        assert_eq!(told(ground), (names(&["a.rs", "src"]), ignored.clone()), "{}", setting.name);
+        apply(ground);
+        assert_eq!(ground.text(&w("a.rs")).unwrap(), "A\n", "{}", setting.name);
+        assert_eq!(ground.text(&w("target/out")).unwrap(), "below\n", "{}", setting.name);
+        assert!(ground.read(&w("src/x.o")).is_none(), "{}", setting.name);
+        // They are not applied, so they are told as long as they are there; and whoever wants them gets them, or the conflict.
+        assert_eq!(told(ground), (Vec::new(), ignored), "{}", setting.name);
+        assert_eq!(
+            ground.diff(),
+            ["added src/x.o", "added target/deep", "added target/deep/new", "changed target/out"]
+        );
+        assert_eq!(ground.conflicts().len(), 1, "{}", setting.name);
+        ground.write(&w("target/out"), "old\n");
+        ground.apply();
+        assert_eq!(ground.text(&w("target/out")).unwrap(), "here\n", "{}", setting.name);
+        assert_eq!(told(ground), (Vec::new(), Vec::new()), "{}", setting.name);
+    });
+}
+
+#[test]
+fn what_goes_with_its_directory_is_not_apart_and_a_repository_never_is() {
+    let before = |ground: &Ground| {
+        built(ground);
+        ground.write(&w("lib/b.rs"), "b\n");
+        ground.write(&w("lib/b.o"), "b\n");
+    };
+    on_every_ground(&[], before, |ground, setting| {
+        ground.delete(&f("lib"));
+        ground.write(&f(".git/index"), "staged\n");
+        assert_eq!(told(ground).0, names(&[".git", ".git/index", "lib", "lib/b.o", "lib/b.rs"]), "{}", setting.name);
+        apply(ground);
+        assert!(ground.read(&w("lib/b.o")).is_none(), "{}", setting.name);
+        assert_eq!(told(ground), (Vec::new(), Vec::new()), "{}", setting.name);
+    });
+}
+
+/// The rules are the fork's own, and those of each directory count in it.
+#[test]
+fn a_rule_that_the_fork_makes_or_takes_back_counts() {
+    on_every_ground(&[], built, |ground, setting| {
+        ground.write(&f(".gitignore"), "*.log\n");
+        ground.write(&f("in/.gitignore"), "!keep.log\n");
+        ground.write(&f("in/keep.log"), "x\n");
+        ground.write(&f("in/x.log"), "x\n");
+        ground.write(&f("x.o"), "x\n");
+        let shown = names(&[".gitignore", "in", "in/.gitignore", "in/keep.log", "x.o"]);
+        assert_eq!(told(ground), (shown, names(&["in/x.log"])), "{}", setting.name);
+    });
+}
