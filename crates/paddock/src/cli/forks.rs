@@ -60,8 +60,7 @@ pub(crate) struct Diff {
 /// `paddock apply`
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Where both sides changed a text in different places, both changes are kept. What a .gitignore names stays in the fork,
-unless --ignored takes it over, too.
+    after_help = "Where both sides changed a text in different places, both changes are kept. What a .gitignore names stays in the fork, unless --ignored takes it over, too.
 
 Exit codes: 0 applied, 1 refused because of conflicts, which are listed, or failed; then nothing is changed."
 )]

@@ -365,6 +365,7 @@ fn sample(path: &str, name: &str, schema: &Value) -> Value {
         "agent" => json!("main"),
         "path" if OF_DIRECTORIES.iter().any(|part| path.contains(part)) => json!("/project/workspace/site"),
         "path" => json!("/project/workspace/a.txt"),
+        "paths" => json!(["a.txt"]),
         "from" => json!("/project/workspace/a.txt"),
         "to" => json!("/project/workspace/b.txt"),
         "operation" => json!("write"),
