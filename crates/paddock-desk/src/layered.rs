@@ -63,13 +63,13 @@ impl Layered {
     }
 
     /// Opens a fork or an overlay, with those of its applies left out that were undone since: what they carried is not
-    /// below any more.
+    /// below any more. One that the history knows no more may have been: rather is something shown again than lost from sight.
     pub fn open_whole(&self, layers: &Layers<'_>, name: &LayerName) -> Result<Layer, LayerError> {
         let layer = layers.open(name)?;
         let mut undone = layer.store.applies(&self.call(&layer.policy.agent))?;
         undone.retain(|call| {
-            let known = self.installation.history().and_then(|history| history.find_call(&call.to_string()).ok());
-            known.is_some_and(|row| row.undone_by.is_some())
+            let known = self.installation.history().map(|history| history.find_call(&call.to_string()));
+            known.is_some_and(|row| row.map_or(true, |row| row.undone_by.is_some()))
         });
         Ok(Layer { store: layer.store.without(undone), ..layer })
     }

@@ -6,6 +6,9 @@
 //! the ledger's knowledge, and is told ([`VirtualStore::without`]); nothing here guesses it from contents. A call that put
 //! single paths below, to settle a conflict, is remembered in the same way: the next apply would else make its paths the
 //! ancestor for good.
+//!
+//! Every one is remembered: forgotten, it could still be undone, and the work it carried would be out of sight. Those that the
+//! ledger knows no more are told as undone, and go with the next apply.
 
 use std::collections::HashSet;
 
@@ -19,8 +22,6 @@ use super::overlay::remove_notes;
 
 /// Where it is remembered. No path can lead there, as with notes.
 const APPLIED: &str = "\u{1}applied";
-/// How many applies are remembered, the newest ones; what settled a conflict counts among them.
-const REMEMBERED: usize = 64;
 /// Marks a row that only leads to others.
 const WAY: u32 = 0;
 /// Marks a path that had no note.
@@ -70,9 +71,8 @@ pub(super) fn remember(
 ) -> Result<()> {
     let known = applies(&*rows, undone)?;
     keep(rows, &known, by, changed)?;
-    let (undone, standing): (Vec<_>, Vec<_>) = known.iter().partition(|apply| apply.undone);
-    for stale in undone.into_iter().chain(standing.into_iter().skip(REMEMBERED - 1)) {
-        remove_notes(rows, &stale.key())?;
+    for undone in known.iter().filter(|apply| apply.undone) {
+        remove_notes(rows, &undone.key())?;
     }
     Ok(())
 }

@@ -198,6 +198,21 @@ fn what_was_applied_and_undone_is_not_lost_from_sight() {
 }
 
 #[test]
+fn an_apply_that_the_history_knows_no_more_does_not_hide_what_was_undone() {
+    let world = world();
+    assert_eq!(world.paddock(&["fork", "/w", "x"]).code, 0);
+    write(&world, "/forks/x/a.txt", "of the fork\n");
+    assert_eq!(world.paddock(&["apply", "x"]).code, 0);
+    assert_eq!(world.paddock(&["undo"]).code, 0);
+    let database = rusqlite::Connection::open(place(&world).join("state.db")).unwrap();
+    for table in ["history_change", "history_call"] {
+        database.execute(&format!("DELETE FROM {table}"), ()).unwrap();
+    }
+    assert!(world.paddock(&["diff", "x"]).stdout.contains("+of the fork"), "it is not below");
+    assert_eq!(world.paddock(&["discard", "x"]).code, 2, "it is asked for");
+}
+
+#[test]
 fn a_fork_of_a_virtual_workspace_stands_on_the_moment_it_was_made() {
     let world = world();
     write(&world, "/notes/a.md", "then\n");

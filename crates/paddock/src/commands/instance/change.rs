@@ -78,9 +78,7 @@ fn agreed(question: &str, yes: bool, otherwise: &str) -> anyhow::Result<bool> {
             printer::tell(otherwise);
             Ok(false)
         }
-        None => {
-            Err(Failure::misused(format!("{otherwise}: nobody can be asked here"), "--yes does it without asking"))
-        }
+        None => Err(Failure::misused(format!("{otherwise}: nobody can be asked here"), "--yes does it without asking")),
     }
 }
 
