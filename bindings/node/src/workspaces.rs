@@ -171,7 +171,7 @@ impl NativeWorkspaces {
     pub fn commands_of_mounts(mounts: Vec<NativeMount>, options: NativeOptions, commands: String) -> Result<Self> {
         let host = host()?;
         let settings =
-            program_commands(&as_toml(&commands)?, &host).map_err(|error| told_with(&error, error.hint()))?;
+            program_commands(as_table(&commands)?, &host).map_err(|error| told_with(&error, error.hint()))?;
         // What a command changes waits in the System Root, which no Workspace and nobody else reaches.
         let runner = project::runner(installation()?.home(), Arc::new(NoAudit));
         given(&mounts, &options, &host, Some(ProgramCommands { settings, runner }))
@@ -383,8 +383,7 @@ fn configured(env: Env, path: String, options: &NativeOptions, part: Part) -> Re
     Ok(NativeWorkspaces { tools: Arc::new(tools) })
 }
 
-/// A JSON object as the lines of a TOML table, so that it is read as strictly as a file.
-fn as_toml(json: &str) -> Result<String> {
-    let table: toml::Table = serde_json::from_str(json).map_err(told)?;
-    toml::to_string(&table).map_err(told)
+/// A JSON object as a TOML table, so that it is read as strictly as a file.
+fn as_table(json: &str) -> Result<toml::Table> {
+    serde_json::from_str(json).map_err(told)
 }

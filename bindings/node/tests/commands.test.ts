@@ -79,6 +79,14 @@ for (const order of ["before", "after"]) {
   });
 }
 
+test("a variable of commands is seen by them", { skip }, async () => {
+  const commands = { env: { GREETING: "hello" } };
+  const { answers } = await play([createCommandsMiddleware({ mounts: mounts(directory()), commands })], [
+    { name: "execute_command", args: { command: "echo $GREETING there" } },
+  ]);
+  assert.match(at(answers, 0).text, /hello there/u);
+});
+
 test("unknown keys of commands are refused when the middleware is made", () => {
   const options = { mounts: mounts(directory()), commands: {} };
   Reflect.set(options.commands, "alow", true);

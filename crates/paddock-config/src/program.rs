@@ -162,13 +162,14 @@ impl std::fmt::Debug for ProgramCommands {
     }
 }
 
-/// What a program says about commands: the text of a table `[commands]`, read as strictly as in a file.
+/// What a program says about commands: the table `[commands]`, read as strictly as in a file.
 ///
 /// # Errors
 /// When there is a problem in it.
-pub fn program_commands(table: &str, host: &Host) -> Result<CommandSettings, ProgramError> {
+pub fn program_commands(table: toml::Table, host: &Host) -> Result<CommandSettings, ProgramError> {
     let wrong = |error: ConfigError| ProgramError::Commands(Box::new(error));
-    let text = format!("[commands]\n{table}");
+    // As a whole: a table in it would begin at the top of the file otherwise.
+    let text = toml::Table::from_iter([("commands".to_owned(), toml::Value::Table(table))]).to_string();
     let file = ConfigFile::parse("commands", &text).map_err(wrong)?;
     let settings = commands::settings(file.config(), host, &Secrets::none())
         .map_err(|problem| wrong(ConfigError::new(Arc::clone(file.source()), vec![*problem])))?;
@@ -601,7 +602,7 @@ mod tests {
         assert!(!error.hint().contains("paddock.toml"), "{}", error.hint());
         let error = ProgramStore::directory(&world.path(""), &world.host).unwrap_err();
         assert!(!error.hint().contains("--home") && error.hint().contains("PADDOCK_HOME"), "{}", error.hint());
-        let error = program_commands("dney = []", &world.host).unwrap_err();
+        let error = program_commands(table("dney = []"), &world.host).unwrap_err();
         assert_eq!(error.to_string(), "unknown key \"dney\" in [commands]");
         assert_eq!(error.hint(), "did you mean \"deny\"?");
     }
@@ -768,18 +769,26 @@ mod tests {
     #[test]
     fn commands_are_read_as_in_a_file() {
         let world = World::new();
-        let settings = program_commands("deny = [\"dd\"]\ntime_limit = \"5 s\"\n", &world.host).unwrap();
+        let settings =
+            program_commands(table("deny = [\"dd\"]\ntime_limit = \"5 s\"\nenv = { LANG = \"C\" }\n"), &world.host);
+        let settings = settings.unwrap();
         assert_eq!(settings.deny, ["dd"]);
-        assert!(matches!(program_commands("dney = []", &world.host), Err(ProgramError::Commands(_))));
+        assert_eq!(settings.env["LANG"], "C");
+        assert!(program_commands(toml::Table::new(), &world.host).is_ok());
+        assert!(matches!(program_commands(table("dney = []"), &world.host), Err(ProgramError::Commands(_))));
+    }
+
+    fn table(text: &str) -> toml::Table {
+        text.parse().unwrap()
     }
 
     #[test]
     fn commands_that_would_all_wait_for_a_person_are_refused_at_once() {
         let world = World::new();
-        for (table, key) in [("changes = \"direct\"\n", "changes"), ("network = [\"example.org\"]\n", "network")] {
-            let error = program_commands(table, &world.host).unwrap_err();
-            assert!(matches!(error, ProgramError::Asks(asks) if asks == key), "{table}: {error}");
+        for (text, key) in [("changes = \"direct\"\n", "changes"), ("network = [\"example.org\"]\n", "network")] {
+            let error = program_commands(table(text), &world.host).unwrap_err();
+            assert!(matches!(error, ProgramError::Asks(asks) if asks == key), "{text}: {error}");
         }
-        assert!(program_commands("changes = \"staged\"\nnetwork = false\n", &world.host).is_ok());
+        assert!(program_commands(table("changes = \"staged\"\nnetwork = false\n"), &world.host).is_ok());
     }
 }
