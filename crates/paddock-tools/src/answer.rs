@@ -71,7 +71,7 @@ impl Answer {
 
     /// An answer with one piece of text.
     pub(crate) fn of(verdict: Verdict, text: impl Into<String>) -> Self {
-        Self { content: vec![Piece::Text(text.into())], structured: Map::new(), verdict }
+        Self { content: Vec::new(), structured: Map::new(), verdict }.and(Piece::Text(text.into()))
     }
 
     /// With a further fact.
@@ -88,10 +88,13 @@ impl Answer {
         self
     }
 
-    /// With a further piece, so that what Paddock says does not mix with what a file holds.
+    /// With a further piece, so that what Paddock says does not mix with what a file holds. An empty text is no piece: there are
+    /// models that refuse one.
     #[must_use]
     pub(crate) fn and(mut self, piece: Piece) -> Self {
-        self.content.push(piece);
+        if piece != Piece::Text(String::new()) {
+            self.content.push(piece);
+        }
         self
     }
 

@@ -6,7 +6,7 @@
 //! a look exactly as if it were not there, to the byte and in the verdict.
 
 use paddock_core::{
-    AccessScope, AgentName, Denial, DenyRule, EditError, ErrorKind, LogicalPath, NotRun, OpKind, PathError, Refused,
+    AccessScope, AgentName, Denial, DenyRule, EditError, ErrorKind, LogicalPath, NotRun, OpKind, PathError, Refused, Vfs,
     list_some,
 };
 use paddock_state::SecretName;
@@ -202,6 +202,28 @@ pub(crate) fn reason(refused: &Refused) -> String {
             text.strip_prefix("❌ ERROR: ").map(str::to_owned).unwrap_or(text)
         }
     }
+}
+
+/// The same for what a command did. It can take away what it never saw, with the directory around it: that is not named.
+pub(crate) fn reason_of_command(vfs: &Vfs, refused: &Refused) -> String {
+    match refused {
+        Refused::Denied(denial) | Refused::DeniedInside(denial)
+            if denial.rule == DenyRule::Hidden && matches!(denial.op, OpKind::Delete | OpKind::MoveFrom) =>
+        {
+            let asked = nearest_shown(vfs, &denial.path);
+            denied_inside(&Denial { asked, ..(**denial).clone() })
+        }
+        other => reason(other),
+    }
+}
+
+/// The directory around something hidden that an agent can see.
+fn nearest_shown(vfs: &Vfs, hidden: &LogicalPath) -> LogicalPath {
+    let mut around = hidden.parent().unwrap_or_else(LogicalPath::top);
+    while let Some(parent) = around.parent().filter(|_| !vfs.judge(OpKind::List, &around).allowed()) {
+        around = parent;
+    }
+    around
 }
 
 fn not_found(path: &LogicalPath) -> Answer {

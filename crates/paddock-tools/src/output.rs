@@ -18,11 +18,33 @@ pub(crate) struct Captured {
     head: Vec<u8>,
     /// The last bytes, at most twice as many as are shown.
     tail: Vec<u8>,
-    all: Option<File>,
+    all: Room,
+    kept: u64,
     total: u64,
     streams: [PlainText; 2],
     /// Both of them, in the order in which they come.
     redacted: RedactedStream,
+}
+
+/// Where all of an output goes.
+#[derive(Debug)]
+pub(crate) struct Room {
+    /// Nothing where there is no place for it.
+    pub(crate) file: Option<File>,
+    /// So much of it, from its beginning.
+    pub(crate) bytes: u64,
+}
+
+impl Room {
+    /// How much of a text still fits behind what is there already; no letter is cut in two.
+    fn for_more(&self, kept: u64, text: &[u8]) -> usize {
+        let left = usize::try_from(self.bytes.saturating_sub(kept)).unwrap_or(usize::MAX);
+        if text.len() <= left {
+            return text.len();
+        }
+        let begins_letter = |at: &usize| text[*at] & 0xc0 != 0x80;
+        (0..=left).rev().find(begins_letter).unwrap_or(0)
+    }
 }
 
 /// What is shown of an output.
@@ -34,16 +56,18 @@ pub(crate) struct Shown {
     pub(crate) cut: bool,
     /// How many bytes there are in all.
     pub(crate) total: u64,
+    /// How many of them are kept, from the first.
+    pub(crate) kept: u64,
     /// How many bytes were no text.
     pub(crate) broken: u64,
 }
 
 impl Captured {
-    /// Shows at most so many bytes. `all` takes everything, where there is a place for it.
-    pub(crate) fn new(limit: u64, all: Option<File>, redactor: Redactor) -> Self {
+    /// Shows at most so many bytes. `all` takes everything, as far as there is room.
+    pub(crate) fn new(limit: u64, all: Room, redactor: Redactor) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let (streams, redacted) = (<[PlainText; 2]>::default(), RedactedStream::new(redactor));
-        Self { limit, head: Vec::new(), tail: Vec::new(), all, total: 0, streams, redacted }
+        Self { limit, head: Vec::new(), tail: Vec::new(), all, kept: 0, total: 0, streams, redacted }
     }
 
     /// Takes a piece, as it comes.
@@ -59,13 +83,8 @@ impl Captured {
     }
 
     fn add(&mut self, clean: &[u8]) {
+        self.keep(clean);
         self.total += clean.len() as u64;
-        if let Some(all) = &mut self.all
-            && all.write_all(clean).is_err()
-        {
-            // No room for it: then the beginning and the end are what there is.
-            self.all = None;
-        }
         let half = self.limit / 2;
         let fits = half.saturating_sub(self.head.len()).min(clean.len());
         let (first, rest) = clean.split_at(fits);
@@ -76,7 +95,21 @@ impl Captured {
         }
     }
 
-    /// What there is to show, and the file with everything.
+    fn keep(&mut self, clean: &[u8]) {
+        // What came before did not fit: a piece that does would stand in its place.
+        if self.kept < self.total {
+            return;
+        }
+        let fits = self.all.for_more(self.kept, clean);
+        let Some(file) = &mut self.all.file else { return };
+        match file.write_all(&clean[..fits]) {
+            Ok(()) => self.kept += fits as u64,
+            // No room for it: then the beginning and the end are what there is.
+            Err(_) => self.all.file = None,
+        }
+    }
+
+    /// What there is to show, and the file with everything that was kept.
     pub(crate) fn finish(mut self) -> (Shown, Option<File>) {
         let mut rest = Vec::new();
         for stream in &mut self.streams {
@@ -90,7 +123,7 @@ impl Captured {
         let held = self.head.len() + self.tail.len();
         let cut = self.total > self.limit as u64;
         let text = if cut { self.ends(held) } else { joined(&self.head, &self.tail) };
-        (Shown { text, cut, total: self.total, broken }, self.all)
+        (Shown { text, cut, total: self.total, kept: self.kept, broken }, self.all.file)
     }
 
     fn ends(&self, held: usize) -> String {
@@ -239,10 +272,12 @@ fn without_concealment(params: &Params) -> impl Iterator<Item = &[u16]> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Seek as _};
+
     use super::*;
 
     fn shown(limit: u64, pieces: &[&[u8]]) -> Shown {
-        let mut captured = Captured::new(limit, None, Redactor::none());
+        let mut captured = Captured::new(limit, Room { file: None, bytes: 0 }, Redactor::none());
         for piece in pieces {
             captured.take(Output::Out(piece));
         }
@@ -262,7 +297,7 @@ mod tests {
     fn letters_that_are_cut_in_two_are_put_together_and_broken_ones_are_counted() {
         let text = "añ日".as_bytes();
         let pieces: Vec<&[u8]> = text.chunks(1).collect();
-        assert_eq!(shown(1000, &pieces), Shown { text: "añ日".into(), cut: false, total: 6, broken: 0 });
+        assert_eq!(shown(1000, &pieces), Shown { text: "añ日".into(), cut: false, total: 6, kept: 0, broken: 0 });
         let broken = shown(1000, &[b"a\xffb", b"\xe6\x97"]);
         assert_eq!((broken.text.as_str(), broken.broken), ("a\u{fffd}b\u{fffd}", 3));
     }
@@ -272,16 +307,35 @@ mod tests {
         let path = std::env::temp_dir().join(format!("paddock-output-{}", std::process::id()));
         #[expect(clippy::disallowed_methods, reason = "a test's own file")]
         let file = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
-        let mut captured = Captured::new(20, Some(file), Redactor::none());
+        let mut captured = Captured::new(20, Room { file: Some(file), bytes: 25_000 }, Redactor::none());
         for n in 0..5000 {
             captured.take(Output::Out(format!("{n:04}\n").as_bytes()));
         }
         let (shown, all) = captured.finish();
         assert_eq!(shown.text, "0000\n0001\n\n[… 24980 bytes left out …]\n4998\n4999\n");
-        assert!(shown.cut && shown.total == 25_000);
+        assert!(shown.cut && shown.total == 25_000 && shown.kept == 25_000);
         assert_eq!(all.unwrap().metadata().unwrap().len(), 25_000);
         #[expect(clippy::disallowed_methods, reason = "a test's own file")]
         std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn what_is_beyond_the_room_is_dropped_and_no_letter_is_cut_in_two() {
+        let mut captured = Captured::new(4, room(8), Redactor::none());
+        for piece in ["abc", "d日本", "e"] {
+            captured.take(Output::Out(piece.as_bytes()));
+        }
+        let (shown, all) = captured.finish();
+        assert_eq!((shown.total, shown.kept), (11, 7));
+        let mut kept = Vec::new();
+        let mut all = all.unwrap();
+        all.rewind().unwrap();
+        all.read_to_end(&mut kept).unwrap();
+        assert_eq!(String::from_utf8(kept).unwrap(), "abcd日", "what comes later is not put behind a gap");
+    }
+
+    fn room(bytes: u64) -> Room {
+        Room { file: crate::evicted::anonymous_file(), bytes }
     }
 
     fn for_a_terminal(bytes: &[u8]) -> String {

@@ -21,7 +21,7 @@ use crate::boundary::Context;
 use crate::evicted;
 use crate::failure::Failure;
 use crate::messages;
-use crate::output::{Captured, Shown};
+use crate::output::{Captured, Room, Shown};
 use crate::risk::Weight;
 use crate::size;
 
@@ -154,7 +154,8 @@ pub(crate) fn run(
         cpu_limit: allowed.cpu.max(cx.time_limit().unwrap_or_default()),
         input: cx.input(),
     };
-    let mut captured = Captured::new(settings.limits.output, evicted::anonymous_file(), cx.redactor().clone());
+    let room = Room { file: evicted::anonymous_file(), bytes: evicted::LONGEST_OUTPUT };
+    let mut captured = Captured::new(settings.limits.output, room, cx.redactor().clone());
     let ran = commands.runner.run(cx.call(), &spec, &mut |piece| {
         captured.take(piece);
         cx.tell(piece)
@@ -242,7 +243,7 @@ fn commit(
 
 /// Takes back what was made before something was in the way.
 fn take_back(cx: &Context<'_>, refused: &Refused) -> Changes {
-    let reason = messages::reason(refused);
+    let reason = messages::reason_of_command(&cx.policy().vfs, refused);
     match cx.take_back() {
         Ok(_) => Changes::Dropped(vec![reason]),
         Err(error) => {
@@ -294,15 +295,16 @@ fn weigh(cx: &Context<'_>, effects: &[Effect], ignored: &HashSet<LogicalPath>, h
 
 /// Why nothing was made: the reason of each path that is refused, up to a number.
 fn reasons(cx: &Context<'_>, place: &Place, first: &Refused, alterations: &[Alteration]) -> Vec<String> {
-    let mut told = vec![messages::reason(first)];
+    let vfs = &cx.policy().vfs;
+    let mut told = vec![messages::reason_of_command(vfs, first)];
     for alteration in alterations {
         if told.len() > MOST_REASONS {
             told.push("… and perhaps more".to_owned());
             break;
         }
         let alone = Operation::Commit { path: place.directory.clone(), alterations: vec![alteration.clone()] };
-        if let Err(refused @ (Refused::Denied(_) | Refused::DeniedInside(_))) = cx.policy().vfs.plan(cx.call(), alone) {
-            let why = messages::reason(&refused);
+        if let Err(refused @ (Refused::Denied(_) | Refused::DeniedInside(_))) = vfs.plan(cx.call(), alone) {
+            let why = messages::reason_of_command(vfs, &refused);
             if !told.contains(&why) {
                 told.push(why);
             }
@@ -369,6 +371,10 @@ impl Done {
         }
         if self.shown.cut {
             lines.push(match &self.evicted {
+                Some(path) if self.shown.kept < self.shown.total => format!(
+                    "The output had {} bytes; read_file {path} shows the first {}, and more of one is not kept.",
+                    self.shown.total, self.shown.kept
+                ),
                 Some(path) => format!("The output has {} bytes; read_file {path} shows all of it.", self.shown.total),
                 None => format!("The output had {} bytes; its middle could not be kept.", self.shown.total),
             });

@@ -3,10 +3,14 @@
 use std::io;
 use std::panic;
 use std::sync::{Arc, Once};
+use std::time::Duration;
 
-use paddock_core::{EditError, ErrorKind, Result, Store, StoreError};
+use paddock_core::{
+    Alter, Alteration, Call, CommandLine, CommandRunner, CommandSpec, Commands, EditError, ErrorKind, Expect, NotRun,
+    OutputSink, Proposed, Ran, Result, Store, StoreError, Workspace,
+};
 use paddock_stores::MemoryStore;
-use paddock_tools::{Answer, Piece, Verdict};
+use paddock_tools::{Answer, Piece, RecordingGate, Toolbox, Verdict};
 use serde_json::{Value, json};
 
 use crate::setup::{Agent, Meddler, Meddling, RO, RW, WO, agent, hiding, holding, workspace};
@@ -148,19 +152,47 @@ fn a_change_to_a_hidden_name_says_only_that_the_name_is_not_available() {
 
 #[test]
 fn what_is_hidden_is_named_nowhere() {
-    let store = holding(&[("d/seen", b"top"), ("d/sub/secret.txt", b"top")]);
-    let agent = agent(vec![hiding(workspace("/w", RW, store), &["secret.txt"])]);
+    let store = holding(&[("d/seen", b"top"), ("d/sub/secret.txt", b"top"), ("d/sub/secrets/a", b"top")]);
+    let agent = commanding(vec![hiding(workspace("/w", RW, store), &["secret.txt", "secrets"])]);
     for (tool, arguments) in [
         ("list_dir", json!({"path": "/w", "depth": 9})),
         ("find_files", json!({"path": "/w", "glob": "**", "include_ignored": true})),
         ("search_files", json!({"path": "/w", "pattern": "top"})),
         ("delete_file", json!({"path": "/w/d", "recursive": true})),
         ("move_file", json!({"source": "/w/d", "destination": "/w/e"})),
+        // As `mv` does of what it does not see.
+        ("execute_command", json!({"command": "/w/d/seen /w/d/sub/secret.txt /w/d/sub/secrets/a"})),
     ] {
         let answer = agent.call(tool, arguments);
+        if tool == "execute_command" {
+            assert!(answer.text().contains("Cannot delete \"/w/d/sub\" whole"), "{}", answer.text());
+        }
         assert!(!everything(&answer).contains("secret"), "{tool}: {}", answer.text());
     }
     assert!(agent.done("list_dir", json!({"path": "/w/d", "depth": 9})).contains("seen"), "and nothing was changed");
+}
+
+/// An agent whose commands delete what they name.
+fn commanding(workspaces: Vec<Workspace>) -> Agent {
+    let commands = Commands { settings: Arc::default(), runner: Arc::new(Deletes) };
+    let policy = crate::setup::policy(workspaces, "/").with_commands(Some(commands));
+    Agent { toolbox: Toolbox::fixed(policy), gate: Arc::new(RecordingGate::new()) }
+}
+
+struct Deletes;
+
+impl CommandRunner for Deletes {
+    fn denied_word(&self, _: CommandLine<'_>, _: &[String]) -> Option<String> {
+        None
+    }
+
+    fn run(&self, _: &Call<'_>, spec: &CommandSpec<'_>, _: OutputSink<'_>) -> std::result::Result<Ran, NotRun> {
+        let CommandLine::Shell(paths) = spec.command else { unreachable!("it is a text") };
+        let delete = |path| Alteration { path: crate::setup::path(path), how: Alter::Delete, expect: Expect::Any };
+        let alterations = paths.split(' ').map(delete).collect();
+        let proposed = Proposed { alterations, ..Proposed::default() };
+        Ok(Ran { exit: 0, ended_by: None, took: Duration::ZERO, proposed, notes: Vec::new() })
+    }
 }
 
 /// All that an answer holds, as one text.

@@ -44,9 +44,9 @@ pub(crate) fn run(global: &Global, options: &Exec, printer: &Printer) -> anyhow:
     let answer = toolbox.call("execute_command", arguments(options), &control);
     let code = exit_code(&answer);
     if options.json {
-        let structured = answer.structured.clone();
-        printer
-            .json(&json!({ "verdict": answer.verdict.name(), "output": text(&answer, 0), "structured": structured }))?;
+        let (structured, output) = (answer.structured.clone(), text(&answer, 0).filter(|_| !is_silent(&answer)));
+        let output = output.unwrap_or_default();
+        printer.json(&json!({ "verdict": answer.verdict.name(), "output": output, "structured": structured }))?;
     } else {
         tell(&answer)?;
     }
@@ -116,18 +116,22 @@ fn show() -> impl Fn(Output<'_>) + Send + Sync {
 
 /// What Paddock says about it, beside what the command printed.
 fn tell(answer: &Answer) -> anyhow::Result<()> {
-    let ran = answer.structured.contains_key("exit_code");
-    let said = if ran { text(answer, 1) } else { text(answer, 0) };
-    for line in said.split('\n') {
+    let printed = answer.structured.contains_key("exit_code") && !is_silent(answer);
+    for line in text(answer, usize::from(printed)).unwrap_or_default().split('\n') {
         writeln!(std::io::stderr(), "{}", harmless(line))?;
     }
     Ok(())
 }
 
-fn text(answer: &Answer, n: usize) -> String {
-    match answer.content.get(n) {
-        Some(Piece::Text(text)) => text.clone(),
-        _ => String::new(),
+/// Did the command run and print nothing? Then its answer begins with what Paddock says.
+fn is_silent(answer: &Answer) -> bool {
+    answer.structured.get("output_bytes").and_then(Value::as_u64) == Some(0)
+}
+
+fn text(answer: &Answer, n: usize) -> Option<&str> {
+    match answer.content.get(n)? {
+        Piece::Text(text) => Some(text),
+        Piece::Image { .. } => None,
     }
 }
 

@@ -24,7 +24,8 @@ pub(crate) fn text(answer: &Value) -> String {
 pub(crate) fn printed(answer: &Value) -> String {
     assert_eq!(answer["structured"]["exit_code"], 0, "{answer:#}");
     assert_eq!(answer["verdict"], "done", "{answer:#}");
-    answer["content"][0]["text"].as_str().unwrap().to_owned()
+    let is_silent = answer["structured"]["output_bytes"] == 0;
+    if is_silent { String::new() } else { answer["content"][0]["text"].as_str().unwrap().to_owned() }
 }
 
 fn changed(answer: &Value) -> Vec<(String, String)> {
@@ -98,6 +99,32 @@ fn what_it_changed_is_there_when_it_ends_and_can_be_undone() {
     assert_eq!(undone.code, 0, "{undone}");
     assert_eq!(world.read("workspace/old.txt"), "before\n");
     assert!(!world.has("workspace/d"), "{undone}");
+}
+
+/// There are models that refuse an empty text.
+#[test]
+fn a_command_that_prints_nothing_has_no_empty_piece_in_its_answer() {
+    let world = World::seed();
+    let answer = execute(&world, "true");
+    let pieces: Vec<&str> = answer["content"].as_array().unwrap().iter().filter_map(|p| p["text"].as_str()).collect();
+    assert!(pieces.len() == 1 && pieces[0].starts_with("Exit code 0"), "{answer:#}");
+    let ran = world.paddock(&["exec", "true"]);
+    assert!(ran.stdout.is_empty() && ran.stderr.starts_with("Exit code 0"), "{ran}");
+    let told = world.paddock(&["exec", "--json", "true"]).json();
+    assert_eq!(told["output"], "", "{told}");
+}
+
+#[test]
+fn what_goes_with_a_directory_and_is_hidden_is_not_named_to_a_command() {
+    let world = World::seed();
+    world.write("workspace/box/deep/.env", "TOKEN=secret");
+    world.write("workspace/box/seen.txt", "seen\n");
+    let answer = execute(&world, "mv box box2");
+    assert!(!answer.to_string().contains(".env"), "{answer:#}");
+    let reason = "Cannot delete \"/project/workspace/box/deep\" whole, and nothing was changed: it holds something that is \
+                  not yours to change.";
+    assert!(text(&answer).contains(reason), "{answer:#}");
+    assert!(world.has("workspace/box/deep/.env") && world.has("workspace/box/seen.txt"));
 }
 
 #[test]

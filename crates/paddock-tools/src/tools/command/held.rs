@@ -37,7 +37,7 @@ pub(crate) fn make(cx: &Context<'_>, held: Held) -> Result<Answer, Failure> {
         // Somebody else makes it, or has made it.
         Err(failure @ Failure::Refused(_)) if failure.reason() == "token_used" => Err(failure),
         Err(Failure::Refused(refused)) => {
-            let reason = messages::reason(&refused);
+            let reason = messages::reason_of_command(&cx.policy().vfs, &refused);
             let left = cx.take_back().is_err();
             cx.policy().vfs.gate().let_go(&id);
             Ok(not_made(&id, &reason, left))
@@ -57,7 +57,8 @@ pub(crate) fn made(id: &str, told: &str, by: &str) -> Answer {
         "Exit code {exit}. This command ran before; {by} approved what it changed ({id}), and that is made now. It was not run \
          again."
     );
-    Answer::of(verdict, text).and(Piece::Text(summary)).with("exit_code", exit).with("approval", id)
+    let answer = Answer::of(verdict, text).and(Piece::Text(summary));
+    answer.with("exit_code", exit).with("output_bytes", text.len()).with("approval", id)
 }
 
 fn not_made(id: &str, reason: &str, left: bool) -> Answer {
@@ -75,6 +76,26 @@ fn not_made(id: &str, reason: &str, left: bool) -> Answer {
 
 /// That the changes of other commands still wait.
 pub(super) fn still_waiting(count: usize) -> String {
-    let what = if count == 1 { "The change of an earlier command" } else { "The changes of earlier commands" };
-    format!("{what} still waits for a person and is not among the files.")
+    let what = match count {
+        1 => "The change of an earlier command still waits for a person and is",
+        _ => "The changes of earlier commands still wait for a person and are",
+    };
+    format!("{what} not among the files.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_change_waits_and_several_wait() {
+        assert_eq!(
+            still_waiting(1),
+            "The change of an earlier command still waits for a person and is not among the files."
+        );
+        assert_eq!(
+            still_waiting(2),
+            "The changes of earlier commands still wait for a person and are not among the files."
+        );
+    }
 }
