@@ -87,6 +87,8 @@ pub enum Settled {
 /// What happens while a run goes on.
 #[derive(Debug)]
 pub enum RunEvent<'a> {
+    /// It goes on from where it stopped, perhaps in another process.
+    Resumed(&'a AgentState),
     /// A node is done, and its checkpoint lasts.
     Node {
         /// Which.
@@ -295,6 +297,7 @@ impl Runtime {
             return Err(RunError::Over(thread.to_string()));
         }
         run.settled = settled;
+        run.tell(&RunEvent::Resumed(&run.state));
         self.drive(run)
     }
 

@@ -233,7 +233,12 @@ impl ToolResult {
             let kept: Value = serde_json::from_str(&self.output).ok()?;
             kept.get("head")?.as_str().map(str::to_owned)
         });
-        head.as_deref().unwrap_or(&self.output).lines().next().unwrap_or_default().to_owned()
+        head.as_deref()
+            .unwrap_or(&self.output)
+            .lines()
+            .find(|line| !line.trim().is_empty())
+            .unwrap_or_default()
+            .to_owned()
     }
 }
 

@@ -55,6 +55,7 @@ impl Telling {
         Arc::new(move |event| {
             let Some(mut known) = telling.known() else { return };
             match event {
+                RunEvent::Resumed(state) => known.hear_of(state),
                 RunEvent::Node { node, state, .. } => known.hear_node(*node, state),
                 RunEvent::Tool(result) => known.hear_tool(result),
                 RunEvent::Words(_) | RunEvent::Frozen(_) | RunEvent::Boundary(_) => {}
@@ -83,26 +84,45 @@ impl Telling {
 }
 
 impl Known {
+    /// What another process began is told before what comes of it.
+    fn hear_of(&mut self, state: &AgentState) {
+        if !self.steps.is_empty() {
+            return;
+        }
+        self.line.clear();
+        self.take_counts(state);
+        tell_plan(state);
+        self.remember(state);
+        self.count();
+    }
+
     fn hear_node(&mut self, node: NodeName, state: &AgentState) {
         self.line.clear();
-        self.tokens = state.progress.tokens;
-        self.cost.clone_from(&state.progress.cost);
-        self.worked = (Duration::from_millis(state.progress.worked), Instant::now());
-        // Also where another process began it.
+        self.take_counts(state);
         if node == NodeName::Planner || self.steps.is_empty() {
             tell_plan(state);
         } else {
             state.step_history.values().for_each(|step| self.tell_if_changed(step));
         }
-        self.steps = state.step_history.iter().map(|(id, step)| (id.clone(), step.status)).collect();
-        let step = state.current_step_id.as_ref().and_then(|id| state.step_history.get(id));
-        self.at = step.map_or_else(|| "planning".to_owned(), |step| format!("▶ {}", short(&step.description)));
+        self.remember(state);
         if node == NodeName::Finalizer {
             let (used, steps) = (self.used(", "), state.progress.nodes);
             tell(format!("{used}, {steps} steps, {}", spent(self.worked.0)));
         } else {
             self.count();
         }
+    }
+
+    fn take_counts(&mut self, state: &AgentState) {
+        self.tokens = state.progress.tokens;
+        self.cost.clone_from(&state.progress.cost);
+        self.worked = (Duration::from_millis(state.progress.worked), Instant::now());
+    }
+
+    fn remember(&mut self, state: &AgentState) {
+        self.steps = state.step_history.iter().map(|(id, step)| (id.clone(), step.status)).collect();
+        let step = state.current_step_id.as_ref().and_then(|id| state.step_history.get(id));
+        self.at = step.map_or_else(|| "planning".to_owned(), |step| format!("▶ {}", short(&step.description)));
     }
 
     fn tell_if_changed(&self, step: &StepState) {
@@ -123,7 +143,7 @@ impl Known {
         let mark = if result.status == ToolStatus::Error { '✗' } else { '✓' };
         let first = result.first_line();
         let first = &first[..first.floor_char_boundary(LONGEST_ANSWER)];
-        tell(format!("    {mark} {} {}", harmless(&result.tool_name), harmless(first)));
+        tell(format!("    {mark} {} {}", harmless(&result.tool_name), harmless(first)).trim_end());
         self.count();
     }
 

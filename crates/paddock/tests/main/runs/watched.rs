@@ -138,6 +138,22 @@ fn the_plan_is_told_with_its_states_as_they_change() {
     assert!(!(frozen.stderr + &done.stderr).contains('\u{1b}'), "a file gets no commands to a terminal");
 }
 
+/// A held change is made at once on `resume`, before any node has ended.
+#[test]
+fn the_plan_stands_before_what_a_resumed_run_does_first() {
+    let world = World::seed();
+    world.write("workspace/old.txt", "one\n");
+    let remove = call("execute_command", &json!({ "command": "unlink old.txt" }));
+    let model = script(&world, &[answer("- [ ] remove"), remove, answer("that is all")]);
+    let run = ["run", "tidy up", "--thread", "tidy", "--level", "admin", "--model", &model];
+    assert_eq!(world.paddock(&run).code, 3);
+    assert_eq!(world.paddock(&["approvals", "approve", "ap-"]).code, 0);
+    let done = world.paddock(&["resume", "tidy"]);
+    let told = lines(&done.stderr);
+    assert_eq!(told[..2], ["Plan (/project/workspace/todo.md)", "  ▶ remove"], "{done}");
+    assert!(told[2].starts_with("    ✓ execute_command Exit code 0"), "{done}");
+}
+
 #[test]
 fn a_step_that_failed_is_told_with_its_reason() {
     let world = World::seed();
