@@ -8,6 +8,7 @@ use crate::alter::Alteration;
 use crate::call::CallId;
 use crate::path::LogicalPath;
 use crate::ports::Risk;
+use crate::preview::Preview;
 
 /// On what terms a person is asked, as the configuration has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,15 +126,6 @@ impl Requester {
     pub fn is_of_one_call(session: &str) -> bool {
         session.starts_with(Self::ONE_CALL)
     }
-}
-
-/// What would change, as a person is shown it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Preview {
-    /// A text with the changed lines.
-    pub text: String,
-    /// Is all of it there? Nobody can agree for good to what they did not see.
-    pub whole: bool,
 }
 
 /// What a command changed and nobody has made yet, about to wait for a person.

@@ -34,6 +34,7 @@ mod place;
 mod plan;
 mod policy;
 mod ports;
+mod preview;
 mod risk_rules;
 mod router;
 mod run;
@@ -47,7 +48,7 @@ mod view;
 mod workspace;
 
 pub use alter::{Alter, Alteration};
-pub use asked::{Asked, Earlier, Held, Holding, Large, Notify, Preview, Question, Requester, Terms, Waiting};
+pub use asked::{Asked, Earlier, Held, Holding, Large, Notify, Question, Requester, Terms, Waiting};
 pub use call::{AgentName, BadAgentName, Call, CallId, Cancel};
 pub use change::{
     Act, Applied, AppliedChange, Before, Change, ChangeSet, Expect, Kept, Looks, PLAIN_MODE, Quota, Usage,
@@ -73,6 +74,7 @@ pub use policy::{AgentPolicy, BearerToken, WebSearch};
 pub use ports::{
     Audit, CallRecord, Gate, Journal, NoAudit, NoJournal, Part, PartDone, Passed, Permit, Request, Risk, Token, WayBack,
 };
+pub use preview::{Changed, DiffHunk, DiffLine, Fate, LineFate, Preview, Spot, Totals};
 pub use risk_rules::{RiskRule, RiskRules};
 pub use scope::{AccessScope, OpKind, UnknownScope};
 pub use staged::Staged;

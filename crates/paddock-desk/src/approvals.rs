@@ -3,6 +3,7 @@
 //! A look makes nothing on disk. A decision ([`deciding`]) is bound to what was looked at: whoever decides says which state of
 //! the request they saw, and of several decisions one counts.
 
+pub mod changes;
 pub mod deciding;
 
 use paddock_core::{Requester, visible};
@@ -15,6 +16,7 @@ use crate::desk::Desk;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::moment;
 
+pub use changes::ChangeShown;
 pub use deciding::{Decided, DecisionAsked, DecisionWord, Made, decide, revoke};
 
 /// The most that one look at many gives.
@@ -67,14 +69,20 @@ pub struct ApprovalShown {
     pub used_by: Option<String>,
     /// Is it about what a command changed already, and holds?
     pub held: bool,
-    /// What would change, as a diff.
+    /// How many paths would change and how, and how many lines; nothing where that is not known.
+    pub summary: String,
+    /// Every path that would change; the first of them where they are too many to be named.
+    pub changes: Vec<ChangeShown>,
+    /// Where all paths that would change lie, and how many there, if not every one of them is named.
+    pub spots: Vec<String>,
+    /// What would change as text, for people. It is not made to be read by programs: `changes` is.
     pub preview: String,
-    /// Is all of that shown?
+    /// Is all that would change shown?
     pub whole: bool,
-    /// Lines that would be added.
-    pub added: usize,
-    /// Lines that would be removed.
-    pub removed: usize,
+    /// Lines that would be added, by all paths.
+    pub added: u64,
+    /// Lines that would be removed, by all paths.
+    pub removed: u64,
     /// Stands for what is shown here: a decision says it.
     pub shown: String,
     /// How far agreeing can reach, while it waits.
@@ -342,7 +350,9 @@ fn offers(approval: &Approval) -> Vec<Offer> {
 
 fn withheld(word: ReachWord, approval: &Approval) -> Option<&'static str> {
     match word {
-        ReachWord::Session | ReachWord::Always if !approval.whole => Some("what it would change cannot be shown whole"),
+        ReachWord::Session | ReachWord::Always if !approval.preview.whole => {
+            Some("what it would change cannot be shown whole")
+        }
         ReachWord::Session if Requester::is_of_one_call(&approval.session) => {
             Some("the process that asked made this one call and has ended")
         }
@@ -351,7 +361,7 @@ fn withheld(word: ReachWord, approval: &Approval) -> Option<&'static str> {
 }
 
 pub(super) fn shown(approval: &Approval) -> ApprovalShown {
-    let (added, removed) = approval.counts();
+    let preview = &approval.preview;
     let arguments: Value = serde_json::from_str(&approval.arguments).unwrap_or(Value::Null);
     let command = arguments.get("command").filter(|_| approval.tool == "execute_command").map(in_a_line);
     let is_pending = approval.status == paddock_ledger::approvals::Status::Pending;
@@ -379,10 +389,13 @@ pub(super) fn shown(approval: &Approval) -> ApprovalShown {
         reach: approval.reach.clone(),
         used_by: approval.used_by.clone(),
         held: approval.held.is_some(),
-        preview: approval.preview.clone(),
-        whole: approval.whole,
-        added,
-        removed,
+        summary: preview.summary(),
+        changes: preview.paths.iter().map(changes::shown).collect(),
+        spots: preview.spots.iter().map(ToString::to_string).collect(),
+        preview: preview.to_string(),
+        whole: preview.whole,
+        added: preview.totals.added,
+        removed: preview.totals.removed,
         shown: approval.shown(),
         reaches: if is_pending { offers(approval) } else { Vec::new() },
     }

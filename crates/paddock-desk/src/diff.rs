@@ -50,6 +50,8 @@ pub struct Line {
     pub new: Option<u64>,
     /// What it says.
     pub text: String,
+    /// Does it end with a line feed? Only the last one of a file may not.
+    pub is_ended: bool,
 }
 
 /// What becomes of a line.
@@ -101,7 +103,12 @@ impl Diff {
                 }
                 continue;
             }
-            let Some((kind, said)) = kind_of(line) else { continue };
+            let Some((kind, said)) = kind_of(line) else {
+                // It is said of the line before.
+                let last = diff.hunks.last_mut().and_then(|hunk| hunk.lines.last_mut());
+                last.filter(|_| diff.more == 0).into_iter().for_each(|last| last.is_ended = false);
+                continue;
+            };
             let numbers = match kind {
                 LineKind::Same => (Some(old), Some(new)),
                 LineKind::Removed => (Some(old), None),
@@ -117,7 +124,7 @@ impl Diff {
             }
             shown += 1;
             if let Some(hunk) = diff.hunks.last_mut() {
-                hunk.lines.push(Line { kind, old: numbers.0, new: numbers.1, text: cut(said) });
+                hunk.lines.push(Line { kind, old: numbers.0, new: numbers.1, text: cut(said), is_ended: true });
             }
         }
         diff.leave_out_common_returns();
@@ -198,6 +205,9 @@ mod tests {
         ];
         assert_eq!(told, expected);
         assert_eq!((diff.added, diff.removed, diff.more), (3, 2, 0));
+        let unended: Vec<&str> =
+            diff.hunks[0].lines.iter().filter(|line| !line.is_ended).map(|line| line.text.as_str()).collect();
+        assert_eq!(unended, ["three"]);
         assert_eq!(diff.hunks[0].header, "@@ -1,3 +1,4 @@");
     }
 

@@ -3,36 +3,26 @@
 //! Made only when somebody is asked. What was there is read as that person may read it, so hidden names stay hidden; values of secrets stay
 //! out of everything that is shown or kept.
 
+mod lines;
+mod preview;
+
 use std::collections::BTreeMap;
 use std::time::Instant;
 
 use paddock_core::{
-    AgentPolicy, Alter, Asked, Audit, CallId, CallRecord, Effect, EffectKind, ErrorKind, Held, Holding, Kind, OpKind,
-    Operation, Outcome, PLAIN_MODE, Preview, Question, Refused, Requester, Terms, TextKind, Workspace, visible,
+    AgentPolicy, Asked, Audit, CallId, CallRecord, Effect, EffectKind, Held, Holding, OpKind, Operation, Outcome,
+    Preview, Question, Requester, Terms, Workspace,
 };
 use paddock_state::Redactor;
 use serde_json::{Map, Value};
-use similar::TextDiff;
 
 use crate::answer::Answer;
 use crate::arguments;
 use crate::boundary;
 use crate::catalogue;
-use crate::contents::{Contents, brings_content};
 use crate::control::Control;
 use crate::person::Person;
 use crate::policy::PolicySource;
-
-/// The largest content that is shown line by line.
-const LARGEST: usize = 256 * 1024;
-/// What a diff calls the side on which nothing is.
-const NOWHERE: &str = "/dev/null";
-/// The most of a preview, in bytes.
-const LONGEST: usize = 512 * 1024;
-/// The mode of a file that nobody gave another.
-const PLAIN_FILE: u32 = 0o644;
-/// The most paths that are listed.
-const MOST_PATHS: usize = 500;
 
 /// The one text that stands for arguments: equal arguments are equal texts, in whatever order they came.
 pub fn canonical(arguments: &Map<String, Value>) -> String {
@@ -166,148 +156,6 @@ impl Asked for Asking<'_> {
     }
 
     fn preview(&self) -> Preview {
-        let mut preview = Preview { text: String::new(), whole: true };
-        if self.tool == "execute_command" && self.holding.is_none() {
-            let text = "what it will do is not known before it runs\n".to_owned();
-            return Preview { text, whole: false };
-        }
-        let mut cut = self.effects.len() > MOST_PATHS;
-        for effect in self.effects.iter().take(MOST_PATHS) {
-            self.show(effect, &mut preview);
-            if preview.text.len() > LONGEST {
-                preview.text.truncate(preview.text.floor_char_boundary(LONGEST));
-                cut = true;
-                break;
-            }
-        }
-        // A file whose content cannot be shown is named with the reason: nothing is missing after it.
-        if cut {
-            preview.whole = false;
-            preview.text.push_str("\n… and more that is not shown\n");
-        }
-        self.redactor.text_in_place(&mut preview.text);
-        preview.text = seen(&preview.text);
-        preview
+        preview::of(self)
     }
-}
-
-/// The same with every character shown that a reader would not see, or that would make them read something else.
-fn seen(text: &str) -> String {
-    // Tabs steer nothing, and code is full of them.
-    let line = |line: &str| line.split('\t').map(visible).collect::<Vec<_>>().join("\t");
-    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
-}
-
-impl Asking<'_> {
-    fn show(&self, effect: &Effect, preview: &mut Preview) {
-        let path = effect.path.as_str();
-        let looks = self.looks(effect).map(|looks| format!("~ {path} ({looks})\n"));
-        let line = match effect.what {
-            EffectKind::MakeDir => format!("+ {path}/\n"),
-            EffectKind::MoveAway => format!("- {path} (moved away)\n"),
-            EffectKind::MoveHere => format!("+ {path} (moved here)\n"),
-            EffectKind::Dress => looks.unwrap_or_else(|| format!("~ {path} (mode or time)\n")),
-            EffectKind::Delete => self.gone(effect, preview),
-            EffectKind::Create | EffectKind::Replace | EffectKind::Append | EffectKind::Deliver => {
-                let content = self.diff(effect).unwrap_or_else(|why| {
-                    preview.whole = false;
-                    format!("~ {path} ({why})\n")
-                });
-                looks.unwrap_or_default() + &content
-            }
-        };
-        preview.text.push_str(&line);
-    }
-
-    /// What goes, with its lines where it is a text.
-    fn gone(&self, effect: &Effect, preview: &mut Preview) -> String {
-        let path = effect.path.as_str();
-        if effect.was.as_ref().is_some_and(|was| was.kind == Kind::Dir) {
-            return format!("- {path}/\n");
-        }
-        let compared = match self.contents().before(effect) {
-            Ok(old) => compared(path, Some(&old), None).map(|diff| format!("- {path} (deleted)\n{diff}")),
-            // Of what a recursive delete expanded to, the plan did not say what it was. What it holds is listed beside it.
-            Err(Refused::Store { source, .. }) if *source.kind() == ErrorKind::IsADirectory => {
-                return format!("- {path}/\n");
-            }
-            Err(_) => Err("a link, or not readable".to_owned()),
-        };
-        compared.unwrap_or_else(|why| {
-            preview.whole = false;
-            format!("- {path} (deleted; {why})\n")
-        })
-    }
-
-    /// What changes in a file; or why that cannot be shown.
-    fn diff(&self, effect: &Effect) -> Result<String, String> {
-        let unknown = || "content not shown".to_owned();
-        let contents = self.contents();
-        if let Some(Alter::Link { leads_to }) = contents.altered(effect) {
-            return Ok(format!("+ {} -> {leads_to}\n", effect.path));
-        }
-        let old = match effect.what {
-            EffectKind::Create => None,
-            _ => Some(Self::old(&contents, effect).ok_or_else(unknown)?),
-        };
-        let new = contents.after(effect, old.as_deref().unwrap_or_default()).ok_or_else(unknown)?;
-        compared(effect.path.as_str(), old.as_deref(), Some(&new))
-    }
-
-    /// What becomes of the mode of a path, where that is worth a look.
-    fn looks(&self, effect: &Effect) -> Option<String> {
-        let was = effect.was.as_ref().filter(|was| was.kind != Kind::Link).and_then(|was| was.looks.mode);
-        let now = match self.contents().made_of(effect, |how| brings_content(how) || matches!(how, Alter::Dress(_)))? {
-            Alter::Dress(looks) => looks.mode,
-            Alter::Take(staged) => Some(staged.mode()),
-            // One that is there keeps its mode.
-            Alter::Write { mode, .. } => mode.filter(|_| effect.what == EffectKind::Create),
-            _ => None,
-        };
-        mode_changes(effect.what, was, now?)
-    }
-
-    /// What the call finds and leaves, as far as that is shown.
-    fn contents(&self) -> Contents<'_> {
-        Contents {
-            person: Person::on(self.policy, self.audit),
-            call: None,
-            tool: self.tool,
-            given: self.given,
-            holding: self.holding,
-            most: LARGEST,
-        }
-    }
-
-    /// What is there now, as far as it is shown.
-    fn old(contents: &Contents<'_>, effect: &Effect) -> Option<Vec<u8>> {
-        let unseen = || (effect.what == EffectKind::Deliver).then(Vec::new);
-        contents.before(effect).map_or_else(|_| unseen(), Some)
-    }
-}
-
-/// A mode in words, where it is not what anybody would expect. What had none before is new, was a link, or is in a Store that
-/// keeps none.
-fn mode_changes(what: EffectKind, was: Option<u32>, now: u32) -> Option<String> {
-    match (was.map(|was| was & PLAIN_MODE), now & PLAIN_MODE) {
-        (Some(was), now) => (was != now).then(|| format!("mode {was:03o} → {now:03o}")),
-        (None, PLAIN_FILE) if what != EffectKind::Dress => None,
-        (None, now) if what == EffectKind::Create => Some(format!("new file mode 100{now:03o}")),
-        (None, now) => Some(format!("mode {now:03o}")),
-    }
-}
-
-/// Two contents as a diff, either of which may not be there; or why they cannot be shown.
-fn compared(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<String, String> {
-    let name = |side: Option<&[u8]>| if side.is_some() { path } else { NOWHERE };
-    let names = format!("--- {}\n+++ {}\n", name(old), name(new));
-    let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
-    if old.len() > LARGEST || new.len() > LARGEST {
-        return Err(format!("too long to be shown: {} bytes", new.len().max(old.len())));
-    }
-    let binary = || format!("no text: {} bytes", new.len().max(old.len()));
-    let old_text = TextKind::of(old).decode(old).ok_or_else(binary)?;
-    let new_text = TextKind::of(new).decode(new).ok_or_else(binary)?;
-    let hunks = TextDiff::from_lines(old_text.as_str(), new_text.as_str()).unified_diff().to_string();
-    Ok(format!("{names}{hunks}"))
 }

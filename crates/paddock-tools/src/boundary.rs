@@ -217,8 +217,8 @@ impl Context<'_> {
 
     /// What the call finds and leaves, as far as it is weighed.
     pub(crate) fn contents<'p>(&'p self, holding: Option<Holding<'p>>) -> Contents<'p> {
-        let (person, call) = (Person::on(self.policy, self.audit), Some(&self.call));
-        Contents { person, call, tool: self.tool.name, given: &self.given, holding, most: size::LARGEST }
+        let person = Person::on(self.policy, self.audit);
+        Contents::of(person, self.tool.name, &self.given, holding, size::LARGEST).within(&self.call)
     }
 
     /// The most bytes that an edit can take away, by its arguments; nothing where they do not tell.

@@ -2,9 +2,10 @@
 //!
 //! What was there is read as the person in charge may read it, so hidden names stay hidden.
 
+use std::collections::HashMap;
 use std::os::unix::fs::FileExt as _;
 
-use paddock_core::{Alter, Call, Effect, Holding, Operation, Outcome, Refused, edit};
+use paddock_core::{Alter, Call, Effect, Holding, LogicalPath, Operation, Outcome, Refused, edit};
 use serde_json::{Map, Value};
 
 use crate::arguments::EditFile;
@@ -12,18 +13,41 @@ use crate::person::Person;
 
 /// The contents that a call is about.
 pub(crate) struct Contents<'a> {
-    pub(crate) person: Person<'a>,
+    person: Person<'a>,
     /// The call that looks; nothing where a person does.
-    pub(crate) call: Option<&'a Call<'a>>,
-    pub(crate) tool: &'static str,
-    pub(crate) given: &'a Map<String, Value>,
-    /// What a command changed already.
-    pub(crate) holding: Option<Holding<'a>>,
+    call: Option<&'a Call<'a>>,
+    tool: &'static str,
+    given: &'a Map<String, Value>,
+    /// What a command made of each path; nothing where none did anything yet.
+    made: Option<HashMap<&'a LogicalPath, Vec<&'a Alter>>>,
     /// The largest that anybody looks at, in bytes. What is larger comes with one byte more than that.
-    pub(crate) most: usize,
+    most: usize,
 }
 
 impl<'a> Contents<'a> {
+    /// Those of a call with these arguments, and of what a command changed already.
+    pub(crate) fn of(
+        person: Person<'a>,
+        tool: &'static str,
+        given: &'a Map<String, Value>,
+        holding: Option<Holding<'a>>,
+        most: usize,
+    ) -> Self {
+        let made = holding.map(|holding| {
+            let mut made: HashMap<&LogicalPath, Vec<&Alter>> = HashMap::new();
+            for alteration in holding.alterations {
+                made.entry(&alteration.path).or_default().push(&alteration.how);
+            }
+            made
+        });
+        Self { person, call: None, tool, given, made, most }
+    }
+
+    /// The same, looked at within a call.
+    pub(crate) fn within(self, call: &'a Call<'a>) -> Self {
+        Self { call: Some(call), ..self }
+    }
+
     /// What is there now.
     pub(crate) fn before(&self, effect: &Effect) -> Result<Vec<u8>, Refused> {
         let range = 0..self.most as u64 + 1;
@@ -40,7 +64,7 @@ impl<'a> Contents<'a> {
 
     /// What would be there, from the arguments of the call or from what a command left.
     pub(crate) fn after(&self, effect: &Effect, old: &[u8]) -> Option<Vec<u8>> {
-        if self.holding.is_some() {
+        if self.made.is_some() {
             return self.content_of(self.altered(effect)?);
         }
         let content = self.given.get("content").and_then(Value::as_str);
@@ -71,8 +95,7 @@ impl<'a> Contents<'a> {
     }
 
     pub(crate) fn made_of(&self, effect: &Effect, is_meant: impl Fn(&Alter) -> bool) -> Option<&'a Alter> {
-        let alterations = self.holding?.alterations;
-        alterations.iter().find(|made| made.path == effect.path && is_meant(&made.how)).map(|made| &made.how)
+        self.made.as_ref()?.get(&effect.path)?.iter().copied().find(|how| is_meant(how))
     }
 
     /// What a change of a command brings in, as far as anybody looks at it.

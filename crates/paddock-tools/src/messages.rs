@@ -6,8 +6,8 @@
 //! a look exactly as if it were not there, to the byte and in the verdict.
 
 use paddock_core::{
-    AccessScope, AgentName, Denial, DenyRule, EditError, ErrorKind, LogicalPath, NotRun, OpKind, PathError, Refused, Vfs,
-    list_some,
+    AccessScope, AgentName, Denial, DenyRule, EditError, ErrorKind, LogicalPath, NotRun, OpKind, PathError, Refused,
+    Vfs, list_some,
 };
 use paddock_state::SecretName;
 

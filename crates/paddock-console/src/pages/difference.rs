@@ -18,14 +18,19 @@ pub(crate) fn folded(lines: usize, (added, removed): (impl Render, impl Render),
 
 /// The changes of one file, under a heading of the third level.
 pub(crate) fn of_file(name: &str, diff: &Diff) -> Markup {
+    of_change(&format!("Changes of {name}"), name, &html! {}, diff)
+}
+
+/// The same with what becomes of the file beside its name, and a label that no other part of the page has.
+pub(crate) fn of_change(label: &str, name: &str, badge: &Markup, diff: &Diff) -> Markup {
     let (added, removed) = (diff.added, diff.removed);
     let lines = diff.hunks.iter().map(|hunk| hunk.lines.len()).sum();
     html! {
         div.diff-file data-diff {
-            header { h3.path { (shown(name)) } span.delta { span.plus { "+" (added) } " " span.less { "−" (removed) } } }
+            header { h3.path { (shown(name)) } (badge) span.delta { span.plus { "+" (added) } " " span.less { "−" (removed) } } }
             @if let Some(why) = &diff.not_shown { p.muted { "No lines are shown: " (shown(why)) } }
             @if !diff.hunks.is_empty() { (folded(lines, (added, removed), &html! {
-                div.scroll tabindex="0" role="region" aria-label={ "Changes of " (name) } {
+                div.scroll tabindex="0" role="region" aria-label=(label) {
                     table.diff {
                         caption.sr { "Changes of " (shown(name)) ": " (counted(added, "line")) " added, " (removed) " removed" }
                         thead.sr { tr { th scope="col" { "Old line" } th scope="col" { "New line" } th scope="col" { "Text" } } }
@@ -42,8 +47,9 @@ pub(crate) fn of_file(name: &str, diff: &Diff) -> Markup {
 }
 
 fn row(line: &Line) -> Markup {
-    let Line { kind, old, new, text } = line;
+    let Line { kind, old, new, text, is_ended } = line;
     let text = shown(text.trim_end_matches(['\n', '\r']));
+    let text = html! { (text) @if !is_ended { " " span.muted { "(no line feed at the end)" } } };
     let number = |line: &Option<u64>| html! { td { @if let Some(line) = line { (line) } } };
     match kind {
         LineKind::Same => html! { tr { (number(old)) (number(new)) td { (text) } } },

@@ -224,6 +224,23 @@ fn what_agents_write_is_text_on_the_page_and_shown_as_what_it_is() {
     assert!(!odd.is_empty());
 }
 
+/// A file whose lines end in the old way is one long line, and those behind it stand under their own headings.
+#[test]
+fn each_file_that_would_change_has_its_own_part_on_the_page() {
+    let served = Served::start();
+    std::fs::create_dir(served.file("workspace/box")).unwrap();
+    std::fs::write(served.file("workspace/box/1"), "x\r".repeat(400)).unwrap();
+    std::fs::write(served.file("workspace/box/2"), "two\n").unwrap();
+    std::fs::write(served.file("workspace/box/3"), "three").unwrap();
+    served.tool("main", "delete_file", json!({ "path": "/project/workspace/box", "recursive": true }));
+    let approval = served.get("/api/v1/approvals").json()[0].clone();
+    let html = served.get(&format!("/approvals/{}", approval["id"].as_str().unwrap())).text();
+    assert_eq!(html.matches("<div class=\"diff-file\"").count(), 3, "{html}");
+    assert!(html.contains("4 paths: 4 deleted, +0 −3") && html.contains("<del>two</del>"), "{html}");
+    assert!(html.contains("(no line feed at the end)"), "{html}");
+    assert_eq!(approval["changes"].as_array().unwrap().len(), 4, "{approval}");
+}
+
 #[test]
 fn the_inbox_says_all_that_a_decision_needs() {
     let rule = "\n[approvals]\nabove = \"low\"\n[[approvals.rule]]\ntool = \"write_file\"\npath = \"/project/workspace/**\"\nrisk = \"high\"\nwhy = \"looked at by a person\"\n";

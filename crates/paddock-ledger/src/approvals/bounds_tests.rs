@@ -101,8 +101,7 @@ impl World {
             policy: text(),
             risk: Risk::High,
             rule: None,
-            preview: "+ a line\n".repeat(20_000),
-            whole: true,
+            preview: Preview { whole: true, ..Preview::in_words("+ a line\n".repeat(20_000)) },
             held: Some(id.to_owned()),
             requested_at: now,
             expires_at: now + 1_000_000,
@@ -164,7 +163,7 @@ impl Asked for Asks {
     }
 
     fn preview(&self) -> Preview {
-        Preview { text: String::new(), whole: true }
+        Preview { whole: true, ..Preview::default() }
     }
 }
 
@@ -196,7 +195,7 @@ fn what_became_of_a_command_is_told_without_loading_what_others_hold() {
     }
     let (earlier, answered) = world.earlier("own");
     assert!(matches!(earlier, Earlier::Waits(id) if id == "own"));
-    assert!(answered < 2 * own.preview.len(), "{answered}");
+    assert!(answered < 2 * own.preview.words.len(), "{answered}");
     let (earlier, answered) = world.earlier("new");
     assert!(matches!(earlier, Earlier::Nothing { waiting: 21 }), "they are counted all the same");
     assert!(answered < 1000, "{answered}");

@@ -131,13 +131,13 @@ impl Gate for Approvals {
         let row = self.find(id).ok().flatten()?;
         let waits = row.status == Status::Pending && self.now() < row.expires_at;
         let is_this = row.agent == agent.as_str() && row.tool == tool && row.of_call == digest(tool, arguments);
-        if !waits || !is_this || !row.whole || row.preview.len() > LONGEST_QUESTION {
+        let preview = row.preview.to_string();
+        if !waits || !is_this || !row.preview.whole || preview.len() > LONGEST_QUESTION {
             return None;
         }
         let rule = row.rule.as_ref().map(|rule| format!(": {rule}")).unwrap_or_default();
         let (path, risk, arguments) = (&row.path, row.risk.name(), &row.arguments);
-        let text =
-            format!("{agent} asks for {tool} on {path}\nrisk: {risk}{rule}\narguments: {arguments}\n{}", row.preview);
+        let text = format!("{agent} asks for {tool} on {path}\nrisk: {risk}{rule}\narguments: {arguments}\n{preview}");
         Some(Question { id: row.id, path: row.path.clone(), text })
     }
 
@@ -364,7 +364,6 @@ impl Approvals {
         kept: Option<&str>,
     ) -> Approval {
         let asked = request.asked;
-        let preview = asked.preview();
         let expires = i64::try_from(by.terms.expires.as_millis()).unwrap_or(i64::MAX);
         Approval {
             id: kept.map_or_else(|| new_id("ap"), str::to_owned),
@@ -380,8 +379,7 @@ impl Approvals {
             policy: by.terms.policy.clone(),
             risk: request.risk,
             rule: asked.rule(),
-            preview: preview.text,
-            whole: preview.whole,
+            preview: asked.preview(),
             held: kept.map(str::to_owned),
             requested_at: by.now,
             expires_at: by.now.saturating_add(expires),

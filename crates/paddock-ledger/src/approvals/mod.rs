@@ -310,7 +310,7 @@ impl Approvals {
             return Err(ApprovalError::NotAsShown(id));
         }
         match decision {
-            Decision::Approve(Reach::Session | Reach::Always) if !approval.whole => {
+            Decision::Approve(Reach::Session | Reach::Always) if !approval.preview.whole => {
                 return Err(ApprovalError::NotWhole(id));
             }
             Decision::Approve(Reach::Session) if Requester::is_of_one_call(&approval.session) => {

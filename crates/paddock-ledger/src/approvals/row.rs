@@ -1,6 +1,6 @@
 //! One approval as a row: what was asked, what was decided, and by which call it was used.
 
-use paddock_core::Risk;
+use paddock_core::{Preview, Risk};
 
 use paddock_db::statements::{Row, Value};
 
@@ -98,9 +98,7 @@ pub struct Approval {
     /// The rule that says so.
     pub rule: Option<String>,
     /// What would change.
-    pub preview: String,
-    /// Is all of that shown?
-    pub whole: bool,
+    pub preview: Preview,
     /// The change of a command that waits for this.
     pub held: Option<String>,
     /// When it was asked, in milliseconds since 1970.
@@ -140,7 +138,8 @@ impl Approval {
     /// What binds a decision to what was shown: a second look that finds another one has to be a second decision.
     #[must_use]
     pub fn shown(&self) -> String {
-        let parts = [&self.id, &self.tool, &self.digest, &self.state_version, &self.preview];
+        let preview = [self.preview.words.clone(), parts_of(&self.preview).unwrap_or_default()].concat();
+        let parts = [&self.id, &self.tool, &self.digest, &self.state_version, &preview];
         let text: String = parts.iter().map(|part| format!("{}:{part};", part.len())).collect();
         blake3::hash(text.as_bytes()).to_hex()[..16].to_owned()
     }
@@ -150,17 +149,20 @@ impl Approval {
     pub fn shows_all_arguments(&self) -> bool {
         digest(&self.tool, &self.arguments) == self.of_call
     }
+}
 
-    /// How many lines would be added and removed.
-    #[must_use]
-    pub fn counts(&self) -> (usize, usize) {
-        // A path that goes is said in a line of its own, before what it held.
-        let is_path = |line: &str| line.starts_with("- /") && line.ends_with(" (deleted)");
-        let count = |sign: char, header: &str| {
-            let is_line = |line: &&str| line.starts_with(sign) && !line.starts_with(header) && !is_path(line);
-            self.preview.lines().filter(is_line).count()
-        };
-        (count('+', "+++"), count('-', "---"))
+/// The parts of a preview, as they are kept; nothing where it has only words.
+fn parts_of(preview: &Preview) -> Option<String> {
+    // Nothing in it can fail to be JSON: texts, numbers, and names of an enum as keys.
+    preview.has_parts().then(|| serde_json::to_string(preview).unwrap_or_default())
+}
+
+/// A preview as it was kept. Before there were parts it was one text, which is shown as it is and never read.
+fn preview(words: &str, whole: bool, parts: Option<&str>) -> Preview {
+    let broken = || Preview::in_words("what it would change was kept and cannot be read any more");
+    match parts {
+        None => Preview { whole, ..Preview::in_words(words) },
+        Some(parts) => serde_json::from_str(parts).unwrap_or_else(|_| broken()),
     }
 }
 
@@ -172,11 +174,11 @@ pub(crate) fn digest(tool: &str, arguments: &str) -> String {
 
 pub(crate) const COLUMNS: &str = "id, agent, session, thread, requested_for, tool, path, arguments, digest, state_version, policy, risk, rule, \
      preview, whole, held, requested_at, expires_at, status, decided_at, decided_by, reason, edited, reach, token, used_by, \
-     of_call, told, told_at";
+     of_call, told, told_at, parts";
 
 pub(crate) const INSERT: &str = "INSERT INTO approval (home, id, agent, session, thread, requested_for, tool, path, arguments, digest, \
-     state_version, policy, risk, rule, preview, whole, held, requested_at, expires_at, of_call, told, status) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, 'pending') ON CONFLICT DO NOTHING";
+     state_version, policy, risk, rule, preview, whole, held, requested_at, expires_at, of_call, told, parts, status) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, 'pending') ON CONFLICT DO NOTHING";
 
 pub(crate) fn values(home: &str, row: &Approval) -> Vec<Value> {
     vec![
@@ -194,13 +196,14 @@ pub(crate) fn values(home: &str, row: &Approval) -> Vec<Value> {
         row.policy.as_str().into(),
         row.risk.name().into(),
         row.rule.clone().into(),
-        row.preview.as_str().into(),
-        row.whole.into(),
+        row.preview.words.as_str().into(),
+        row.preview.whole.into(),
         row.held.clone().into(),
         row.requested_at.into(),
         row.expires_at.into(),
         row.of_call.as_str().into(),
         row.told.clone().into(),
+        parts_of(&row.preview).into(),
     ]
 }
 
@@ -222,8 +225,7 @@ pub(crate) fn read(row: &Row) -> Approval {
         policy: text(10),
         risk: risk(row[11].text()),
         rule: maybe(12),
-        preview: text(13),
-        whole: row[14].int() != 0,
+        preview: preview(row[13].text(), row[14].int() != 0, row[29].maybe_text()),
         held: maybe(15),
         requested_at: row[16].int(),
         expires_at: row[17].int(),

@@ -122,12 +122,20 @@ macro_rules! tables {
     };
 }
 
+/// What would change in parts, as JSON. What was asked before has it as one text, in `preview`.
+const PARTS: &str = "ALTER TABLE approval ADD COLUMN parts TEXT";
+
 /// The tables on SQLite.
-pub const SQLITE: Schema =
-    Schema { owner: "approvals", migrations: &[Migration { version: 1, sql: tables!("TEXT", "INTEGER") }] };
+pub const SQLITE: Schema = Schema {
+    owner: "approvals",
+    migrations: &[Migration { version: 1, sql: tables!("TEXT", "INTEGER") }, Migration { version: 2, sql: PARTS }],
+};
 
 /// The tables on PostgreSQL.
 pub const POSTGRES: Schema = Schema {
     owner: "approvals",
-    migrations: &[Migration { version: 1, sql: tables!("TEXT COLLATE \"C\"", "BIGINT") }],
+    migrations: &[
+        Migration { version: 1, sql: tables!("TEXT COLLATE \"C\"", "BIGINT") },
+        Migration { version: 2, sql: PARTS },
+    ],
 };

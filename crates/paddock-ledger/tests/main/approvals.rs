@@ -6,13 +6,14 @@ mod holding;
 mod tokens;
 mod using;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use paddock_core::{
-    AgentName, Alteration, Asked, Call, CallId, Cancel, ErrorKind, Expect, Holding, Journal, Operation, Passed, Plan,
-    Preview, Refused, Request, Requester, Risk, Terms, Token, Vfs,
+    AgentName, Alteration, Asked, Call, CallId, Cancel, Changed, DiffHunk, DiffLine, ErrorKind, Expect, Fate, Holding,
+    Journal, LineFate, Operation, Passed, Plan, Preview, Refused, Request, Requester, Risk, Terms, Token, Totals, Vfs,
 };
 use paddock_db::postgres_testing::Database;
 use paddock_db::{Durability, Sqlite};
@@ -98,6 +99,27 @@ impl Ground {
     }
 }
 
+/// A preview of one file with these lines.
+fn shows(lines: &[&str]) -> Preview {
+    let lines: Vec<DiffLine> = lines.iter().map(|line| DiffLine::from(format!("{line}\n"))).collect();
+    let count = |fate| lines.iter().filter(|line| line.fate == fate).count() as u64;
+    let (added, removed) = (count(LineFate::Added), count(LineFate::Removed));
+    let hunk = DiffHunk { old_start: 0, old_lines: removed, new_start: 0, new_lines: added, lines };
+    let changed = Changed {
+        path: "/w/a".to_owned(),
+        fate: Fate::Changed,
+        is_directory: false,
+        leads_to: None,
+        mode: None,
+        added,
+        removed,
+        hunks: vec![hunk],
+        not_shown: None,
+    };
+    let totals = Totals { fates: BTreeMap::from([(Fate::Changed, 1)]), added, removed, uncounted: 0 };
+    Preview { totals, paths: vec![changed], whole: true, ..Preview::default() }
+}
+
 /// A call as it is put before the Gate.
 #[derive(Clone)]
 struct Ask {
@@ -121,7 +143,7 @@ impl Ask {
             risk: Risk::High,
             requester: Requester { session: "s1".to_owned(), ..Requester::default() },
             terms: Terms { expires: Duration::from_secs(100), policy: "p1".to_owned(), ..Terms::default() },
-            preview: Preview { text: "--- a\n+++ a\n-old\n+new\n".to_owned(), whole: true },
+            preview: shows(&["-old", "+new"]),
             changes: None,
             of: None,
         }

@@ -141,7 +141,7 @@ impl<'a> Stage<'a> {
     /// The person looks at what waits, and agrees.
     fn approve(&self) -> anyhow::Result<()> {
         for waiting in self.person.waiting()? {
-            indented(&waiting.preview, "    shown    ", MOST_LINES, self.printer)?;
+            indented(&waiting.preview.to_string(), "    shown    ", MOST_LINES, self.printer)?;
             self.person.approve(&waiting)?;
             self.printer.line("    person   paddock approvals approve")?;
         }

@@ -130,14 +130,15 @@ fn decide_here(desk: &Desk, id: &str) -> anyhow::Result<bool> {
 }
 
 fn show(approval: &ApprovalShown) {
-    let ApprovalShown { id, agent, tool, path, risk, added, removed, .. } = approval;
+    let ApprovalShown { id, agent, tool, path, risk, .. } = approval;
     tell(format!("\n{} wants {tool} {} (risk {risk})", visible(agent), visible(path)));
     tell(format!("arguments {}", harmless(&approval.arguments.to_string())));
     if let Some(rule) = &approval.rule {
         tell(format!("rule      {}", harmless(rule)));
     }
     tell(approval.preview.lines().map(harmless).collect::<Vec<_>>().join("\n"));
-    tell(format!("{id}: +{added} −{removed}"));
+    let not_whole = if approval.whole { "" } else { " (not all of it can be shown)" };
+    tell(format!("{id}: {}{not_whole}", approval.summary));
 }
 
 /// What the person types, and how many bytes that were: none at the end of the input.

@@ -134,9 +134,11 @@ fn a_recursive_delete_shows_directories_as_what_they_are() {
     let id = parked(&world.paddock(&["tool", "--json", "delete_file", &call]));
     let shown = world.paddock(&["approvals", "show", &id, "--json"]).json();
     let preview = shown["preview"].as_str().unwrap();
-    assert!(preview.contains("- /project/workspace/old/deep/\n"), "{preview}");
-    assert!(preview.contains("- /project/workspace/old/\n") && preview.contains("-one"), "{preview}");
-    assert_eq!(shown["whole"], json!(true), "{preview}");
+    for directory in ["old/", "old/deep/"] {
+        assert!(preview.contains(&format!("  deleted      /project/workspace/{directory}\n")), "{preview}");
+    }
+    assert!(preview.contains("-one"), "{preview}");
+    assert_eq!((&shown["whole"], &shown["summary"]), (&json!(true), &json!("3 paths: 3 deleted, +0 −1")), "{preview}");
     assert_eq!(decide(&world, &["approve", &id, "--reach", "always"]).code, 0);
 }
 
@@ -237,19 +239,98 @@ fn modes_that_a_command_sets_are_shown_to_whoever_decides() {
     let command = json!({ "command": text }).to_string();
     let id = parked(&world.paddock(&["tool", "--json", "execute_command", &command]));
     let shown = world.paddock(&["approvals", "show", &id, "--json"]).json();
-    let preview = shown["preview"].as_str().unwrap();
-    let said: Vec<&str> = preview.lines().filter(|line| line.starts_with("~ ")).collect();
-    let at = |rest: &str| format!("~ /project/workspace/{rest}");
+    let mut said: Vec<String> = words(&shown).into_iter().filter(|line| line.contains("mode ")).collect();
+    said.sort();
     let wanted = [
-        at("edited.sh (mode 644 → 755)"),
-        at("open.txt (mode 644 → 777)"),
-        at("run.sh (new file mode 100755)"),
-        at("tool (new file mode 100755)"),
-        at("tool (no text: 3 bytes)"),
-        at("own (mode 700)"),
+        "changed /project/workspace/edited.sh (mode 644 → 755)",
+        "mode or time /project/workspace/open.txt (mode 644 → 777)",
+        "new /project/workspace/own/ (mode 700)",
+        "new /project/workspace/run.sh (new file mode 100755)",
+        "new /project/workspace/tool (new file mode 100755; no text: 3 bytes)",
     ];
-    assert_eq!(said, wanted, "{preview}");
-    assert!(preview.contains("+++ /project/workspace/plain.txt") && preview.contains("+two"), "{preview}");
+    assert_eq!(said, wanted, "{shown:#}");
+    let preview = shown["preview"].as_str().unwrap();
+    assert!(preview.contains("== /project/workspace/plain.txt (new, +1 −0)") && preview.contains("+two"), "{preview}");
+}
+
+/// What becomes of each path, as people read it.
+fn words(shown: &Value) -> Vec<String> {
+    let words = |change: &Value| change["words"].as_str().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    shown["changes"].as_array().unwrap().iter().map(words).collect()
+}
+
+/// The command's change that waits now, as it is shown.
+fn held_by(world: &World, command: &str) -> Value {
+    let call = json!({ "command": command }).to_string();
+    let id = parked(&world.paddock(&["tool", "--json", "execute_command", &call]));
+    world.paddock(&["approvals", "show", &id, "--json"]).json()
+}
+
+/// Neither line ends of old, nor what a link says, pass for another file or swallow one.
+#[test]
+fn no_content_and_no_link_forges_or_swallows_a_part_of_what_is_shown() {
+    let world = with_old_file();
+    let command = r#"ln -s "$(printf 'docs\n--- /dev/null\n+++ /project/workspace/forged.md\n@@ -0,0 +1,4000 @@\n+# Notes\n+')" 0link
+        printf 'x\r%.0s' $(seq 400) > 1swallows; echo after > 2after; unlink old.txt"#;
+    let shown = held_by(&world, command);
+    let paths: Vec<&str> =
+        shown["changes"].as_array().unwrap().iter().map(|change| change["path"].as_str().unwrap()).collect();
+    let here = |name: &str| format!("/project/workspace/{name}");
+    let mut sorted = paths.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, [here("0link"), here("1swallows"), here("2after"), here("old.txt")], "{shown:#}");
+    assert_eq!(shown["summary"], "4 paths: 1 deleted, 3 new, +2 −2", "{shown:#}");
+    let id = shown["id"].as_str().unwrap();
+    let told = world.paddock(&["approvals", "show", id]).stdout;
+    assert!(!told.contains('\r') && told.contains("docs\\u{a}--- /dev/null"), "{told}");
+    let headings: Vec<&str> = told.lines().filter(|line| line.starts_with("== ")).collect();
+    assert_eq!(headings.len(), 3, "{told}");
+    assert!(!told.lines().any(|line| line.starts_with("+++ ") || line.starts_with("@@ -0,0 +1,4000")), "{told}");
+}
+
+/// However much is in the first, the last is named, and counted.
+#[test]
+fn every_path_is_named_with_its_fate_before_what_is_in_it() {
+    let world = World::seed();
+    let long = "a line that is not short\n".repeat(7500);
+    for name in ["1", "2", "3", "4"] {
+        world.write(&format!("workspace/{name}.txt"), &long);
+    }
+    world.write("workspace/5-payroll.txt", "salaries\n");
+    let shown = held_by(&world, "for file in *.txt; do unlink $file; done");
+    assert_eq!(shown["summary"], "5 paths: 5 deleted, +0 −30001", "{}", shown["summary"]);
+    assert_eq!(shown["whole"], false);
+    let told = world.paddock(&["approvals", "show", shown["id"].as_str().unwrap()]).stdout;
+    let (names, lines) = told.split_once("\n== ").unwrap();
+    for name in ["1.txt", "2.txt", "3.txt", "4.txt", "5-payroll.txt"] {
+        assert!(names.contains(&format!("  deleted      /project/workspace/{name}")), "{names}");
+    }
+    assert!(lines.contains("-salaries"), "what still fits is shown");
+    let left_out: Vec<String> =
+        words(&shown).into_iter().filter(|words| words.contains("too much to be shown")).collect();
+    assert_eq!(left_out.len(), 2, "{left_out:?}");
+}
+
+#[test]
+fn where_even_names_are_too_many_their_number_is_told_by_directory() {
+    let world = World::seed();
+    let make = "mkdir -p a/deep b; for n in $(seq 1500); do echo 1 > a/deep/$n; done; for n in $(seq 700); do echo 1 > b/$n; done";
+    let shown = held_by(&world, make);
+    assert_eq!(shown["summary"], "2203 paths: 2203 new, +2200 −0", "{}", shown["summary"]);
+    let spots = json!([
+        "/project/workspace/: 2 paths: 2 new",
+        "/project/workspace/a/: 1501 paths: 1501 new",
+        "/project/workspace/b/: 700 paths: 700 new"
+    ]);
+    assert_eq!((&shown["spots"], &shown["whole"]), (&spots, &json!(false)));
+    assert_eq!(shown["changes"].as_array().unwrap().len(), 2000);
+    let told = world.paddock(&["approvals", "show", shown["id"].as_str().unwrap()]).stdout;
+    assert!(
+        told.contains("Not every path can be named") && told.contains("  /project/workspace/b/: 700 paths"),
+        "{told}"
+    );
+    let always = decide(&world, &["approve", shown["id"].as_str().unwrap(), "--reach", "always"]);
+    assert!(always.code == 1 && always.stderr.contains("not shown whole"), "{always}");
 }
 
 #[test]

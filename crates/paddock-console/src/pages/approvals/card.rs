@@ -69,13 +69,13 @@ fn changes(approval: &ApprovalShown) -> Markup {
     html! {
         p.row {
             strong { (what) }
-            span.delta { span.plus { "+" (approval.added) } " " span.less { "−" (approval.removed) } }
+            @if !approval.summary.is_empty() { span.delta { span.plus { "+" (approval.added) } " " span.less { "−" (approval.removed) } } }
             @if !approval.whole { span.label { "not all of it can be shown" } }
         }
         @if approval.held && approval.status == "pending" {
             p.note { "The command has run already, and nothing of this is in the files yet. Approving makes exactly this change, without running it again." }
         }
-        (preview::files(&approval.id, &approval.preview))
+        (preview::changes(approval))
     }
 }
 

@@ -3,7 +3,7 @@
 use paddock_core::Risk;
 use paddock_ledger::approvals::{ApprovalError, ApprovalQuery, Decision, Reach, Status};
 
-use super::{Stopped, on_both, to_new, write_of, writing};
+use super::{Stopped, on_both, shows, to_new, write_of, writing};
 
 #[test]
 fn an_identical_call_waits_under_the_same_id_and_a_person_is_told_once() {
@@ -17,7 +17,7 @@ fn an_identical_call_waits_under_the_same_id_and_a_person_is_told_once() {
         assert_ne!(other, id);
         assert_eq!(ground.text("a").as_deref(), Some("old\n"));
         let shown = desk.approvals.show(&id).unwrap();
-        assert_eq!((shown.status, shown.risk, shown.counts()), (Status::Pending, Risk::High, (1, 1)));
+        assert_eq!((shown.status, shown.risk, shown.preview), (Status::Pending, Risk::High, writing().preview));
         assert_eq!((shown.path.as_str(), shown.session.as_str(), shown.token), ("/w/a", "s1", None));
         assert_eq!(shown.rule.as_deref(), Some("paddock.toml:3 says the risk is high"));
     });
@@ -100,10 +100,10 @@ fn what_changed_since_is_asked_anew_with_what_would_change_now() {
         desk.approve(&id, Reach::Once);
         ground.store.plant("a", "somebody else's\n");
         let mut ask = writing();
-        ask.preview.text = "-somebody else's\n+new\n".to_owned();
+        ask.preview = shows(&["-somebody else's", "+new"]);
         let anew = desk.parked(&ask, to_new());
         assert_ne!(anew, id);
-        assert_eq!(desk.approvals.show(&anew).unwrap().preview, ask.preview.text);
+        assert_eq!(desk.approvals.show(&anew).unwrap().preview, ask.preview);
         assert_eq!(desk.approvals.show(&id).unwrap().status, Status::Expired);
         assert_eq!(ground.text("a").as_deref(), Some("somebody else's\n"));
     });

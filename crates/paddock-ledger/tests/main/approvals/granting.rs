@@ -126,7 +126,7 @@ fn nobody_allows_for_longer_what_they_did_not_see_whole() {
     on_both(|ground| {
         let desk = ground.desk();
         let mut ask = writing();
-        ask.preview = Preview { text: "…".to_owned(), whole: false };
+        ask.preview = Preview::in_words("…");
         let id = desk.parked(&ask, to_new());
         for reach in [Reach::Session, Reach::Always] {
             let decided = desk.approvals.decide(&id, None, "alice", &Decision::Approve(reach));

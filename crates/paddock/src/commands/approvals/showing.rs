@@ -24,16 +24,16 @@ pub(super) fn list(found: &[ApprovalShown], json: bool, printer: &Printer) -> an
         let thread = approval.thread_id.as_ref().map(|thread| format!("  thread {thread}")).unwrap_or_default();
         // A command says more than the directory that it runs in.
         let what = approval.command.as_deref().unwrap_or(&approval.path);
+        let counts = format!("  +{} −{}", approval.added, approval.removed);
         printer.line(format_args!(
-            "{}  {}  {}  {}: {} {}  +{} −{}{}  {}",
+            "{}  {}  {}  {}: {} {}{}{}  {}",
             approval.id,
             shown_status(approval, printer),
             approval.risk,
             visible(&approval.agent),
             approval.tool,
             short(what),
-            approval.added,
-            approval.removed,
+            if approval.summary.is_empty() { "" } else { &counts },
             visible(&thread),
             printer.look(Look::Faint, at(&approval.requested_at)),
         ))?;
@@ -94,7 +94,7 @@ pub(super) fn one(approval: &ApprovalShown, json: bool, printer: &Printer) -> an
     }
     let what = if approval.held { "what the command changed" } else { "what it would change" };
     let not_whole = if approval.whole { "" } else { " (not all of it can be shown)" };
-    printer.line(format_args!("\n{what}: +{} −{}{not_whole}", approval.added, approval.removed))?;
+    printer.line(format_args!("\n{what}{not_whole}:"))?;
     printer.text(&coloured(&approval.preview, printer))?;
     if approval.status == "pending" {
         printer.text(&ways(approval))?;
