@@ -1,7 +1,8 @@
 //! From a configuration to an agent's Workspaces.
 //!
 //! Every Workspace of the agent is built, or none: leaving one out would take away the boundary that it is
-//! inside another. Each cites the line that it came from. Nothing is made on disk here.
+//! inside another. One whose Mount cannot be had as the disk is now is built too, and gives nothing. Each cites the line that it
+//! came from. Nothing is made on disk here.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,8 +18,9 @@ use paddock_db::Sqlite;
 use paddock_state::{ForkRecord, Forks, Secrets, WorkspaceHome};
 use paddock_stores::virtual_store::VirtualStore;
 use paddock_stores::virtual_store::base::{BaseStore, Commit, Namespace};
-use paddock_stores::{KeptPlace, PhysicalStore, SqliteUsage};
+use paddock_stores::{KeptPlace, NothingStore, PhysicalStore, SqliteUsage};
 
+use crate::commands::{Careful, Needs};
 use crate::config_file::{AgentSpec, ConfigFile};
 use crate::fault::Fault;
 use crate::host::Host;
@@ -75,17 +77,36 @@ impl std::fmt::Debug for Ports {
     }
 }
 
+/// What one agent perceives, and what of it cannot be had as the disk is now.
+pub(crate) struct Made {
+    pub(crate) policy: AgentPolicy,
+    /// Workspaces that give nothing.
+    pub(crate) closed: Vec<Problem>,
+    /// Why no command would run.
+    pub(crate) idle: Vec<Problem>,
+}
+
 /// Builds what one agent perceives.
 ///
 /// # Errors
-/// With every problem of this agent's Workspaces; then nothing of it is built.
+/// With every problem of this agent's Workspaces and commands; then nothing of it is built.
 pub fn build(file: &ConfigFile, agent: &AgentName, host: &Host, ports: &Ports) -> Result<AgentPolicy, ConfigError> {
+    let Made { policy, mut closed, idle } = make(file, agent, host, ports)?;
+    closed.extend(idle);
+    if closed.is_empty() { Ok(policy) } else { Err(ConfigError::new(Arc::clone(file.source()), closed)) }
+}
+
+/// Builds what one agent perceives, as far as the disk has it: a Workspace whose Mount cannot be had gives nothing.
+///
+/// # Errors
+/// With every problem of the file itself; then nothing is built.
+pub(crate) fn make(file: &ConfigFile, agent: &AgentName, host: &Host, ports: &Ports) -> Result<Made, ConfigError> {
     let spec = file.agent(agent)?;
     let failed = |problems| ConfigError::new(Arc::clone(file.source()), problems);
     let built = Built::new(file, host, ports);
-    let mut workspaces = built.workspaces(agent, spec).map_err(failed)?;
+    let (mut workspaces, closed) = built.workspaces(agent, spec).map_err(failed)?;
     workspaces.extend(built.forks(agent));
-    let commands = built.commands(spec, &workspaces).map_err(failed)?;
+    let (commands, idle) = built.commands(spec, &workspaces).map_err(failed)?;
     let aside = built.aside(agent, &workspaces, commands.is_some());
     workspaces.extend(aside);
     let vfs = Vfs::new(workspaces, Arc::clone(&ports.gate), Arc::clone(&ports.journal))
@@ -95,7 +116,7 @@ pub fn build(file: &ConfigFile, agent: &AgentName, host: &Host, ports: &Ports) -
     let rules = approvals::rules(file).map_err(failed)?;
     let policy = AgentPolicy::new(agent.clone(), base, vfs).asking(approvals::terms(file), rules);
     built.places.make_known(&BY_CONFIGS);
-    Ok(policy.with_commands(commands).with_web_search(service))
+    Ok(Made { policy: policy.with_commands(commands).with_web_search(service), closed, idle })
 }
 
 /// The Workspaces of an agent as the file has them, without forks.
@@ -106,7 +127,8 @@ pub(crate) fn plain(
     ports: &Ports,
 ) -> Result<Vec<Workspace>, ConfigError> {
     let built = Built::new(file, host, ports).workspaces(agent, file.agent(agent)?);
-    built.map_err(|problems| ConfigError::new(Arc::clone(file.source()), problems))
+    let whole = built.and_then(|(built, closed)| if closed.is_empty() { Ok(built) } else { Err(closed) });
+    whole.map_err(|problems| ConfigError::new(Arc::clone(file.source()), problems))
 }
 
 /// Looks whether every agent of a file can be built.
@@ -132,8 +154,14 @@ struct Built<'b> {
     file: &'b ConfigFile,
     host: &'b Host,
     ports: &'b Ports,
-    places: Places,
+    places: Arc<Places>,
 }
+
+/// How commands run, and why none would run now.
+type AndIdle = (Option<Commands>, Vec<Problem>);
+
+/// Workspaces, and the problems of those of them that give nothing.
+type AndClosed = (Vec<Workspace>, Vec<Problem>);
 
 impl<'b> Built<'b> {
     fn new(file: &'b ConfigFile, host: &'b Host, ports: &'b Ports) -> Self {
@@ -144,17 +172,23 @@ impl<'b> Built<'b> {
             _ => None,
         });
         // Not beside other configurations: a person may change a file, and what it said before counts no more.
-        Self { file, host, ports, places: Places::new(mounts).beside(&[&BY_PROGRAMS]) }
+        Self { file, host, ports, places: Arc::new(Places::new(mounts).beside(&[&BY_PROGRAMS])) }
     }
 
     /// Every Workspace of an agent; an overlay after the one that it stands on.
-    fn workspaces(&self, agent: &AgentName, spec: AgentSpec<'_>) -> Result<Vec<Workspace>, Vec<Problem>> {
+    fn workspaces(&self, agent: &AgentName, spec: AgentSpec<'_>) -> Result<AndClosed, Vec<Problem>> {
         let mut built: Vec<Workspace> = Vec::new();
-        let mut problems = Vec::new();
+        let (mut problems, mut closed) = (Vec::new(), Vec::new());
         let mut waiting: Vec<&WorkspaceTable> = Vec::new();
         for table in spec.workspaces {
             let made = match &table.mount.value {
-                MountSpec::Physical { .. } => self.physical(table),
+                MountSpec::Physical { .. } => match self.physical(table) {
+                    Err(fault) if fault.is_of_mount() => {
+                        closed.push(Problem::new(fault, table.mount.span.clone()));
+                        self.closed(table)
+                    }
+                    made => made,
+                },
                 MountSpec::Virtual { name, shared } => {
                     self.virtual_(agent, table, &name.value, shared.unwrap_or(false))
                 }
@@ -170,7 +204,11 @@ impl<'b> Built<'b> {
         }
         // Shadows count too, so those that overlays stand on are looked at with all the plain ones beside them.
         self.overlays(agent, waiting, &mut built, &mut problems);
-        if problems.is_empty() { Ok(built) } else { Err(problems) }
+        if problems.is_empty() {
+            return Ok((built, closed));
+        }
+        problems.extend(closed);
+        Err(problems)
     }
 
     /// Builds each overlay once what it stands on is there. Those that are left stand on each other, or on nothing.
@@ -230,6 +268,11 @@ impl<'b> Built<'b> {
         Ok(workspace.with_names(names))
     }
 
+    /// A Workspace whose Mount cannot be had: it gives nothing, and is still the boundary that it is inside another.
+    fn closed(&self, table: &WorkspaceTable) -> Result<Workspace, Fault> {
+        self.finish(table, Mount::new(Arc::new(NothingStore), None), self.hidden(table), &[])
+    }
+
     fn virtual_(
         &self,
         agent: &AgentName,
@@ -258,11 +301,11 @@ impl<'b> Built<'b> {
         self.finish(table, Mount::new(Arc::new(store), Some(territory)), hide, &[])
     }
 
-    /// How the agent runs commands, where it has a place that they may change.
-    fn commands(&self, spec: AgentSpec<'_>, workspaces: &[Workspace]) -> Result<Option<Commands>, Vec<Problem>> {
+    /// How the agent runs commands, where it has a place that they may change, and why none would run now.
+    fn commands(&self, spec: AgentSpec<'_>, workspaces: &[Workspace]) -> Result<AndIdle, Vec<Problem>> {
         let settings =
             commands::settings(self.file.config(), self.host, &self.ports.secrets).map_err(|problem| vec![*problem])?;
-        let Some(settings) = settings else { return Ok(None) };
+        let Some(settings) = settings else { return Ok((None, Vec::new())) };
         let span = |workspace: &Workspace| {
             let table = spec.workspaces.iter().find(|table| table.prefix.value.0 == *workspace.prefix());
             table.map(|table| table.prefix.span.clone())
@@ -276,8 +319,16 @@ impl<'b> Built<'b> {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let Some(runner) = &self.ports.runner else { return Ok(None) };
-        Ok(Some(Commands { settings: Arc::new(settings), runner: Arc::clone(runner) }))
+        let needs = Needs::new(&settings, workspaces, self.host, &self.places);
+        let top = workspaces.iter().find(|workspace| workspace.prefix().as_str() == "/");
+        let idle = needs.missing().into_iter().map(|fault| match (&fault, top) {
+            (Fault::SystemPrefix { .. }, Some(top)) => problem(top, fault),
+            _ => Problem::of_file(fault),
+        });
+        let idle = idle.collect();
+        let Some(runner) = &self.ports.runner else { return Ok((None, idle)) };
+        let runner = Arc::new(Careful { runner: Arc::clone(runner), needs });
+        Ok((Some(Commands { settings: Arc::new(settings), runner }), idle))
     }
 
     /// The service that searches the web; nothing where its address is a secret that is not looked up.
@@ -323,7 +374,7 @@ impl<'b> Built<'b> {
     fn fork(&self, fork: &ForkRecord) -> Option<Workspace> {
         let from = AgentName::parse(&fork.from).ok()?;
         let spec = self.file.agent(&from).ok()?;
-        let built = self.workspaces(&from, spec).ok()?;
+        let (built, _) = self.workspaces(&from, spec).ok()?;
         let source = built.iter().find(|workspace| workspace.prefix().as_str() == fork.source)?;
         let (store, _) = fork_store(&self.ports.base, fork, source, &built)?;
         let territory = store.territory();

@@ -176,6 +176,13 @@ pub enum Fault {
     /// Commands would read the System Root.
     #[error("\"{}\" under tools reaches the System Root", visible(.0))]
     ToolInSystemRoot(String),
+    /// An agent may have put a link on the way to a place for commands.
+    #[error(
+        "\"{}\" under tools leads through the link \"{}\", in a directory that agents write",
+        visible(tool),
+        visible(link)
+    )]
+    ToolByLink { tool: String, link: String },
     /// A Workspace stands where a command finds its system.
     #[error("with [commands] no Workspace can show \"/{}\" (\"{}\")", visible(name), visible(prefix))]
     SystemPrefix { prefix: String, name: String },
@@ -193,6 +200,19 @@ fn behind(path: &str, prefix: &str) -> String {
 }
 
 impl Fault {
+    /// Is it a matter of what lies behind a Mount now, which an agent may have brought about? Then the Workspace gives nothing, and
+    /// all the rest holds: an agent must not keep a policy by breaking the next one.
+    pub(crate) fn is_of_mount(&self) -> bool {
+        matches!(
+            self,
+            Self::NoDirectory { .. }
+                | Self::BadDirectory { .. }
+                | Self::HoldsSystemRoot { .. }
+                | Self::InSystemRoot { .. }
+                | Self::LinkThatAgentsWrite { .. }
+        )
+    }
+
     /// The one thing to do next.
     #[must_use]
     pub fn hint(&self) -> String {
@@ -274,7 +294,7 @@ impl Fault {
             Self::HoldsSystemRoot { .. } => {
                 "mount a smaller directory, or keep the System Root elsewhere with --home or PADDOCK_HOME".into()
             }
-            Self::LinkThatAgentsWrite { .. } => "name the directory that it leads to, if that is meant, or remove the link".into(),
+            Self::LinkThatAgentsWrite { .. } | Self::ToolByLink { .. } => "name the directory that it leads to, if that is meant, or remove the link".into(),
             Self::BadRulePattern { .. } => "write it as \"/project/migrations/**\"".into(),
             Self::RuleForEverything => "name a tool, or write `above` to ask about everything of a risk".into(),
             Self::RuleExample { .. } => "change the pattern of the rule, or the example".into(),

@@ -85,6 +85,11 @@ impl Host {
         }
     }
 
+    /// As a person would write it: what is in the project without the way there.
+    pub(crate) fn named(&self, path: &Path) -> String {
+        path.strip_prefix(&self.project_root).unwrap_or(path).display().to_string()
+    }
+
     /// Paddock's own files below a Mount, relative to it.
     pub(crate) fn own_below(&self, mount: &Path) -> Vec<RelPathBuf> {
         // A configuration at the top of any Mount would be the policy of whoever starts Paddock there.

@@ -62,13 +62,7 @@ impl Places {
     /// No link on the way to a Mount may lie in a directory that agents write: whoever put it there would choose what is
     /// mounted.
     pub(crate) fn refuse_planted(&self, store: &PhysicalStore, written: &str, prefix: &str) -> Result<(), Fault> {
-        let mut looked = Looked::default();
-        let mut planted = store.links().iter().filter(|link| {
-            let mut places = self.mounted.iter().filter(|place| place.written);
-            places.any(|place| looked.beneath(&place.directory, link).is_some())
-                || self.others.iter().any(|written| written.holds(link))
-        });
-        match planted.next() {
+        match self.planted(store.links()) {
             Some(link) => Err(Fault::LinkThatAgentsWrite {
                 path: written.to_owned(),
                 link: link.display().to_string(),
@@ -76,5 +70,15 @@ impl Places {
             }),
             None => Ok(()),
         }
+    }
+
+    /// The first of these links that lies in a directory that agents write.
+    pub(crate) fn planted<'l>(&self, links: &'l [PathBuf]) -> Option<&'l PathBuf> {
+        let mut looked = Looked::default();
+        links.iter().find(|link| {
+            let mut places = self.mounted.iter().filter(|place| place.written);
+            places.any(|place| looked.beneath(&place.directory, link).is_some())
+                || self.others.iter().any(|written| written.holds(link))
+        })
     }
 }

@@ -24,7 +24,7 @@ use paddock_stores::virtual_store::VirtualStore;
 use paddock_stores::virtual_store::base::{BaseStore, Namespace};
 
 use crate::build::{Ports, look, physical, refuse_system_root};
-use crate::commands;
+use crate::commands::{self, Careful, Needs};
 use crate::config_file::ConfigFile;
 use crate::fault::Fault;
 use crate::host::Host;
@@ -205,13 +205,25 @@ pub fn program(
         (None, [only]) => only.prefix().clone(),
         (None, _) => LogicalPath::top(),
     };
-    if commands.is_some() {
-        workspaces.iter().try_for_each(commands::leaves_room).map_err(ProgramError::Room)?;
-    }
+    let places = Arc::new(places);
+    let commands = commands.map(|commands| careful(commands, &workspaces, &host, &places)).transpose()?;
     let vfs = Vfs::new(workspaces, Arc::clone(&ports.gate), Arc::clone(&ports.journal)).map_err(contradiction)?;
-    let commands = commands.map(|commands| Commands { settings: Arc::new(commands.settings), runner: commands.runner });
     places.make_known(&BY_PROGRAMS);
     Ok(AgentPolicy::new(agent, base, vfs).with_commands(commands))
+}
+
+/// How commands run among these Workspaces, while what they need is there.
+fn careful(
+    commands: ProgramCommands,
+    workspaces: &[Workspace],
+    host: &Host,
+    places: &Arc<Places>,
+) -> Result<Commands, ProgramError> {
+    workspaces.iter().try_for_each(commands::leaves_room).map_err(ProgramError::Room)?;
+    let ProgramCommands { settings, runner } = commands;
+    let needs = Needs::new(&settings, workspaces, host, places);
+    needs.missing().into_iter().next().map_or(Ok(()), |fault| Err(ProgramError::Room(fault)))?;
+    Ok(Commands { settings: Arc::new(settings), runner: Arc::new(Careful { runner, needs }) })
 }
 
 /// No agent of this process may choose where a Mount is, by a link in a directory that it writes.

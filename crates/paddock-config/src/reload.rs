@@ -4,6 +4,9 @@
 //! one keeps the last valid policy and is told once. A file that is gone, empty or unreadable means no
 //! Workspaces at once: taking the file away must never leave the old access behind.
 //!
+//! What is wrong on the disk and not in the file keeps no policy either, since an agent can bring it about: a Workspace whose
+//! Mount cannot be had gives nothing, and where Mounts have come to contradict each other there are none.
+//!
 //! A file that is being written is waited for; see `quiet.rs`.
 
 use std::io;
@@ -14,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use paddock_core::{AgentName, AgentPolicy, Audit};
 use paddock_state::{Forks, Redactor, SystemRoot};
 
-use crate::build::{Ports, build, nothing};
+use crate::build::{Made, Ports, make, nothing};
 use crate::config_file::ConfigFile;
 use crate::fault::Fault;
 use crate::host::Host;
@@ -50,13 +53,15 @@ struct Held {
     secrets: u64,
     policy: Arc<AgentPolicy>,
     error: Option<Arc<ConfigError>>,
+    /// What a person was told of last.
+    told: Option<String>,
 }
 
 impl Reloader {
     /// Loads the policy of an agent. A missing or empty file is no error: it grants nothing.
     ///
     /// # Errors
-    /// When the file has a problem, or does not have this agent.
+    /// When the file has a problem, does not have this agent, or names a Mount that cannot be had.
     pub fn start(path: &Path, agent: AgentName, system_root: SystemRoot, ports: Ports) -> Result<Self, ConfigError> {
         Self::start_with(path, agent, system_root, |_, _| Ok::<_, ConfigError>(ports))
     }
@@ -75,23 +80,26 @@ impl Reloader {
         let named = std::path::absolute(path).map_err(|error| unreadable(path, &error))?;
         let path = host.project_root().join(path.file_name().unwrap_or(CONFIG_FILE.as_ref()));
         let (stamp, content) = quiet::read(&path, Patience::START).map_err(|fault| of_file(&path, fault))?;
-        let (ports, policy, forks) = match content {
+        let (ports, policy, forks, told) = match content {
             Content::Nothing => {
                 let ports = ports(&host, None)?;
                 let policy = nothing(&agent, &ports);
-                (ports, policy, None)
+                (ports, policy, None, None)
             }
             Content::Text(text) => {
                 let file = ConfigFile::parse(&name_of(&path), &text)?;
                 let ports = ports(&host, Some(&file))?;
                 // Looked at before they are read: a fork made meanwhile is noticed at the next call.
                 let forks = forks_stamp(&ports);
-                let policy = build(&file, &agent, &host, &ports)?;
-                (ports, policy, forks)
+                let Made { policy, closed, idle } = make(&file, &agent, &host, &ports)?;
+                // Nobody has anything yet that could stay.
+                amiss(&file, closed).map_or(Ok(()), Err)?;
+                (ports, policy, forks, amiss(&file, idle).map(|amiss| amiss.to_string()))
             }
         };
         let secrets = ports.secrets.refresh();
-        let held = Held { stamp: Some(stamp), forks, secrets, policy: Arc::new(policy), error: None };
+        let policy = Arc::new(policy);
+        let held = Held { stamp: Some(stamp), forks, secrets, policy, error: None, told: told.clone() };
         Ok(Self {
             path,
             named,
@@ -101,7 +109,7 @@ impl Reloader {
             held: RwLock::new(held),
             reloading: Mutex::new(()),
             generation: AtomicU64::new(1),
-            notice: Mutex::new(None),
+            notice: Mutex::new(told),
         })
     }
 
@@ -167,15 +175,16 @@ impl Reloader {
             (held.forks, held.secrets) = (forks, secrets);
         }
         match quiet::read(&self.path, Patience::CHANGE) {
-            Ok((stamp, Content::Nothing)) => self.hold(Some(stamp), Some(self.nothing()), None),
-            Ok((stamp, Content::Text(text))) => match self.build(&text) {
-                Ok(policy) => self.hold(Some(stamp), Some(policy), None),
-                // The file no longer speaks of this agent: it has lost its Workspaces, not the file its sense.
-                Err(error) if is_without_agent(&error) => self.hold(Some(stamp), Some(self.nothing()), Some(error)),
-                Err(error) => self.hold(Some(stamp), None, Some(error)),
+            Ok((stamp, Content::Nothing)) => self.hold(Some(stamp), Some(self.nothing()), None, None),
+            Ok((stamp, Content::Text(text))) => match self.make(&text) {
+                Ok((policy, amiss)) => self.hold(Some(stamp), Some(policy), None, amiss.as_ref()),
+                Err(error) if takes_all_away(&error) => self.hold(Some(stamp), Some(self.nothing()), Some(error), None),
+                Err(error) => self.hold(Some(stamp), None, Some(error), None),
             },
-            Err(Fault::StillWritten) => self.hold(old.stamp, None, Some(of_file(&self.path, Fault::StillWritten))),
-            Err(fault) => self.hold(None, Some(self.nothing()), Some(of_file(&self.path, fault))),
+            Err(Fault::StillWritten) => {
+                self.hold(old.stamp, None, Some(of_file(&self.path, Fault::StillWritten)), None)
+            }
+            Err(fault) => self.hold(None, Some(self.nothing()), Some(of_file(&self.path, fault)), None),
         }
     }
 
@@ -183,31 +192,49 @@ impl Reloader {
         nothing(&self.agent, &self.ports)
     }
 
-    fn build(&self, text: &str) -> Result<AgentPolicy, ConfigError> {
+    /// The policy of a text, and what of it cannot be had as the disk is now.
+    fn make(&self, text: &str) -> Result<(AgentPolicy, Option<ConfigError>), ConfigError> {
         let file = ConfigFile::parse(&name_of(&self.path), text)?;
         let host = Host::new(&self.path, self.system_root.clone()).map_err(|error| unreadable(&self.path, &error))?;
-        build(&file, &self.agent, &host.with_links_to(&self.named), &self.ports)
+        let Made { policy, mut closed, idle } =
+            make(&file, &self.agent, &host.with_links_to(&self.named), &self.ports)?;
+        closed.extend(idle);
+        Ok((policy, amiss(&file, closed)))
     }
 
-    /// Takes over what was loaded: without a new policy the old one stays.
-    fn hold(&self, stamp: Option<Stamp>, policy: Option<AgentPolicy>, error: Option<ConfigError>) -> Arc<AgentPolicy> {
+    /// Takes over what was loaded: without a new policy the old one stays. What is amiss beside a policy that holds is told too.
+    fn hold(
+        &self,
+        stamp: Option<Stamp>,
+        policy: Option<AgentPolicy>,
+        error: Option<ConfigError>,
+        amiss: Option<&ConfigError>,
+    ) -> Arc<AgentPolicy> {
         let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
-        let told = held.error.as_ref().map(ToString::to_string);
-        let error = error.map(Arc::new);
-        let notice = error.as_ref().map(ToString::to_string).filter(|text| told.as_ref() != Some(text));
-        if notice.is_some() {
-            *self.notice.lock().unwrap_or_else(PoisonError::into_inner) = notice;
+        let told = error.as_ref().or(amiss).map(ToString::to_string);
+        if told.is_some() && told != held.told {
+            self.notice.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&told);
         }
-        // No Workspaces after no Workspaces is no change that anybody has to hear of.
-        let empty = |policy: &AgentPolicy| policy.vfs.workspaces().is_empty();
-        if let Some(policy) = policy.filter(|policy| !(empty(policy) && empty(&held.policy))) {
+        if let Some(policy) = policy {
+            // Nothing after nothing is no change that anybody has to hear of.
+            if !(gives_nothing(&policy) && gives_nothing(&held.policy)) {
+                self.generation.fetch_add(1, Ordering::AcqRel);
+            }
             held.policy = Arc::new(policy);
-            self.generation.fetch_add(1, Ordering::AcqRel);
         }
-        held.stamp = stamp;
-        held.error = error;
+        (held.stamp, held.error, held.told) = (stamp, error.map(Arc::new), told);
         Arc::clone(&held.policy)
     }
+}
+
+/// Has the agent nothing at all by it?
+fn gives_nothing(policy: &AgentPolicy) -> bool {
+    policy.vfs.workspaces().is_empty() && policy.commands.is_none() && policy.web_search.is_none()
+}
+
+/// What a file names and the disk does not have, where there is something.
+fn amiss(file: &ConfigFile, problems: Vec<Problem>) -> Option<ConfigError> {
+    (!problems.is_empty()).then(|| ConfigError::new(Arc::clone(file.source()), problems))
 }
 
 /// The list of forks as it is now; a change of it changes what an agent has.
@@ -228,6 +255,9 @@ fn unreadable(path: &Path, error: &io::Error) -> ConfigError {
     of_file(path, Fault::Unreadable(error.to_string()))
 }
 
-fn is_without_agent(error: &ConfigError) -> bool {
-    error.problems().iter().any(|problem| matches!(problem.fault(), Fault::NoSuchAgent { .. }))
+/// The file no longer speaks of this agent, which has lost its Workspaces; or the disk has become one on which they contradict each
+/// other or cannot be looked for. An agent can do that, and must not keep the old policy by it.
+fn takes_all_away(error: &ConfigError) -> bool {
+    let takes = |fault: &Fault| matches!(fault, Fault::NoSuchAgent { .. } | Fault::Alias(_) | Fault::Unreadable(_));
+    error.problems().iter().any(|problem| takes(problem.fault()))
 }

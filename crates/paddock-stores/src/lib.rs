@@ -15,6 +15,7 @@ pub mod foreign;
 pub mod fork;
 mod ignores;
 mod memory;
+mod nothing;
 mod physical;
 pub mod quota;
 pub mod search;
@@ -22,5 +23,6 @@ mod staged;
 pub mod virtual_store;
 
 pub use memory::MemoryStore;
+pub use nothing::NothingStore;
 pub use physical::{Durability, HardLinks, KeptEntry, KeptPlace, PhysicalStore, TEMP_PREFIX, Way};
 pub use quota::{MemoryUsage, Reconciler, SqliteUsage, UsageCounter};

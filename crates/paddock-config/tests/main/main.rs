@@ -8,6 +8,7 @@ mod could_not_run;
 mod editing;
 mod errors;
 mod instances;
+mod on_the_disk;
 mod parsing;
 mod properties;
 mod reloading;

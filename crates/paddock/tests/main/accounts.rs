@@ -133,6 +133,30 @@ fn all_that_a_command_changes_is_bounded_together() {
     assert_eq!(execute(&world, "head -c 1000000 /dev/zero > fits")["verdict"], "done");
 }
 
+/// An agent that takes away what its commands need must not keep a person from anything.
+#[test]
+fn a_tool_that_is_gone_keeps_nobody_from_taking_back() {
+    let world = world("tools = [\"work/.venv\"]");
+    world.write("work/.venv/tool", "x");
+    world.write("work/thesis", "by hand");
+    let write = |text: &str| {
+        let arguments = json!({ "path": "/project/thesis", "content": text }).to_string();
+        world.paddock(&["tool", "write_file", &arguments, "--json"]).json()["verdict"].clone()
+    };
+    assert_eq!(write("by an agent"), "done");
+    std::fs::remove_dir_all(world.project().join("work/.venv")).unwrap();
+    assert_eq!(write("by an agent again"), "done", "only commands need it");
+    let ran = execute(&world, "true");
+    assert!(ran.to_string().contains("under tools cannot be used"), "{ran:#}");
+    for command in [["undo"].as_slice(), &["undo"], &["log"], &["approvals", "list"], &["map"]] {
+        let ran = world.paddock(command);
+        assert_eq!(ran.code, 0, "{command:?}: {ran}");
+    }
+    assert_eq!(world.read("work/thesis"), "by hand");
+    let doctor = world.paddock(&["doctor"]);
+    assert!(doctor.stdout.contains("\"work/.venv\" under tools is not there"), "{doctor}");
+}
+
 #[test]
 fn what_no_command_could_run_with_is_an_error_at_once() {
     for (line, told, hint) in [
