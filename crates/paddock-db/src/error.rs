@@ -60,6 +60,12 @@ pub enum DbError {
         /// What was answered.
         why: String,
     },
+    /// Another file, or none, has come to its place since it was opened.
+    #[error("the database \"{name}\" was taken away while it was in use")]
+    TakenAway {
+        /// Which database, for people.
+        name: String,
+    },
     /// A new file was to be made, and something has its name.
     #[error("\"{name}\" already exists")]
     Exists {
@@ -164,6 +170,7 @@ impl DbError {
             Self::Unreachable { .. } => {
                 "look whether the file's directory, or the server and its url in paddock.toml, are right"
             }
+            Self::TakenAway { .. } => "put it back, or what `paddock backup` made, and start Paddock again",
             Self::Exists { .. } => "choose another name, or move that one away",
             Self::Denied { .. } => "look at the user and the password of the url, and at what the user may do",
             Self::Missing { .. } => "make it with `createdb`, or correct the name at the end of the url",

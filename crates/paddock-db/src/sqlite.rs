@@ -22,6 +22,8 @@
 //! Others may *read* a commit before it is durable. Whoever builds on what it read inside [`Sqlite::write`] is
 //! safe, also if it changed nothing: the sync at the end covers every commit that it saw.
 //!
+//! Nothing is committed to a database that was taken away, or replaced by another, since it was opened: nobody would find it.
+//!
 //! A sync that fails leaves open whether the commit survives; the error says so. Nothing is acknowledged afterwards until the whole log
 //! has been moved into the database and synced there.
 //!
@@ -258,6 +260,9 @@ impl Sqlite {
     ) -> Result<T, E> {
         let under_way = self.begin(&writer.conn, until)?;
         let done = change(&writer.conn)?;
+        if !writer.is_in_place() {
+            return Err(DbError::TakenAway { name: self.shared.name.clone() }.into());
+        }
         under_way.commit().map_err(|error| self.error(error))?;
         Ok(done)
     }

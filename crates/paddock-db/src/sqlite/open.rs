@@ -45,6 +45,8 @@ pub(super) struct Writer {
     /// The write-ahead log, to sync it. SQLite takes no locks on this file.
     pub(super) log: Arc<File>,
     database: PathBuf,
+    /// Device and inode of the database that was opened.
+    identity: (u64, u64),
 }
 
 impl Writer {
@@ -59,13 +61,23 @@ impl Writer {
         // SQLite follows a link in the database's place, and keeps its other files there.
         let database = conn.path().map_or_else(|| path.to_owned(), PathBuf::from);
         let log = log_of(&conn, &database).map_err(|error| DbError::of_io(name, &error))?;
-        Ok(Self { conn, log: Arc::new(log), database })
+        let identity = identity(&database).map_err(|errno| DbError::of_io(name, &errno.into()))?;
+        Ok(Self { conn, log: Arc::new(log), database, identity })
+    }
+
+    /// Is what was opened still what stands in its place? What is written to a file without a name is lost with the process.
+    pub(super) fn is_in_place(&self) -> bool {
+        identity(&self.database).is_ok_and(|now| now == self.identity)
     }
 
     /// Makes the names of the files durable, wherever they were made.
     pub(super) fn keep_names(&self) -> std::io::Result<()> {
         sync_names(&self.database)
     }
+}
+
+fn identity(path: &Path) -> rustix::io::Result<(u64, u64)> {
+    rustix::fs::stat(path).map(|found| (found.st_dev, found.st_ino))
 }
 
 /// A connection that only reads, or nothing when the database is not there or not set up yet.

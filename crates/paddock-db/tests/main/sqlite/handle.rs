@@ -53,6 +53,27 @@ fn a_change_that_fails_leaves_nothing() {
     assert_eq!(all(&db).unwrap(), [1, 4]);
 }
 
+/// Nobody would ever find what is written to a file without a name.
+#[test]
+fn nothing_is_acknowledged_once_the_database_was_taken_away() {
+    for replaced in [false, true] {
+        let home = tempdir().unwrap();
+        let db = numbers(home.path(), Durability::Process);
+        put(&db, 1).unwrap();
+        std::fs::rename(db.path(), home.path().join("away")).unwrap();
+        if replaced {
+            std::fs::copy(home.path().join("away"), db.path()).unwrap();
+        }
+        for _ in 0..2 {
+            let refused = put(&db, 2);
+            assert!(matches!(refused, Err(DbError::TakenAway { .. })), "{refused:?}");
+        }
+        std::fs::rename(home.path().join("away"), db.path()).unwrap();
+        put(&db, 3).unwrap();
+        assert_eq!(all(&db).unwrap(), [1, 3]);
+    }
+}
+
 #[test]
 fn a_reader_keeps_its_snapshot_and_cannot_write() {
     let home = tempdir().unwrap();
