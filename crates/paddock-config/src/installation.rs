@@ -175,15 +175,28 @@ enum Purpose {
 }
 
 /// The key of the audit, and whether it is gone. A key is made only where nothing was signed yet: a new one in the place of
-/// one that is gone would make all that was signed look forged, and hide that somebody took it.
-fn audit_key(system: &SystemRoot, purpose: Purpose) -> Result<(AuditKey, Option<PathBuf>), InstallationError> {
+/// one that is gone would make all that was signed look forged, and hide that somebody took it. On a server others may have signed.
+fn audit_key(
+    system: &SystemRoot,
+    purpose: Purpose,
+    shared: Option<&Postgres>,
+) -> Result<(AuditKey, Option<PathBuf>), InstallationError> {
     let path = system.audit_key();
     let gone = system.has_audit_heads();
     match (AuditKey::load(&path)?, purpose) {
-        (Some(key), _) => Ok((key, None)),
+        (Some(key), Purpose::Look) => Ok((key, None)),
+        (Some(key), Purpose::Work) => match shared.map_or(Ok(()), |shared| key.suits(shared)) {
+            // A server that does not answer now is met where that matters: what is on this machine can be read without it.
+            Ok(()) | Err(AuditError::Db(_)) => Ok((key, None)),
+            Err(error) => Err(error.into()),
+        },
         (None, Purpose::Look) => Ok((AuditKey::of_nobody()?, gone.then_some(path))),
         (None, Purpose::Work) if gone => Err(AuditError::KeyGone { path }.into()),
-        (None, Purpose::Work) => Ok((AuditKey::load_or_create(&path)?, None)),
+        (None, Purpose::Work) => {
+            // Nobody has this key, so it suits only where nobody has signed.
+            shared.map_or(Ok(()), |shared| AuditKey::of_nobody()?.suits(shared))?;
+            Ok((AuditKey::load_or_create(&path)?, None))
+        }
     }
 }
 
@@ -343,10 +356,11 @@ impl Installation {
             "memory" => Arc::new(MemoryBase::new()),
             url => Arc::new(PostgresBase::new(Postgres::new(url, vec![PostgresBase::SCHEMA])?)),
         };
-        let (key, key_gone) = audit_key(system, purpose)?;
         let shared = state_server(settings)?;
+        let (key, key_gone) = audit_key(system, purpose, shared.as_ref())?;
         let session_key = key.derived("Paddock 2026 sessions of runs");
         let ledger = ledger(&home, settings, &embedded.state, shared.as_ref(), key);
+        ledger.history.keep_up_to(settings.retention.bytes);
         let database = match &shared {
             None => StateDatabase::Sqlite(embedded.state.clone()),
             Some(shared) => StateDatabase::Postgres(shared.clone(), ours(&home, settings)),
@@ -493,9 +507,17 @@ impl Installation {
             Some(kept) => kept.entries()?.into_iter().map(|entry| (entry.kept.0, entry.len)).collect(),
             None => HashMap::new(),
         };
-        let collected = history.collect(&self.retention, &mut |_, kept| sizes.get(&kept.0).copied())?;
         let (agent, cancel) = (AgentName::main(), Cancel::default());
         let call = Call { id: CallId::next(), agent: &agent, cancel: &cancel, deadline: Instant::now() + LONGEST };
+        let collected = history.collect(&self.retention, &mut |spot, kept| match VirtualStore::namespace_of_text(
+            &spot.territory,
+        ) {
+            Some(namespace) => {
+                let store = VirtualStore::new(Arc::clone(&self.base), namespace);
+                store.kept_len(&call, kept).ok().flatten()
+            }
+            None => sizes.get(&kept.0).copied(),
+        })?;
         for released in &collected {
             match VirtualStore::namespace_of_text(&released.territory) {
                 Some(namespace) => {

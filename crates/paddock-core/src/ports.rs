@@ -143,6 +143,10 @@ pub struct Token {
 pub trait Journal: Send + Sync {
     /// Is what changes replace to be kept, so that they can be undone?
     fn keeps(&self) -> bool;
+    /// Will what changes replace stay kept? No where all that may be kept is what nobody may let go of.
+    fn has_room(&self) -> bool {
+        true
+    }
     /// A plan that the Gate let pass is about to run.
     fn begin(&self, call: &Call<'_>, plan: &Plan) -> Result<()>;
     /// A Store is about to be given a part. Durable before it is, with everything told before.

@@ -349,7 +349,8 @@ impl Vfs {
         Plan { lost, ..self.new_plan(kind, asked, work, effects) }
     }
 
-    /// What is larger than its Store can keep, of what goes. Where a Store keeps everything, nothing is looked at.
+    /// What is larger than its Store can keep, of what goes, or all of it where the Journal has no room. Where a Store keeps everything,
+    /// nothing is looked at.
     fn lost(&self, call: &Call<'_>, work: &Work, effects: &[Effect]) -> Vec<LogicalPath> {
         let goes = |what: EffectKind| match what {
             EffectKind::Replace | EffectKind::Delete => true,
@@ -363,8 +364,10 @@ impl Vfs {
             let meta = store.stat(call, &Place::bare(rel)).ok()?;
             Some(meta.kind == Kind::File && meta.len > most)
         };
-        let going = effects.iter().filter(|effect| goes(effect.what)).map(|effect| &effect.path);
-        going.filter(|path| is_lost(path) == Some(true)).cloned().collect()
+        let mut going = effects.iter().filter(|effect| goes(effect.what)).map(|effect| &effect.path).peekable();
+        // Asked only where something goes.
+        let has_room = going.peek().is_none() || self.journal.has_room();
+        going.filter(|path| !has_room || is_lost(path) == Some(true)).cloned().collect()
     }
 
     /// Reads are most of what agents do: judged once, with nothing copied.

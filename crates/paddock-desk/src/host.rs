@@ -44,6 +44,11 @@ pub(crate) fn access(path: &Path) -> (bool, bool) {
     (may(Access::READ_OK | Access::EXEC_OK), may(Access::WRITE_OK | Access::EXEC_OK))
 }
 
+/// Writes a byte to a file without a name in a directory, which is gone at once.
+pub(crate) fn try_a_write(directory: &Path) -> io::Result<()> {
+    io::Write::write_all(&mut tempfile::tempfile_in(directory)?, b"x")
+}
+
 /// Can this kernel open a path without ever leaving a directory?
 pub(crate) fn has_openat2() -> bool {
     use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};

@@ -2,10 +2,11 @@
 //!
 //! Looks only, and makes nothing: a project for which nothing is kept yet has no row here.
 
+use std::path::Path;
 use std::time::SystemTime;
 
 use paddock_config::Installation;
-use paddock_core::visible;
+use paddock_core::{Journal as _, visible};
 use paddock_db::{DbError, Postgres, Sqlite};
 use paddock_ledger::audit::{AuditError, AuditLog};
 use paddock_ledger::history::{CallRow, History};
@@ -27,7 +28,8 @@ pub(super) fn examine(project: &Project) -> Vec<Row> {
     }
     let there: Vec<(&str, &Sqlite)> =
         installation.databases().into_iter().filter(|(_, database)| host::is_file(database.path())).collect();
-    let mut rows: Vec<Row> = there.iter().map(|(name, database)| database_row(name, database)).collect();
+    let mut rows: Vec<Row> = installation.home().and_then(|home| unwritable(home.path())).into_iter().collect();
+    rows.extend(there.iter().map(|(name, database)| database_row(name, database)));
     match project.servers() {
         Ok(servers) => rows.extend(servers.iter().flat_map(|(key, server)| server_rows(key, server))),
         Err(error) => rows.push(told("database", &error)),
@@ -41,6 +43,13 @@ pub(super) fn examine(project: &Project) -> Vec<Row> {
         rows.extend(ledger(&installation));
     }
     rows
+}
+
+/// Can nothing be put into the project's place?
+fn unwritable(place: &Path) -> Option<Row> {
+    let error = host::try_a_write(place).err()?;
+    let found = format!("\"{}\" cannot be written: {error}", place.display());
+    Some(Row::bad("state", found, "look who owns it, and whether its disk is full or read-only"))
 }
 
 fn database_row(name: &str, database: &Sqlite) -> Row {
@@ -87,6 +96,7 @@ fn ledger(installation: &Installation) -> Vec<Row> {
     let mut rows = Vec::new();
     if let Some(history) = installation.history() {
         rows.extend(unfinished(history));
+        rows.extend(no_room(history));
     }
     if let Some(path) = installation.key_gone() {
         let gone = AuditError::KeyGone { path: path.clone() };
@@ -95,6 +105,14 @@ fn ledger(installation: &Installation) -> Vec<Row> {
         rows.push(audit_row(audit));
     }
     rows
+}
+
+/// Is all that may be kept of the past what was there before agents came?
+fn no_room(history: &History) -> Option<Row> {
+    let found =
+        "it is full of what was there before agents came: nothing more is promised, and a person is asked first";
+    let remedy = "raise `size` or shorten `keep` of history in paddock.toml";
+    (!history.has_room()).then(|| Row::doubtful("history", found, remedy))
 }
 
 /// Calls whose process ended before they did.

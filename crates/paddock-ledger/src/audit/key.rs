@@ -4,9 +4,17 @@
 
 use std::fmt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
+use paddock_db::Postgres;
+
+use super::chain::REGISTER;
 use super::error::AuditError;
 use super::host;
+use super::storage::Storage;
+
+/// How long a server may take to tell whose key it knows.
+const ASKING: Duration = Duration::from_secs(10);
 
 /// 32 random bytes.
 #[derive(Clone)]
@@ -40,6 +48,22 @@ impl AuditKey {
         host::create_private(path, &fresh).map_err(failed)?;
         let found = host::read_private(path).map_err(failed)?;
         Self::parse(path, &found.unwrap_or_default())
+    }
+
+    /// Looks whether what is on a server was signed with this key, or nothing was signed there yet.
+    ///
+    /// # Errors
+    /// With [`AuditError::OtherKey`] where it was not; when the server cannot be asked.
+    pub fn suits(&self, server: &Postgres) -> Result<(), AuditError> {
+        let mut register = None;
+        Storage::read_durable(server, Instant::now() + ASKING, &mut |tables| {
+            register = tables.head(REGISTER)?;
+            Ok(())
+        })?;
+        match register {
+            Some(found) if found.it.head.key != self.id() => Err(AuditError::OtherKey),
+            _ => Ok(()),
+        }
     }
 
     fn parse(path: &Path, found: &host::Private) -> Result<Self, AuditError> {

@@ -19,6 +19,7 @@ use paddock_core::{
 use paddock_db::DbError;
 
 use super::error::store_error;
+use super::found::{Met, met_something};
 use super::log::Window;
 use super::place::Place;
 use super::planned::planned_text;
@@ -33,6 +34,10 @@ const RECORDING: Duration = Duration::from_secs(10);
 impl Journal for History {
     fn keeps(&self) -> bool {
         true
+    }
+
+    fn has_room(&self) -> bool {
+        self.room.is_left(|| self.found_bytes())
     }
 
     fn begin(&self, call: &Call<'_>, plan: &Plan) -> Result<()> {
@@ -71,6 +76,7 @@ impl Journal for History {
     }
 
     fn part_begins(&self, call: &Call<'_>, part: &Part<'_>) -> Result<()> {
+        self.meets(call.id, part);
         let changes = self.untold(call.id);
         let values: [Value; 4] =
             [planned_text(part).into(), changes, self.home.as_str().into(), call.id.to_string().into()];
@@ -87,7 +93,14 @@ impl Journal for History {
     fn part_done(&self, call: &Call<'_>, done: &PartDone<'_>) -> Result<()> {
         let rows = self.change_rows(call, done);
         *self.counted().entry(call.id).or_default() += rows.len();
-        self.note(None, move |session| rows.iter().try_for_each(|row| session.execute(INSERT_CHANGE, row).map(drop)))
+        let home = self.home.clone();
+        self.note(None, move |session| {
+            rows.iter().try_for_each(|(row, met)| {
+                let found = met.as_ref().map(|met| met.is_found(session, &home)).transpose()?.unwrap_or(false);
+                let row: Vec<Value> = row.iter().cloned().chain([found.into()]).collect();
+                session.execute(INSERT_CHANGE, &row).map(drop)
+            })
+        })
     }
 
     fn end(&self, call: &Call<'_>, completed: bool) {
@@ -144,6 +157,7 @@ impl History {
 
     /// Writes that a call is over. What cannot be written stays open, and is shown as not ended.
     fn end_of(&self, id: CallId, completed: bool, undoes: Option<CallId>) {
+        self.met().remove(&id);
         let home = self.home.clone();
         let state = if completed { 1 } else { 2 };
         let changes = self.untold(id);
@@ -175,7 +189,9 @@ impl History {
         number(self.counted().remove(&call).unwrap_or(0))
     }
 
-    fn change_rows(&self, call: &Call<'_>, done: &PartDone<'_>) -> Vec<Vec<Value>> {
+    /// The rows of a part, each with what its change met, where that was something.
+    fn change_rows(&self, call: &Call<'_>, done: &PartDone<'_>) -> Vec<(Vec<Value>, Option<Met>)> {
+        let versions = self.met().remove(&call.id).unwrap_or_default();
         let at = millis(self.now());
         let territory = done.workspace.territory().map(ToString::to_string).unwrap_or_default();
         let prefix = done.workspace.prefix().as_str();
@@ -191,7 +207,12 @@ impl History {
                 call.agent.as_str().into(),
             ];
             row.extend(change_values(&territory, prefix, change, applied));
-            row
+            let met = || Met {
+                call: call.id,
+                place: Place::new(&territory, change.path().as_str()),
+                version: versions.get(change.path().as_str()).copied(),
+            };
+            (row, (!territory.is_empty() && met_something(change, applied)).then(met))
         };
         changed.map(row).collect()
     }

@@ -11,6 +11,7 @@
 
 mod content;
 mod error;
+mod found;
 mod inside;
 mod journal;
 mod log;
@@ -27,7 +28,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use paddock_core::CallId;
+use paddock_core::{CallId, Version};
 use paddock_db::{Postgres, Sqlite};
 
 pub use self::content::{Content, Moment, Restoration};
@@ -39,6 +40,7 @@ pub use self::retention::{Collected, Retention};
 pub use self::row::{CallRow, CallState, ChangeRow, What};
 pub use self::undo::Undo;
 
+use self::found::Room;
 use crate::approvals::Using;
 use crate::audit::AuditLog;
 use paddock_db::statements::{Session, Storage};
@@ -63,6 +65,10 @@ pub struct History {
     pub(crate) using: Using,
     /// Calls that run, and how many of their changes have rows that are not counted yet.
     counted: Arc<Mutex<HashMap<CallId, usize>>>,
+    /// Calls that run, and the versions that the paths of their part had when it began.
+    met: Arc<Mutex<HashMap<CallId, HashMap<String, Version>>>>,
+    /// Whether more can be kept.
+    room: Arc<Room>,
 }
 
 impl std::fmt::Debug for History {
@@ -91,6 +97,8 @@ impl History {
             undoing: Arc::default(),
             using: Using::default(),
             counted: Arc::default(),
+            met: Arc::default(),
+            room: Arc::default(),
         }
     }
 
@@ -114,6 +122,10 @@ impl History {
 
     fn counted(&self) -> MutexGuard<'_, HashMap<CallId, usize>> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn met(&self) -> MutexGuard<'_, HashMap<CallId, HashMap<String, Version>>> {
+        self.met.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn undoing(&self) -> MutexGuard<'_, HashMap<CallId, CallId>> {

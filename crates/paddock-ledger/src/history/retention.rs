@@ -1,4 +1,5 @@
-//! Letting go of the past: what is too old, too much for a path, or too large in all.
+//! Letting go of the past: what is too old, too much for a path, or too large in all. The last two take only what agents made
+//! themselves.
 //!
 //! In two steps. First the rows say that nothing is kept, in the same transaction in which the names go to a list of their
 //! own; then whoever called has the Stores release those names, and says so. Cut off in between, the
@@ -25,9 +26,9 @@ const GRACE: Duration = Duration::from_secs(3600);
 pub struct Retention {
     /// No longer than this.
     pub age: Option<Duration>,
-    /// No more than so many changes of one path.
+    /// No more than so many changes of one path, of what agents made.
     pub count: Option<u64>,
-    /// No more than so many bytes in all.
+    /// No more than so many bytes in all, as long as what agents made is enough to let go of.
     pub bytes: Option<u64>,
 }
 
@@ -57,15 +58,16 @@ impl History {
             self.let_go(TOO_OLD, millis(cutoff), protect)?;
         }
         if let Some(count) = rules.count {
-            self.let_go(TOO_MANY, limit(count), protect)?;
+            self.let_go(&format!("{TOO_MANY} AND {OF_AGENTS}"), limit(count), protect)?;
         }
         if let Some(bytes) = rules.bytes {
             self.measure(measure)?;
-            self.let_go(TOO_LARGE, limit(bytes), protect)?;
+            self.let_go(&format!("{TOO_LARGE} AND {OF_AGENTS}"), limit(bytes), protect)?;
         }
         if let Some(cutoff) = too_old {
             self.drop_calls(cutoff, protect)?;
         }
+        self.room.ask_again();
         self.doomed()
     }
 
@@ -204,12 +206,15 @@ const TOO_OLD: &str = "SELECT seq FROM history_change WHERE home = ?1 AND kept I
      AND call IN (SELECT call FROM history_call WHERE home = ?1 AND began < ?2)";
 
 /// Rows that keep something where more newer ones of the same path do than are wanted.
-const TOO_MANY: &str = "SELECT seq FROM (SELECT seq, call, row_number() OVER (PARTITION BY place ORDER BY seq DESC) AS n \
+const TOO_MANY: &str = "SELECT seq FROM (SELECT seq, call, found, row_number() OVER (PARTITION BY place ORDER BY seq DESC) AS n \
      FROM history_change WHERE home = ?1 AND kept IS NOT NULL) AS counted WHERE n > ?2";
 
 /// Rows that keep something where the newer ones are as large as is wanted.
-const TOO_LARGE: &str = "SELECT seq FROM (SELECT seq, call, CAST(sum(kept_bytes) OVER (ORDER BY seq DESC) AS BIGINT) AS total \
+const TOO_LARGE: &str = "SELECT seq FROM (SELECT seq, call, found, CAST(sum(kept_bytes) OVER (ORDER BY seq DESC) AS BIGINT) AS total \
      FROM history_change WHERE home = ?1 AND kept IS NOT NULL) AS summed WHERE total > ?2";
+
+/// What agents made themselves, or a person replaced: see `found.rs`.
+const OF_AGENTS: &str = "(found = 0 OR call IN (SELECT call FROM history_call WHERE home = ?1 AND person IS NOT NULL))";
 
 /// Calls that keep what they have: pinned ones, those that run, and those that one that runs takes back.
 const PROTECTED: &str = "SELECT call FROM history_call WHERE home = ?1 AND (pinned = 1 OR (state = 0 AND deadline > ?3)) \

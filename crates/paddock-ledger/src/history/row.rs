@@ -253,7 +253,7 @@ impl CallRow {
     }
 }
 
-/// What a change is written down as: in the order of [`INSERT_CHANGE`] after `home`, `call`, `part` and `idx`.
+/// What a change is written down as: in the order of [`INSERT_CHANGE`] after `home`, `call`, `part` and `idx`, up to `found`.
 pub(crate) fn change_values(territory: &str, prefix: &str, change: &Change, applied: &AppliedChange) -> Vec<Value> {
     let path = change.path().as_str();
     let place = Place::new(territory, path);
@@ -295,9 +295,9 @@ pub(crate) fn change_values(territory: &str, prefix: &str, change: &Change, appl
 }
 
 pub(crate) const INSERT_CHANGE: &str = "INSERT INTO history_change (home, call, part, idx, at, agent, territory, prefix, \
-     path, place, place_key, what, to_path, to_place, to_key, created, before, kept, len, version, parents, bytes, looks) \
+     path, place, place_key, what, to_path, to_place, to_key, created, before, kept, len, version, parents, bytes, looks, found) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, \
-     ?23) \
+     ?23, ?24) \
      ON CONFLICT DO NOTHING";
 
 fn read_before(name: &str, kept: &Value, len: &Value, looks: &Value) -> Before {

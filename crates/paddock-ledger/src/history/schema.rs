@@ -74,6 +74,7 @@ CREATE TABLE history_doomed (
         Migration { version: 3, sql: LOOKS },
         Migration { version: 4, sql: NOTES },
         Migration { version: 5, sql: PERSONS },
+        Migration { version: 6, sql: FOUND },
     ],
 };
 
@@ -158,6 +159,20 @@ ALTER TABLE history_call ADD COLUMN aside BIGINT NOT NULL DEFAULT 0;
 /// Whose own act a call was. Those of before name nobody.
 const PERSONS: &str = "ALTER TABLE history_call ADD COLUMN person TEXT";
 
+/// Was what a change met made by no agent? Of before, what was the first that is known of its place counts as that.
+const FOUND: &str = "
+ALTER TABLE history_change ADD COLUMN found INTEGER NOT NULL DEFAULT 0;
+UPDATE history_change SET found = 1 WHERE seq IN (SELECT min(seq) FROM history_change GROUP BY home, place);
+CREATE INDEX history_change_found ON history_change (home, kept_bytes) WHERE found = 1 AND kept IS NOT NULL;
+";
+
+/// The same where whole numbers have another name.
+const FOUND_ON_POSTGRES: &str = "
+ALTER TABLE history_change ADD COLUMN found BIGINT NOT NULL DEFAULT 0;
+UPDATE history_change SET found = 1 WHERE seq IN (SELECT min(seq) FROM history_change GROUP BY home, place);
+CREATE INDEX history_change_found ON history_change (home, kept_bytes) WHERE found = 1 AND kept IS NOT NULL;
+";
+
 /// The tables on PostgreSQL. Texts are compared byte by byte, as SQLite does.
 pub const POSTGRES: Schema = Schema {
     owner: "history",
@@ -226,5 +241,6 @@ CREATE TABLE history_doomed (
         Migration { version: 3, sql: LOOKS },
         Migration { version: 4, sql: NOTES_ON_POSTGRES },
         Migration { version: 5, sql: PERSONS },
+        Migration { version: 6, sql: FOUND_ON_POSTGRES },
     ],
 };

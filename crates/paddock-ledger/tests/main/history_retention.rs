@@ -168,3 +168,75 @@ fn a_workspace_without_a_territory_is_told_and_not_undone() {
     });
     assert_eq!(world.history.changes(id).unwrap().len(), 1);
 }
+
+/// Puts a file there without Paddock, as a person does.
+fn put(world: &World, at: &str, text: &str) {
+    world.store.plant(at.strip_prefix("/w/").unwrap(), text);
+}
+
+const TIGHT: Retention = Retention { age: None, count: Some(2), bytes: Some(8) };
+
+#[test]
+fn what_no_agent_made_is_kept_however_often_it_is_written_over() {
+    let world = World::new();
+    put(&world, "/w/thesis", "by hand");
+    let first = world.write("/w/thesis", "0");
+    let calls: Vec<CallId> = (1..20).map(|n| world.write("/w/thesis", &n.to_string())).collect();
+    world.write("/w/large", "a large one");
+    world.write("/w/large", "another large one");
+    sweep(&world, &TIGHT);
+    let row = world.history.changes(first).unwrap().remove(0);
+    assert_eq!(world.content(&world.history.content_before(&row).unwrap()).as_deref(), Some("by hand"));
+    assert!(matches!(world.undo(calls[0]), Err(HistoryError::Lost(_))), "what agents made is let go of");
+    // Its age alone ends it.
+    world.wait(hours(10).as_secs());
+    sweep(&world, &Retention { age: Some(hours(5)), ..TIGHT });
+    assert!(world.history.changes(first).unwrap().is_empty());
+}
+
+#[test]
+fn no_way_round_makes_a_persons_content_the_agents() {
+    type Detour = fn(&World);
+    let detours: [(&str, Detour); 3] = [
+        ("/w/thesis", |world| _ = world.append("/w/thesis", " and more")),
+        ("/w/other", |world| _ = world.rename("/w/thesis", "/w/other")),
+        // Written over once, and by hand again since.
+        ("/w/thesis", |world| {
+            world.write("/w/thesis", "by an agent");
+            put(world, "/w/thesis", "by hand");
+        }),
+    ];
+    for (at, detour) in detours {
+        let world = World::new();
+        put(&world, "/w/thesis", "by hand");
+        detour(&world);
+        let over = world.write(at, "0");
+        for n in 1..9 {
+            world.write(at, &n.to_string());
+        }
+        sweep(&world, &TIGHT);
+        let row = world.history.changes(over).unwrap().remove(0);
+        let kept = world.content(&world.history.content_before(&row).unwrap());
+        assert!(kept.is_some_and(|kept| kept.starts_with("by hand")), "{at}");
+    }
+}
+
+#[test]
+fn where_only_that_fills_what_may_be_kept_nothing_more_is_promised() {
+    let world = World::new();
+    put(&world, "/w/thesis", "by hand, long");
+    world.history.keep_up_to(TIGHT.bytes);
+    world.write("/w/thesis", "0");
+    assert!(world.history.has_room(), "nobody has measured yet");
+    sweep(&world, &TIGHT);
+    assert!(!world.history.has_room());
+    let lost = |at: &str| {
+        let operation = Operation::Write { path: path(at), content: b"x".to_vec(), expect: Expect::Any };
+        world.with_call(CallId::next(), |call| world.vfs.plan(call, operation).unwrap().lost().to_vec())
+    };
+    assert_eq!(lost("/w/thesis"), [path("/w/thesis")], "what it replaces would not stay kept");
+    assert!(lost("/w/new").is_empty(), "what is new replaces nothing");
+    world.wait(hours(10).as_secs());
+    sweep(&world, &Retention { age: Some(hours(5)), ..TIGHT });
+    assert!(world.history.has_room());
+}

@@ -134,6 +134,15 @@ impl VirtualStore {
         Namespace::of_key(territory.strip_prefix(REALM)?.strip_suffix(":/")?)
     }
 
+    /// How many bytes the namespace itself keeps under a name; nothing where it keeps none.
+    ///
+    /// # Errors
+    /// When the database cannot be asked, or the name is none of a Virtual Store.
+    pub fn kept_len(&self, call: &Call<'_>, kept: &Kept) -> Result<Option<u64>> {
+        let (commit, key) = change::read_kept(kept)?;
+        self.at(call, |layers| Ok(layers.rows.past(key.as_str(), commit)?.map(|row| row.len)))
+    }
+
     /// Looks at the layers at one moment.
     fn at<T>(&self, call: &Call<'_>, mut look: impl FnMut(&Layers<'_>) -> Result<T>) -> Result<T> {
         let mut seen = None;
