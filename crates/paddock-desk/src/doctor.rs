@@ -1,6 +1,6 @@
 //! What could keep Paddock from working here, each with its remedy.
 //!
-//! Looks only, and makes nothing.
+//! Looks only, and leaves nothing behind.
 
 mod state;
 
@@ -110,6 +110,11 @@ fn system_root(project: &Project) -> Row {
     let what = "System Root";
     let path = project.system_root.path();
     let shown = path.display();
+    if let Some(error) = host::is_dir(path).then(|| host::try_a_write(path).err()).flatten() {
+        let remedy =
+            "nothing can be recorded, so nothing is changed: look who owns it, whether its disk is full or read-only";
+        return Row::bad(what, format!("{shown} cannot be written: {error}"), remedy);
+    }
     match host::mode(path) {
         Ok(mode) if mode & 0o077 == 0 => Row::good(what, format!("{shown} is yours alone")),
         Ok(mode) => {

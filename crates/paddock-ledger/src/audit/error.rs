@@ -44,6 +44,9 @@ pub enum AuditError {
     /// What is not as it was written is not pruned.
     #[error("the audit is not as it was written, so nothing of it is removed")]
     NotWhole,
+    /// Nothing is wrong that a person could take as it is.
+    #[error("there is nothing to accept: the audit is as it was written")]
+    NothingToAccept,
     /// What was asked for cannot be written out.
     #[error("the audit cannot be written out: {0}")]
     Output(io::Error),
@@ -71,6 +74,7 @@ impl AuditError {
             }
             Self::Tampered => "run `paddock audit verify`; put back a copy that `paddock backup` made",
             Self::NotWhole => "`paddock audit verify` says what is wrong; it would be gone with the rows",
+            Self::NothingToAccept => "nothing was changed; it is for an older copy that you put back yourself",
             Self::Output(_) => "look at where the output goes",
             Self::Lost(_) | Self::Behind => "look at the database with `paddock doctor`",
         }

@@ -210,9 +210,13 @@ impl AuditLog {
     }
 
     /// Takes the database as it is, although the outside head says that it was rolled back or is itself gone: for a person who
-    /// put back a copy. That it was done stays in the register. What else is wrong in the database stays wrong.
+    /// put back a copy. That it was done stays in the register, so it is refused where nothing is wrong. What else is wrong in the
+    /// database stays wrong.
     pub fn accept(&self) -> Result<()> {
         let book = &self.inner.book;
+        if self.verify()?.is_ok() {
+            return Err(AuditError::NothingToAccept);
+        }
         let mut writer = lock(&self.inner.writer);
         let _lock = book.outside.lock()?;
         let said = match book.outside.look(&book.key)? {

@@ -26,9 +26,7 @@ pub(crate) fn run(global: &Global, options: &Serve, printer: &Printer) -> anyhow
     upkeep::stay();
     let desk = Arc::new(Desk::work(project)?);
     upkeep::tidy_in_background(desk.installation(), |error| tracing::warn!(error, "the past was not tidied"));
-    let mut at = String::new();
     let begun = |listening: &Listening| {
-        at.clone_from(&listening.url);
         listening::remember(desk.installation(), &listening.url);
         if let Err(error) = tell(listening, options, printer) {
             tracing::warn!(%error, "where it listens could not be told");
@@ -42,7 +40,7 @@ pub(crate) fn run(global: &Global, options: &Serve, printer: &Printer) -> anyhow
         LogFormat::Text => printer::tell("ending when what is under way has ended; once more ends it now"),
     };
     let served = paddock_console::serve(Arc::clone(&desk), &serve, begun, ending);
-    listening::forget(desk.installation(), &at);
+    listening::forget(desk.installation());
     desk.audit().flush().map_err(|error| Failure::failed(&error, "run `paddock doctor`"))?;
     served.map_err(|error| not_served(&desk, &error))?;
     Ok(Ended::Done)

@@ -120,3 +120,12 @@ fn what_is_kept_is_looked_at() {
     assert!(ran.stdout.contains(found) && ran.stdout.contains("    → look at what it did; `paddock undo "), "{ran}");
     assert_eq!(ran.code, 0);
 }
+
+/// Whoever may write anywhere still cannot there, as on a disk that is mounted read-only.
+#[test]
+fn a_system_root_that_cannot_be_written_is_told() {
+    let world = World::seed();
+    let doctor = world.paddock(&["--home", "/proc", "doctor"]);
+    assert!(doctor.stdout.contains("✗ System Root: /proc cannot be written: ") && doctor.code == 1, "{doctor}");
+    assert!(!world.paddock(&["doctor"]).stdout.contains("cannot be written"));
+}

@@ -41,6 +41,22 @@ fn it_says_where_it_listens_and_ends_when_it_is_asked_to() {
 }
 
 #[test]
+fn of_several_servers_one_that_answers_is_named() {
+    let world = World::seed();
+    let (one, two) = (Server::start(&world), Server::start(&world));
+    let url = one.told["url"].as_str().unwrap();
+    two.signal(Signal::KILL);
+    two.ended();
+    let known = world.paddock(&["login"]);
+    assert!(known.stdout.starts_with(url) && !known.stderr.contains("nobody listens"), "{known}");
+    let three = Server::start(&world);
+    three.signal(Signal::TERM);
+    assert!(three.ended().success());
+    let known = world.paddock(&["login"]);
+    assert!(known.stdout.starts_with(url), "{known}");
+}
+
+#[test]
 fn a_link_to_where_nobody_listens_says_so() {
     let ran = World::configured("[serve]\nport = 1\n").paddock(&["login"]);
     assert!(ran.code == 0 && ran.stdout.starts_with("http://127.0.0.1:1/login/"), "{ran}");

@@ -131,6 +131,13 @@ fn an_older_copy_is_found_and_a_person_may_accept_it() {
     assert!(ran.stdout.contains("rolled back") && ran.stderr.contains("paddock audit accept"), "{ran}");
     assert_eq!(ran.code, 1);
     assert_eq!(world.paddock(&["audit", "accept"]).code, 0);
+    // What is as it was written leaves no mark for good.
+    insta::assert_snapshot!(world.paddock(&["audit", "accept"]), @"
+    [stderr]
+    error: there is nothing to accept: the audit is as it was written
+    hint: nothing was changed; it is for an older copy that you put back yourself
+    [exit 1]
+    ");
     insta::assert_snapshot!(world.paddock(&["audit", "verify"]), @"
     ⚠ a person took the audit as it was, 1 time
     ✓ 2 rows in 1 chain, as they were written
