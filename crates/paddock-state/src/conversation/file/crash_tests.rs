@@ -458,6 +458,18 @@ fn confirmed_lines_that_are_gone_are_noticed_while_no_turn_is_open() {
 }
 
 #[test]
+fn events_that_were_being_cleared_are_none_and_nothing_is_told() {
+    let (files, ids) = at_rest();
+    let whole = files.content(&paths().events);
+    for left in [Vec::new(), whole[..1].to_vec(), vec![0]] {
+        files.put(&paths().events, left);
+        assert_eq!(loaded(&files).unwrap().len(), ids.len());
+        assert_eq!(open(&files).notices(), []);
+        assert_eq!(files.content(&paths().events), whole, "it is marked again");
+    }
+}
+
+#[test]
 fn a_conversation_without_a_mark_is_read_and_gets_one() {
     let (files, ids) = at_rest();
     // As a Paddock of before left it.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::layer::{Files, Lock, OneFile};
 use super::lines::{Backwards, Flaw, FromEnd, Lines, Read, missing};
-use super::{Mark, Paths, is_folded_mark};
+use super::{LEFT, Mark, Paths, is_folded_mark};
 use crate::TurnId;
 use crate::conversation::fold::{Fate, Folding};
 use crate::conversation::line::Frame;
@@ -162,7 +162,9 @@ pub(super) fn snapshot_of<S: Files>(
 /// All events of the file.
 pub(super) fn events<F: OneFile>(file: &F, path: &Path) -> Result<Events> {
     let told = |error| ConversationError::io(path, error);
-    let mut lines = Lines::new(file, file.len().map_err(told)?);
+    let len = file.len().map_err(told)?;
+    // No event is as short: they were being cleared.
+    let mut lines = Lines::new(file, if len == LEFT { 0 } else { len });
     let mut found = Events::default();
     loop {
         found.len = lines.given();

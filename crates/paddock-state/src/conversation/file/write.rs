@@ -8,7 +8,7 @@ use std::path::Path;
 use super::ahead::Ahead;
 use super::layer::{Files, Lock, OneFile, Over};
 use super::read::{self, Events, Folded as Item, Pending, Standing};
-use super::{FOLDED, Mark, Paths};
+use super::{FOLDED, LEFT, Mark, Paths};
 use crate::TurnId;
 use crate::conversation::line::{self, Frame};
 use crate::conversation::{
@@ -167,7 +167,7 @@ impl<S: Files, H: Send> FileConversation<S, H> {
         self.unsure = true;
         let mark = self.base_last.as_ref().map_or_else(String::new, |last| Mark::of(last).sealed());
         // Not written over the events: a part of a line with the rest of another would be damage.
-        let cleared = self.events.truncate(0).and_then(|()| self.events.write_at(mark.as_bytes(), 0));
+        let cleared = self.events.truncate(LEFT).and_then(|()| self.events.write_at(mark.as_bytes(), 0));
         cleared.map_err(|error| self.events_error(error))?;
         self.unsure = false;
         (self.events_len, self.events_lines) = (mark.len() as u64, u64::from(!mark.is_empty()));
