@@ -59,6 +59,8 @@ fn a_broken_message_is_answered_and_the_connection_lives() {
     raw.send_text("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\n");
     assert_eq!(raw.receive()["error"]["code"], -32700);
     raw.send_text("not a message\n\n");
+    let answer = raw.receive();
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&Value::Null, &json!(-32700)));
     raw.send(&json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": 5}}));
     assert_eq!(raw.receive()["error"]["code"], -32602);
     raw.send(&json!({"jsonrpc": "2.0", "id": 3, "method": "no/such"}));

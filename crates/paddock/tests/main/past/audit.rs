@@ -30,7 +30,7 @@ fn every_call_is_there_with_what_became_of_it() {
     [time]  denied   [call 2]  main      read_file           0 B  /etc/passwd  (no Workspace)
     [time]  invalid  [call 3]  main      \u{1b}[2Jno\u{a}such        0 B    (tool)
     [time]  denied   [call 4]  main      read_file           0 B  /notes/\u{1b}[2J  (path)
-    [time]  begun    [call 5]  main      delete                   /notes/plan.md  (by a person)
+    [time]  begun    [call 5]  main      undo                     /notes/plan.md  (by a person)
     [time]  done     [call 5]  main      undo                0 B  /notes/plan.md  (by a person)
     [exit 0]
     "#);
