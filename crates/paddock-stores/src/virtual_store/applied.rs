@@ -26,12 +26,15 @@ const APPLIED: &str = "\u{1}applied";
 const WAY: u32 = 0;
 /// Marks a path that had no note.
 const WITHOUT_NOTE: u32 = 1;
+/// Marks the top of a call that put single paths below, and so changed no note.
+const ALONE: u32 = 2;
 
 /// One apply that is remembered.
 #[derive(Debug)]
 pub(super) struct Remembered {
     id: CallId,
     undone: bool,
+    alone: bool,
 }
 
 impl Remembered {
@@ -43,8 +46,11 @@ impl Remembered {
 /// The applies that are remembered, newest first.
 pub(super) fn applies(rows: &dyn Rows, undone: &HashSet<CallId>) -> Result<Vec<Remembered>> {
     let found = rows.children(APPLIED, None, usize::MAX)?;
-    let ids = found.iter().rev().filter_map(|(name, _)| CallId::parse(name));
-    Ok(ids.map(|id| Remembered { id, undone: undone.contains(&id) }).collect())
+    let apply = |(name, row): &(String, Row)| {
+        let id = CallId::parse(name)?;
+        Some(Remembered { id, undone: undone.contains(&id), alone: is_marked(row, ALONE) })
+    };
+    Ok(found.iter().rev().filter_map(apply).collect())
 }
 
 /// The note about a path, as it is without the applies that were undone.
@@ -53,6 +59,8 @@ pub(super) fn note(rows: &dyn Rows, applies: &[Remembered], path: RelPath<'_>) -
     for apply in applies {
         match rows.get(&join(&apply.key(), path.as_str()))? {
             Some(row) if is_marked(&row, WAY) => {}
+            // The note is as it was before this one.
+            Some(_) if !apply.undone && apply.alone => {}
             // What came before is below this one.
             Some(_) if !apply.undone => break,
             Some(row) => note = (!is_marked(&row, WITHOUT_NOTE)).then_some(row),
@@ -70,7 +78,7 @@ pub(super) fn remember(
     changed: &[RelPathBuf],
 ) -> Result<()> {
     let known = applies(&*rows, undone)?;
-    keep(rows, &known, by, changed)?;
+    keep(rows, &known, &Remembered { id: by, undone: false, alone: false }, changed)?;
     for undone in known.iter().filter(|apply| apply.undone) {
         remove_notes(rows, &undone.key())?;
     }
@@ -78,9 +86,8 @@ pub(super) fn remember(
 }
 
 /// Keeps the notes about these paths under the call that changes them below.
-fn keep(rows: &mut dyn RowsMut, known: &[Remembered], by: CallId, changed: &[RelPathBuf]) -> Result<()> {
-    let this = Remembered { id: by, undone: false };
-    put(rows, &this.key(), &marker(WAY))?;
+fn keep(rows: &mut dyn RowsMut, known: &[Remembered], this: &Remembered, changed: &[RelPathBuf]) -> Result<()> {
+    put(rows, &this.key(), &marker(if this.alone { ALONE } else { WAY }))?;
     for path in changed {
         for above in path.as_rel().ancestors().skip(1).filter(|above| !above.is_here()) {
             let key = join(&this.key(), above.as_str());
@@ -118,7 +125,7 @@ impl VirtualStore {
         self.base.write(call, &self.namespace, &mut |rows| {
             let known = applies(&*rows, &self.undone)?;
             rows.advance()?;
-            keep(rows, &known, call.id, paths)
+            keep(rows, &known, &Remembered { id: call.id, undone: false, alone: true }, paths)
         })
     }
 
