@@ -15,11 +15,16 @@ use paddock_exec::{Command, How, Index, Runner, Sandbox, Shown, Stage};
 use paddock_stores::PhysicalStore;
 
 use crate::guarded::Open;
+use crate::helpers::{Helper, Job, duration};
 use crate::options::{Options, peer};
 use crate::report::{Report, Wanted};
-use crate::rounds::in_turn;
+use crate::rounds::{Samples, in_turn};
 use crate::trees::Project;
 
+/// Ways to start a command.
+const WAYS: usize = 4;
+/// How much more memory a larger process has in use, in MiB.
+const MORE: usize = 100;
 /// Files that a command makes.
 const MADE: usize = 1000;
 /// The tree in which names are hidden.
@@ -33,7 +38,9 @@ pub(crate) fn run(report: &mut Report, options: &Options, project: &Project) -> 
     report.section(
         "Commands",
         "`true`, started bare, in bubblewrap with like mounts, and in our sandbox: with changes that take effect at once, \
-         and staged, with the making and removing of the stage. A command that writes 1,000 new files of 1 KiB, staged \
+         and staged, with the making and removing of the stage; by a process that does nothing else, and by a larger one, since a \
+         start copies the page tables of all memory that the starting process has in use, while bubblewrap's first step is to become \
+         a small program. A command that writes 1,000 new files of 1 KiB, staged \
          and committed beside direct. The hidden names of a tree of 100,000 files, asked for before a command. Less is \
          better.",
     );
@@ -46,10 +53,51 @@ pub(crate) fn run(report: &mut Report, options: &Options, project: &Project) -> 
     Ok(())
 }
 
+/// Starts in a process of their own: what the other parts left in this one's memory is not what a server has.
 fn starts(report: &mut Report, options: &Options, ground: &Path) -> Result<()> {
-    let has_bubblewrap =
-        Process::new("bwrap").arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success());
-    let times = in_turn(4, options.rounds(100), |which| {
+    let times = timed_starts(ground, options.rounds(100), 0)?;
+    if has_bubblewrap() {
+        report.cheaper("start, direct", "bubblewrap", &times[1], &times[2], Some(Wanted::AtMost(0.7)));
+        report.cheaper("start, staged", "bubblewrap", &times[1], &times[3], Some(Wanted::AtMost(1.1)));
+        let larger = timed_starts(ground, options.rounds(30), MORE)?;
+        let what = format!("start, direct, by a process with {MORE} MiB more");
+        report.cheaper(&what, "bubblewrap", &larger[1], &larger[2], None);
+    } else {
+        report.absent("start", peer::BUBBLEWRAP, options.why_missing(peer::BUBBLEWRAP));
+    }
+    report.cheaper("start, direct", "fork and exec", &times[0], &times[2], None);
+    report.cheaper("start, staged", "fork and exec", &times[0], &times[3], None);
+    Ok(())
+}
+
+fn has_bubblewrap() -> bool {
+    Process::new("bwrap").arg("--version").stdout(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+fn timed_starts(ground: &Path, rounds: usize, more: usize) -> Result<Vec<Samples>> {
+    let mut helper = Helper::start(&Job::Start { ground: ground.to_owned(), rounds, more })?;
+    helper.begin()?;
+    heard(&helper.answer()?)
+}
+
+/// For each way the rounds with commas.
+fn told(times: &[Samples]) -> String {
+    let way = |way: &Samples| way.rounds().iter().map(|took| took.as_nanos().to_string()).collect::<Vec<_>>().join(",");
+    times.iter().map(way).collect::<Vec<_>>().join(";")
+}
+
+fn heard(answer: &str) -> Result<Vec<Samples>> {
+    let way = |way: &str| Ok(Samples::of(way.split(',').map(duration).collect::<Result<_>>()?));
+    let times = answer.split(';').map(way).collect::<Result<Vec<_>>>()?;
+    ensure!(times.len() == WAYS, "\"{answer}\" is not about {WAYS} ways to start");
+    Ok(times)
+}
+
+/// Times each way to start `true`, in this process with so many more MiB in use.
+pub(crate) fn time_starts(ground: &Path, rounds: usize, more: usize) -> Result<String> {
+    let memory = vec![1_u8; more << 20];
+    let has_bubblewrap = has_bubblewrap();
+    let times = in_turn(WAYS, rounds, |which| {
         let began = Instant::now();
         match which {
             0 => status(&mut Process::new("/bin/true"))?,
@@ -65,15 +113,9 @@ fn starts(report: &mut Report, options: &Options, ground: &Path) -> Result<()> {
         }
         Ok(began.elapsed())
     })?;
-    if has_bubblewrap {
-        report.cheaper("start, direct", "bubblewrap", &times[1], &times[2], Some(Wanted::AtMost(0.7)));
-        report.cheaper("start, staged", "bubblewrap", &times[1], &times[3], Some(Wanted::AtMost(1.1)));
-    } else {
-        report.absent("start", peer::BUBBLEWRAP, options.why_missing(peer::BUBBLEWRAP));
-    }
-    report.cheaper("start, direct", "fork and exec", &times[0], &times[2], None);
-    report.cheaper("start, staged", "fork and exec", &times[0], &times[3], None);
-    Ok(())
+    drop(std::hint::black_box(memory));
+    paddock_exec::tidy_up();
+    Ok(told(&times))
 }
 
 fn status(process: &mut Process) -> Result<()> {
@@ -203,4 +245,19 @@ fn hidden(report: &mut Report, tree: &Path) -> Result<()> {
         Some(Duration::from_millis(5)),
     );
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_helper_timed_is_understood_as_it_was_told() {
+        let times = [[1, 2], [3, 4], [5, 6], [7, 8]].map(|way| Samples::of(way.map(Duration::from_nanos).to_vec()));
+        let understood = heard(&told(&times)).unwrap();
+        let rounds = |all: &[Samples]| all.iter().map(|way| way.rounds().to_vec()).collect::<Vec<_>>();
+        assert_eq!(rounds(&understood), rounds(&times));
+        assert!(heard(&told(&times[1..])).is_err(), "one way is missing");
+        assert!(heard("1,2;3,soon;5,6;7,8").is_err());
+    }
 }

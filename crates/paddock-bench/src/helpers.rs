@@ -15,6 +15,7 @@ use paddock_db::{Durability, Postgres};
 use paddock_stores::virtual_store::base::Namespace;
 use paddock_stores::virtual_store::{PostgresBase, VirtualStore};
 
+use crate::commands;
 use crate::conversation;
 use crate::guarded::{Databases, Guarded};
 use crate::large;
@@ -37,6 +38,8 @@ pub(crate) enum Job {
     LoadConversation { directory: PathBuf, whole: bool },
     /// Makes so many runs that wait for a person.
     FreezeRuns { directory: PathBuf, count: usize },
+    /// Starts commands so many times in each way, in a process with so much more memory in use.
+    Start { ground: PathBuf, rounds: usize, more: usize },
 }
 
 impl Job {
@@ -53,6 +56,9 @@ impl Job {
             }
             Self::FreezeRuns { directory, count } => {
                 of(["freeze-runs", &directory.to_string_lossy(), &count.to_string()])
+            }
+            Self::Start { ground, rounds, more } => {
+                [of(["start", &ground.to_string_lossy(), &rounds.to_string()]), vec![more.to_string()]].concat()
             }
         }
     }
@@ -73,6 +79,9 @@ impl Job {
             ["freeze-runs", directory, count] => {
                 Self::FreezeRuns { directory: directory.into(), count: count.parse()? }
             }
+            ["start", ground, rounds, more] => {
+                Self::Start { ground: ground.into(), rounds: rounds.parse()?, more: more.parse()? }
+            }
             _ => bail!("{words:?} is no job of a helper"),
         })
     }
@@ -92,6 +101,10 @@ impl Job {
             Self::FreezeRuns { directory, count } => {
                 ready()?;
                 runs::freeze(directory, *count)
+            }
+            Self::Start { ground, rounds, more } => {
+                ready()?;
+                commands::time_starts(ground, *rounds, *more)
             }
             Self::WriteLarge { directory, bytes } => {
                 let databases = Databases::at(directory, Durability::Process)?;
@@ -213,6 +226,7 @@ mod tests {
             Job::WriteLarge { directory: "/a".into(), bytes: 9 },
             Job::LoadConversation { directory: "/a".into(), whole: true },
             Job::FreezeRuns { directory: "/a".into(), count: 9 },
+            Job::Start { ground: "/a".into(), rounds: 9, more: 100 },
         ];
         for job in jobs {
             assert_eq!(format!("{job:?}"), format!("{:?}", Job::parse(&job.words()).unwrap()));

@@ -17,6 +17,11 @@ impl Samples {
         Self(rounds)
     }
 
+    /// Round by round.
+    pub(crate) fn rounds(&self) -> &[Duration] {
+        &self.0
+    }
+
     /// The middle one.
     pub(crate) fn median(&self) -> Duration {
         let mut sorted = self.0.clone();
