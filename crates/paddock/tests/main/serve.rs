@@ -50,6 +50,7 @@ fn of_several_servers_one_that_answers_is_named() {
     let known = world.paddock(&["login"]);
     assert!(known.stdout.starts_with(url) && !known.stderr.contains("nobody listens"), "{known}");
     let three = Server::start(&world);
+    assert_eq!(three.request("GET", "/login/none").status, 403);
     three.signal(Signal::TERM);
     assert!(three.ended().success());
     let known = world.paddock(&["login"]);

@@ -74,7 +74,10 @@ fn a_copy_is_whole_while_an_agent_works() {
     (1..=20).for_each(|_| drop(agent.receive()));
     agent.end();
     put_back(&world, &world.path().join("copy"));
-    assert_eq!(world.paddock(&["audit", "accept"]).code, 0);
+    // The agent may have been done when the copy began: then nothing was rolled back.
+    if world.paddock(&["audit", "verify"]).code != 0 {
+        assert_eq!(world.paddock(&["audit", "accept"]).code, 0);
+    }
     assert_eq!(world.paddock(&["audit", "verify"]).code, 0);
     assert_eq!(world.paddock(&["doctor"]).code, 0);
     for row in world.paddock(&["log", "/notes", "--limit", "100", "--json"]).json().as_array().unwrap() {
