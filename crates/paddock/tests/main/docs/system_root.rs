@@ -133,6 +133,11 @@ fn general(path: &Path) -> String {
     let id = project_id(&parts);
     if let ["workspaces", id, rest @ ..] = &mut parts[..] {
         *id = "<workspaceId>";
+        if let [name] = rest
+            && name.starts_with("serving-at-")
+        {
+            *name = "serving-at-<process>";
+        }
         // Beside each of the databases lie the same.
         if let [name] = rest
             && let Some(ending) = ["content.db", "state.db"].iter().find_map(|database| name.strip_prefix(database))
