@@ -22,7 +22,7 @@ use crate::ports::{Part, PartDone};
 use crate::run::Run;
 use crate::scope::OpKind;
 use crate::store::{Kind, LastName};
-use crate::vfs::{Refused, Settled, Vfs, below, delete, refusal, store_refusal};
+use crate::vfs::{Refused, Settled, Vfs, below, refusal, store_refusal};
 
 /// How long a directory has for its way back, whatever became of the call.
 const WAY_BACK: Duration = Duration::from_secs(10);
@@ -78,7 +78,7 @@ impl Vfs {
             let set = ChangeSet::one(from.rel, Act::Move { to: dest.rel }, Expect::Any);
             Work::Change { workspace: from.workspace, set }
         } else {
-            self.plan_carry(call, asked, &from, &dest, moved)?
+            self.plan_carry(call, asked, &from, &dest, &moved)?
         };
         Ok((work, effects))
     }
@@ -89,11 +89,11 @@ impl Vfs {
         asked: &LogicalPath,
         from: &Settled,
         dest: &Settled,
-        moved: Vec<(RelPathBuf, Kind)>,
+        moved: &[(RelPathBuf, Kind)],
     ) -> Result<Work, Refused> {
         let store = &self.workspaces[from.workspace].mount.store;
         let mut steps = Vec::with_capacity(moved.len());
-        for (rel, kind) in &moved {
+        for (rel, kind) in moved {
             if !matches!(kind, Kind::File | Kind::Dir) {
                 let why = "only files and directories can move to another Workspace, no links or pipes";
                 return Err(Refused::Misuse { path: asked.clone(), why });
@@ -105,8 +105,7 @@ impl Vfs {
             let to = dest.rel.as_rel().0.to_owned() + &slash(below(rel.as_rel(), from.rel.as_rel()).0);
             steps.push(CarryStep { from: rel.clone(), to: RelPathBuf::unchecked(to), kind: *kind, mode });
         }
-        let removals = ChangeSet::new(moved.into_iter().rev().map(|(path, _)| delete(path)).collect());
-        Ok(Work::Carry { from: from.workspace, to: dest.workspace, steps, removals })
+        Ok(Work::Carry { from: from.workspace, to: dest.workspace, steps })
     }
 
     /// Moves a directory by way of a name that no agent may use.

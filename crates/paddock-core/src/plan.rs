@@ -352,7 +352,6 @@ pub(crate) enum Work {
         from: usize,
         to: usize,
         steps: Vec<CarryStep>,
-        removals: ChangeSet,
     },
     /// Into a write-only Workspace; nothing comes back, not even that there was nothing to do.
     Deliver {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::call::{Call, CallId};
-use crate::change::{Act, Applied, ChangeSet, Expect, Kept, Usage};
+use crate::change::{Act, Applied, Change, ChangeSet, Expect, Kept, Usage};
 use crate::error::{ErrorKind, Result as StoreResult};
 use crate::own::Own;
 use crate::path::{LogicalPath, RelPath};
@@ -12,7 +12,7 @@ use crate::place::Place;
 use crate::plan::{CarryStep, Effect, EffectKind, Outcome, Plan, Search, Work};
 use crate::ports::{Part, PartDone, Token, WayBack};
 use crate::scope::OpKind;
-use crate::store::{Hit, Kind, LastName, Meta, Query};
+use crate::store::{Hit, Kind, LastName, Meta, Query, Version};
 use crate::vfs::{Refused, Vfs, refusal, store_refusal};
 use crate::workspace::Workspace;
 
@@ -118,7 +118,7 @@ impl Vfs {
                 let moved = self.move_dir(run, part, workspace, &from, &to);
                 moved.map_err(|refused| grown_at(refused, Some(to.0)))
             }
-            Work::Carry { from, to, steps, removals } => self.carry(run, from, to, &steps, removals),
+            Work::Carry { from, to, steps } => self.carry(run, from, to, steps),
             Work::Read { .. } | Work::Browse { .. } | Work::Search(_) | Work::Parts(_) => {
                 Err(Refused::Gate("a plan that changes holds no change".to_owned()))
             }
@@ -145,34 +145,38 @@ impl Vfs {
         Ok(all)
     }
 
-    /// Copies first and removes last: a run that is cut off leaves both, never neither.
-    fn carry(
-        &self,
-        run: &Run<'_>,
-        from: usize,
-        to: usize,
-        steps: &[CarryStep],
-        removals: ChangeSet,
-    ) -> Result<Outcome, Refused> {
+    /// Copies first and removes last: a run that is cut off leaves both, never neither. Only what was copied is removed:
+    /// a file that somebody saved since stays, and a directory that somebody put something into.
+    fn carry(&self, run: &Run<'_>, from: usize, to: usize, steps: Vec<CarryStep>) -> Result<Outcome, Refused> {
         let fail = |e| refusal(run.asked, e);
-        for (part, step) in steps.iter().enumerate() {
-            let act = match step.kind {
-                Kind::Dir => Act::MakeDir,
-                _ => Act::Write {
-                    content: self.content(run.call, run.asked, from, step.from.as_rel())?,
-                    mode: step.mode,
-                },
+        let paths = steps.len();
+        let mut removals = Vec::with_capacity(paths);
+        for (part, step) in steps.into_iter().enumerate() {
+            let (act, expect, copied) = match step.kind {
+                Kind::Dir => (Act::MakeDir, Expect::Any, Expect::Any),
+                _ => {
+                    let (content, version) = self.content(run.call, run.asked, from, step.from.as_rel())?;
+                    (Act::Write { content, mode: step.mode }, Expect::Absent, Expect::Is(version))
+                }
             };
-            let expect = if step.kind == Kind::Dir { Expect::Any } else { Expect::Absent };
+            removals.push(Change { path: step.from, act: Act::Delete, expect: copied });
             let arrives = self.workspaces[to].prefix.join(step.to.as_rel());
-            let made = self.apply(run, part, to, ChangeSet::one(step.to.clone(), act, expect));
+            let made = self.apply(run, part, to, ChangeSet::one(step.to, act, expect));
             made.map_err(|e| grown_at(fail(e), Some(arrives)))?;
         }
-        self.apply(run, steps.len(), from, removals).map_err(fail)?;
-        Ok(Outcome::Changed { version: None, created: true, replacements: 0, paths: steps.len() })
+        removals.reverse();
+        self.apply(run, paths, from, ChangeSet::new(removals)).map_err(fail)?;
+        Ok(Outcome::Changed { version: None, created: true, replacements: 0, paths })
     }
 
-    fn content(&self, call: &Call<'_>, asked: &LogicalPath, from: usize, rel: RelPath<'_>) -> Result<Vec<u8>, Refused> {
+    /// A whole file, and the version that it is of.
+    fn content(
+        &self,
+        call: &Call<'_>,
+        asked: &LogicalPath,
+        from: usize,
+        rel: RelPath<'_>,
+    ) -> Result<(Vec<u8>, Version), Refused> {
         let mut content = Vec::new();
         let store = &self.workspaces[from].mount.store;
         let meta =
@@ -182,7 +186,7 @@ impl Vfs {
                 ErrorKind::TooLarge { what: "the size of a file that moves between Workspaces", limit: MAX_CARRIED };
             return Err(store_refusal(asked, kind));
         }
-        Ok(content)
+        Ok((content, meta.version))
     }
 
     fn run_read(

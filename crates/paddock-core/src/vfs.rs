@@ -754,7 +754,7 @@ pub(crate) fn store_refusal(path: &LogicalPath, kind: ErrorKind) -> Refused {
     refusal(path, kind.into())
 }
 
-pub(crate) fn delete(path: RelPathBuf) -> Change {
+fn delete(path: RelPathBuf) -> Change {
     Change { path, act: Act::Delete, expect: Expect::Any }
 }
 

@@ -1,5 +1,5 @@
 //! Stores for tests: one that denies, one that fails at a chosen call, one that stalls, one that
-//! panics, one that remembers what it was asked, and one that cannot do everything.
+//! panics, one that remembers what it was asked, one that cannot do everything, and one whose files others change.
 //!
 //! They show what the guard and the tool boundary do when a Store misbehaves, and that a denied
 //! operation reaches none. No Workspace of a person is ever mounted on one of these.
@@ -68,8 +68,8 @@ fn touched(set: &ChangeSet) -> impl Iterator<Item = &str> {
 }
 
 macro_rules! store_by_watching {
-    ($double:ty) => {
-        impl Store for $double {
+    ($double:ty $(, $other:ident: $($bound:tt)+)?) => {
+        impl$(<$other: $($bound)+>)? Store for $double {
             fn resolve(&self, call: &Call<'_>, path: RelPath<'_>, last: LastName) -> Result<RelPathBuf> {
                 self.pass(call, Method::Resolve, path.as_str())?.resolve(call, path, last)
             }
@@ -266,3 +266,29 @@ impl Watched for Lacking {
 }
 
 store_by_watching!(Lacking);
+
+/// Lets somebody else act before each operation, and passes it on.
+pub struct Shared<F> {
+    inner: Arc<dyn Store>,
+    others: F,
+}
+
+impl<F: Fn(Method, &str) + Send + Sync> Shared<F> {
+    /// In front of a Store; `others` hears which path is next, and of what is done to it.
+    pub fn new(inner: Arc<dyn Store>, others: F) -> Self {
+        Self { inner, others }
+    }
+}
+
+impl<F: Fn(Method, &str) + Send + Sync> Watched for Shared<F> {
+    fn inner(&self) -> Option<&dyn Store> {
+        Some(&*self.inner)
+    }
+
+    fn before(&self, _: &Call<'_>, method: Method, paths: &mut dyn Iterator<Item = &str>) -> Result<()> {
+        paths.for_each(|path| (self.others)(method, path));
+        Ok(())
+    }
+}
+
+store_by_watching!(Shared<F>, F: Fn(Method, &str) + Send + Sync);

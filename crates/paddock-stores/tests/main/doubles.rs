@@ -1,5 +1,6 @@
 //! What the guard does when a Store misbehaves: nothing hangs, nothing is hidden, nothing is lost.
 
+use std::io::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -7,9 +8,9 @@ use paddock_core::{
     AccessScope, AgentName, Browse, Call, CallId, Cancel, DenyRule, ErrorKind, Expect, Mount, NoJournal, OpKind,
     Operation, Outcome, Refused, Search, Store, Vfs, Workspace,
 };
-use paddock_stores::MemoryStore;
 use paddock_stores::conformance::world::{self, Open, path_of};
-use paddock_stores::doubles::{Denying, FailsAt, Lacking, Method, Panicking, Recording, Stalling};
+use paddock_stores::doubles::{Denying, FailsAt, Lacking, Method, Panicking, Recording, Shared, Stalling};
+use paddock_stores::{MemoryStore, PhysicalStore};
 
 fn vfs(spaces: Vec<(&str, AccessScope, Arc<dyn Store>)>) -> Vfs {
     let workspace = |(prefix, scope, store)| Workspace::new(path_of(prefix), scope, Mount::new(store, None));
@@ -228,4 +229,33 @@ fn a_store_that_panics_does_so_in_every_operation() {
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(&vfs, operation)));
         assert!(caught.is_err(), "{text}");
     }
+}
+
+#[test]
+fn what_somebody_saves_while_a_file_moves_to_another_workspace_stays() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let mount = dir.path().join("mount");
+    let disk = Arc::new(PhysicalStore::new(&mount).unwrap());
+    for file in ["d/first", "d/last"] {
+        std::fs::create_dir_all(mount.join("d")).unwrap();
+        std::fs::write(mount.join(file), "before\n").unwrap();
+    }
+    let saved = mount.join("d/first");
+    let others = move |method, path: &str| {
+        if method == Method::Apply && path == "d/first" {
+            let mut file = std::fs::OpenOptions::new().append(true).open(&saved).unwrap();
+            file.write_all(b"saved\n").unwrap();
+        }
+    };
+    let shared: Arc<dyn Store> = Arc::new(Shared::new(disk, others));
+    let vfs = vfs(vec![
+        ("/from", AccessScope::ReadWrite, shared),
+        ("/to", AccessScope::ReadWrite, Arc::new(MemoryStore::new())),
+    ]);
+    let moved = run(&vfs, Operation::Move { from: path_of("/from/d"), to: path_of("/to/d") });
+    assert_eq!(kind(moved), ErrorKind::Stale);
+    assert_eq!(std::fs::read_to_string(mount.join("d/first")).unwrap(), "before\nsaved\n");
+    let alone = Operation::Move { from: path_of("/from/d/first"), to: path_of("/to/alone") };
+    assert_eq!(kind(run(&vfs, alone)), ErrorKind::Stale);
+    assert_eq!(std::fs::read_to_string(mount.join("d/first")).unwrap(), "before\nsaved\nsaved\n");
 }
