@@ -386,6 +386,10 @@ impl Tree {
     }
 
     fn dress(&self, node: &Node, wanted: Wanted) -> Result<()> {
+        if node.kind == Kind::Link {
+            // No Store keeps these of a link. What copies one sets its time all the same, and nobody goes by it.
+            return self.judge(OpKind::Write, &node.path().ok_or(Errno::ESTALE)?);
+        }
         let mut content = node.content();
         let mode = wanted.mode.map(|mode| mode & paddock_core::PLAIN_MODE);
         if let Some(held) = content.as_mut().filter(|held| held.is_shown() || node.path().is_none()) {

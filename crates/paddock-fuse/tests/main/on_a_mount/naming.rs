@@ -5,12 +5,13 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, symlink};
+use std::path::Path;
 use std::sync::Arc;
 
 use paddock_core::AccessScope;
 use paddock_stores::PhysicalStore;
 use paddock_stores::virtual_store::VirtualStore;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{AtFlags, CWD, RenameFlags, Timespec, Timestamps, renameat_with, utimensat};
 use rustix::io::Errno;
 
 use crate::world::{Mounted, errno, hiding, names, one, read, soon, vfs, workspace, write};
@@ -48,6 +49,31 @@ fn links_are_made_read_and_followed() {
     assert_eq!(errno(symlink("x", mounted.at("/w/l"))), Some(Errno::EXIST.raw_os_error()));
     fs::rename(mounted.at("/w/l"), mounted.at("/w/m")).unwrap();
     assert_eq!(fs::read_link(mounted.at("/w/m")).unwrap().to_str(), Some("d/real"));
+}
+
+/// What `cp -a` and `touch -h` ask for.
+fn set_time(link: &Path) -> Result<(), Errno> {
+    let time = Timespec { tv_sec: 1_000_000_000, tv_nsec: 0 };
+    let times = Timestamps { last_access: time, last_modification: time };
+    utimensat(CWD, link, &times, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+#[test]
+fn the_time_of_a_link_may_be_set_and_nothing_becomes_of_it() {
+    let dir = tempfile::TempDir::new().unwrap();
+    symlink("there", dir.path().join("before")).unwrap();
+    let disk = |scope, prefix| workspace(prefix, scope, Arc::new(PhysicalStore::new(dir.path()).unwrap()));
+    let mounted = Mounted::writable(vfs(vec![
+        workspace("/rows", AccessScope::ReadWrite, Arc::new(VirtualStore::in_memory())),
+        disk(AccessScope::ReadWrite, "/disk"),
+        disk(AccessScope::ReadOnly, "/looked-at"),
+    ]));
+    for link in ["/rows/l", "/disk/l"] {
+        symlink("nowhere", mounted.at(link)).unwrap();
+        set_time(&mounted.at(link)).unwrap_or_else(|e| panic!("{link}: {e}"));
+        assert_eq!(fs::read_link(mounted.at(link)).unwrap().to_str(), Some("nowhere"), "{link}");
+    }
+    assert!(set_time(&mounted.at("/looked-at/before")).is_err(), "only where something may be changed");
 }
 
 fn renames(mounted: &Mounted) {
