@@ -187,24 +187,33 @@ fn path_card(one: &PathDiff, resolve: &str) -> Markup {
         return conflict::card(contradiction, resolve);
     }
     match &one.detail {
-        Detail::Text { hunks, .. } => difference::of_file(&one.path, &Diff::of_unified(hunks)),
-        other => html! {
+        Detail::Text { hunks, .. } => {
+            let mode = one.mode_told.as_ref().map(|mode| html! { span.label { (mode) } });
+            {
+                let label = format!("Changes of {}", one.path);
+                difference::of_change(&label, &one.path, &mode.unwrap_or_default(), &Diff::of_unified(hunks))
+            }
+        }
+        detail => html! {
             div.diff-file {
-                header { h3.path { (shown(&one.path)) } span.label { (one.change.replace('_', " ")) } }
-                p.muted { (said(other)) }
+                header {
+                    h3.path { (shown(&one.path)) } span.label { (one.change.replace('_', " ")) }
+                    @if let Some(mode) = &one.mode_told { span.label { (mode) } }
+                }
+                p.muted { (said(one, detail)) }
             }
         },
     }
 }
 
 /// A change without lines, in words.
-fn said(detail: &Detail) -> Markup {
+fn said(one: &PathDiff, detail: &Detail) -> Markup {
     html! {
         @match detail {
+            Detail::Nothing if one.after.as_deref() == Some("file") => "its content stays",
             Detail::Nothing | Detail::Text { .. } => "a directory",
             Detail::Binary { before, after } => { "no text: " (past::size(*before)) " before, " (past::size(*after)) " after" },
             Detail::Large { before, after } => { "too large to be compared: " (past::size(*before)) " before, " (past::size(*after)) " after" },
-            Detail::Mode { before, after } => { "mode " (format!("{before:o}")) " becomes " (format!("{after:o}")) },
             Detail::Link { before, after } => { "a link: " (shown(before)) " becomes " (shown(after)) },
         }
     }
@@ -335,4 +344,34 @@ fn ask(visit: &Visit<Name, OfAgent>, lost: &str) -> Page {
 
 fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(detail: Detail) -> String {
+        let one = PathDiff {
+            path: "run.sh".to_owned(),
+            change: "changed".to_owned(),
+            before: Some("file".to_owned()),
+            after: Some("file".to_owned()),
+            mode_before: Some(0o644),
+            mode_after: Some(0o755),
+            mode_told: Some("mode 644 to 755".to_owned()),
+            detail,
+            conflict: false,
+            contradiction: None,
+        };
+        path_card(&one, "").into_string()
+    }
+
+    #[test]
+    fn a_mode_is_shown_beside_lines_and_alone() {
+        let hunks = "@@ -1 +1 @@\n-a\n+b\n".to_owned();
+        let lines = changed(Detail::Text { added: 1, removed: 1, hunks });
+        assert!(lines.contains("mode 644 to 755") && lines.contains("<ins>b</ins>"), "{lines}");
+        let alone = changed(Detail::Nothing);
+        assert!(alone.contains("mode 644 to 755") && alone.contains("its content stays"), "{alone}");
+    }
 }

@@ -11,7 +11,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::project::count_first;
 
 /// The mode of a file that is new.
-const NEW: u32 = 0o644;
+pub(crate) const NEW: u32 = 0o644;
 
 /// What an act has changed.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::time::SystemTime;
 
 use paddock_core::{
-    Browse, ErrorKind, Found, Kind, LogicalPath, Meta, OpKind, Operation, Outcome, Refused, StoreError, TextKind, View,
-    Workspace,
+    Browse, ErrorKind, Found, Kind, LogicalPath, Meta, OpKind, Operation, Outcome, PLAIN_MODE, Refused, StoreError,
+    TextKind, View, Workspace,
 };
 use paddock_tools::Person;
 use schemars::JsonSchema;
@@ -317,6 +317,11 @@ impl Opened {
     #[must_use]
     pub fn version(&self) -> String {
         self.meta.version.to_string()
+    }
+
+    /// Its mode bits, where its Store keeps them.
+    pub(crate) fn mode(&self) -> Option<u32> {
+        self.meta.mode.map(|mode| mode & PLAIN_MODE)
     }
 
     /// When it was last changed.

@@ -19,6 +19,7 @@ pub struct Receiving {
     file: File,
     len: u64,
     most: u64,
+    mode: Option<u32>,
 }
 
 impl Receiving {
@@ -38,7 +39,7 @@ impl Receiving {
         }
         let home = desk.installation().home();
         let place = home.map_or_else(std::env::temp_dir, |home| home.path().join("incoming"));
-        Ok(Self { file: host::nameless(&place)?, len: 0, most })
+        Ok(Self { file: host::nameless(&place)?, len: 0, most, mode: None })
     }
 
     /// The next piece.
@@ -53,8 +54,14 @@ impl Receiving {
         Ok(self.file.write_all(piece)?)
     }
 
+    /// With this mode, whatever the file that it replaces has.
+    pub(crate) fn with_mode(self, mode: Option<u32>) -> Self {
+        Self { mode, ..self }
+    }
+
+    /// For a file that otherwise has this mode.
     pub(super) fn staged(self, mode: u32) -> Staged {
-        Staged::new(self.file, self.len, mode, SystemTime::now())
+        Staged::new(self.file, self.len, self.mode.unwrap_or(mode), SystemTime::now())
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use paddock_core::{AgentName, Alter, Alteration, Call, Operation, Refused, visible};
+use paddock_core::{AgentName, Alter, Alteration, Call, Expect, Operation, Refused, visible};
 use paddock_ledger::history::HistoryError;
 use paddock_stores::fork;
 use paddock_tools::Person;
@@ -16,6 +16,7 @@ use serde_json::json;
 use super::comparing::ConflictShown;
 use crate::desk::Desk;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::files;
 use crate::layered::{self, Layered};
 use crate::{past, project};
 
@@ -58,20 +59,31 @@ pub struct AppliedChange {
     pub change: String,
     /// Where.
     pub path: String,
+    /// The mode that it sets.
+    pub mode: Option<u32>,
 }
 
 impl AppliedChange {
     fn of(change: &Alteration) -> Self {
-        Self { change: verb(change).to_owned(), path: change.path.to_string() }
+        let mode = match &change.how {
+            // A file that is replaced keeps its own.
+            Alter::Write { mode, .. } if change.expect == Expect::Absent => *mode,
+            Alter::Dress(looks) => looks.mode,
+            _ => None,
+        };
+        Self { change: verb(change).to_owned(), path: change.path.to_string(), mode }
     }
 
     /// For people.
     #[must_use]
     pub fn said(&self) -> String {
         let path = visible(&self.path);
-        match self.change.as_str() {
-            "make_dir" => format!("makes the directory {path}"),
-            "delete" => format!("removes {path}"),
+        match (self.change.as_str(), self.mode) {
+            ("make_dir", _) => format!("makes the directory {path}"),
+            ("delete", _) => format!("removes {path}"),
+            ("link", _) => format!("makes the link {path}"),
+            ("dress", Some(mode)) => format!("sets the mode of {path} to {mode:o}"),
+            (_, Some(mode)) if mode != files::NEW => format!("writes {path} (mode {mode:o})"),
             _ => format!("writes {path}"),
         }
     }

@@ -3,15 +3,18 @@
 use std::ops::Range;
 
 use paddock_config::{Layer, LayerName};
-use paddock_core::{AgentName, LogicalPath, NoAudit, Operation, Outcome, RelPathBuf, TextKind};
+use paddock_core::{
+    AgentName, ErrorKind, LogicalPath, NoAudit, Operation, Outcome, Refused, RelPathBuf, StoreError, TextKind,
+};
 use paddock_stores::fork::{self, Conflict, Difference, Holdings};
 use paddock_tools::Person;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::desk::Desk;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::layered::{self, Layered};
+use crate::past;
 
 /// The most of one side of a conflict that is shown.
 const MOST_SHOWN: u64 = 256 * 1024;
@@ -56,6 +59,13 @@ pub struct PathDiff {
     pub before: Option<String>,
     /// What it becomes.
     pub after: Option<String>,
+    /// The mode bits of what is below now; nothing for what has none of its own, such as a link.
+    pub mode_before: Option<u32>,
+    /// The mode bits of what it becomes.
+    pub mode_after: Option<u32>,
+    /// What of the modes is worth a word.
+    #[serde(skip)]
+    pub mode_told: Option<String>,
     /// What can be shown of it.
     pub detail: Detail,
     /// Does it contradict a change that was made below?
@@ -69,7 +79,7 @@ pub struct PathDiff {
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Detail {
-    /// There is no content: directories.
+    /// There is no content, or it stays: directories, and what only gets another mode.
     Nothing,
     /// Lines.
     Text {
@@ -94,14 +104,7 @@ pub enum Detail {
         /// Bytes after.
         after: u64,
     },
-    /// The content stays, the mode changes.
-    Mode {
-        /// Before.
-        before: u32,
-        /// After.
-        after: u32,
-    },
-    /// Where a link leads, relative to the Workspace; nothing for what is no link or leads out of it.
+    /// Where a link leads, as it is written in it; nothing for what is no link.
     Link {
         /// Before.
         before: String,
@@ -124,6 +127,9 @@ pub struct ConflictShown {
     /// What both sides hold, where that is a text that is not too large.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sides: Option<Sides>,
+    /// Why what one side holds cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
     /// All of it in one line.
     #[serde(skip)]
     pub said: String,
@@ -162,6 +168,7 @@ impl ConflictShown {
             why: conflict.kind.why().to_owned(),
             lines: conflict.lines.iter().map(lines).collect(),
             sides: None,
+            unread: None,
             said: conflict.to_string(),
         }
     }
@@ -193,9 +200,12 @@ pub fn compare(desk: &Desk, layer: &str, agent: &AgentName, ignored: bool) -> Re
     };
     let shown = |difference: &Difference| {
         let conflict = conflicts.iter().find(|conflict| conflict.path == difference.path);
-        let contradiction = conflict.map(|conflict| ConflictShown {
-            sides: sides(desk, &layered, &layer, &name, &conflict.path),
-            ..ConflictShown::of(conflict)
+        let contradiction = conflict.map(|conflict| {
+            let shown = ConflictShown::of(conflict);
+            match sides(desk, &layered, &layer, &name, &conflict.path) {
+                Ok(sides) => ConflictShown { sides, ..shown },
+                Err(failure) => ConflictShown { unread: Some(failure.message().to_owned()), ..shown },
+            }
         });
         path_diff(difference, contradiction)
     };
@@ -219,7 +229,6 @@ fn path_diff(difference: &Difference, contradiction: Option<ConflictShown>) -> P
         fork::Detail::Text { added, removed, hunks } => Detail::Text { added, removed, hunks },
         fork::Detail::Binary { before, after } => Detail::Binary { before, after },
         fork::Detail::Large { before, after } => Detail::Large { before, after },
-        fork::Detail::Mode { before, after } => Detail::Mode { before, after },
         fork::Detail::Link { before, after } => Detail::Link { before, after },
     };
     PathDiff {
@@ -227,6 +236,9 @@ fn path_diff(difference: &Difference, contradiction: Option<ConflictShown>) -> P
         change: word(&difference.change),
         before: difference.before.as_ref().map(word),
         after: difference.after.as_ref().map(word),
+        mode_before: difference.modes.mode_before,
+        mode_after: difference.modes.mode_after,
+        mode_told: difference.mode_told(),
         detail,
         conflict: difference.conflict,
         contradiction,
@@ -234,27 +246,59 @@ fn path_diff(difference: &Difference, contradiction: Option<ConflictShown>) -> P
 }
 
 /// What both sides hold; nothing where one of them is no text, or too large.
-fn sides(desk: &Desk, layered: &Layered, layer: &Layer, name: &LayerName, path: &RelPathBuf) -> Option<Sides> {
+fn sides(desk: &Desk, layered: &Layered, layer: &Layer, name: &LayerName, path: &RelPathBuf) -> Result<Option<Sides>> {
     let call = layered.call(&layer.policy.agent);
     let mut bytes = Vec::new();
     let below = match layer.below.read(&call, path.as_rel(), 0..MOST_SHOWN + 1, &mut bytes) {
-        Ok(_) => Some(text(&bytes)?),
-        Err(_) => None,
+        Ok(_) => Held::of(&bytes),
+        Err(error) => Held::unless_missing(&layer.source.join(path.as_rel()), error)?,
     };
     let agent = match name {
-        LayerName::Fork(fork) => AgentName::parse(fork.agents.first()?).ok()?,
+        LayerName::Fork(fork) => {
+            let first = fork.agents.first().map_or("main", String::as_str);
+            AgentName::parse(first)
+                .map_err(|error| Failure::failed(error, "the list of forks in the System Root is damaged"))?
+        }
         LayerName::Overlay { agent, .. } => agent.clone(),
     };
-    let policy = desk.policy(&agent).ok()?.current();
-    let place: LogicalPath = layered::place(name).ok()?.join(path.as_rel());
+    let policy = desk.policy(&agent)?.current();
+    let place: LogicalPath = layered::place(name)?.join(path.as_rel());
     let here = match Person::on(&policy, &NoAudit).look(Operation::Read { path: place, range: 0..MOST_SHOWN + 1 }) {
-        Ok(Outcome::Read { bytes, .. }) => Some(text(&bytes)?),
-        _ => None,
+        Ok(Outcome::Read { bytes, .. }) => Held::of(&bytes),
+        Ok(_) => Held::NoText,
+        Err(Refused::Store { path, source }) => Held::unless_missing(&path, source)?,
+        Err(refused) => return Err(past::refused(&refused)),
     };
-    Some(Sides { below, here })
+    Ok(match (below, here) {
+        (Held::NoText, _) | (_, Held::NoText) => None,
+        (below, here) => Some(Sides { below: below.text(), here: here.text() }),
+    })
 }
 
-fn text(bytes: &[u8]) -> Option<String> {
-    let fits = bytes.len() as u64 <= MOST_SHOWN;
-    TextKind::of(bytes).decode(bytes).filter(|_| fits)
+/// What one side of a conflict holds.
+enum Held {
+    Nothing,
+    Text(String),
+    /// Something else than a text that is not too large.
+    NoText,
+}
+
+impl Held {
+    fn of(bytes: &[u8]) -> Self {
+        let fits = bytes.len() as u64 <= MOST_SHOWN;
+        TextKind::of(bytes).decode(bytes).filter(|_| fits).map_or(Self::NoText, Self::Text)
+    }
+
+    /// That nothing is there, or no file; whatever else is wrong is told.
+    fn unless_missing(path: &LogicalPath, error: StoreError) -> Result<Self> {
+        match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(Self::Nothing),
+            ErrorKind::IsADirectory | ErrorKind::NotAFile | ErrorKind::Link => Ok(Self::NoText),
+            _ => Err(layered::store_problem(path, error)),
+        }
+    }
+
+    fn text(self) -> Option<String> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
 }

@@ -177,7 +177,7 @@ fn agreeing(desk: &Desk, from: Spot, to: &Spot) -> Result<Alteration> {
         return Ok(files::leaving(to, there));
     }
     let opened = files::open(from)?;
-    let mut received = Receiving::begin(desk, to, Some(opened.len()))?;
+    let mut received = Receiving::begin(desk, to, Some(opened.len()))?.with_mode(opened.mode());
     let mut at = 0;
     while at < opened.len() {
         let piece = opened.piece(at..at + PIECE)?;

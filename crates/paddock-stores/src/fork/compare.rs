@@ -24,6 +24,8 @@ pub(super) struct Finding<'a> {
     pub(super) path: RelPathBuf,
     pub(super) ours: Thing<'a>,
     pub(super) theirs: Thing<'a>,
+    /// The mode that it gets, where it has one.
+    pub(super) mode: Option<u32>,
     pub(super) verdict: Verdict,
 }
 
@@ -31,8 +33,8 @@ pub(super) struct Finding<'a> {
 pub(super) enum Verdict {
     /// It becomes what the Overlay holds.
     Take,
-    /// The content is the same, and it gets the mode that the Overlay gave it.
-    Dress(u32),
+    /// The content stays, and it gets the mode that the Overlay gave it.
+    Dress,
     /// Both changed it, and this holds both changes.
     Merged(Vec<u8>),
     /// Nobody but a person can tell.
@@ -101,9 +103,14 @@ impl<'a> Compare<'a> {
                 same => same,
             },
             Some(Kind::File) => Ok(false),
-            Some(Kind::Link) => Ok(a.is_surely(b) || self.seen.leads_to(path, a)? == self.seen.leads_to(path, b)?),
+            Some(Kind::Link) => Ok(a.is_surely(b) || self.seen.link_text(path, a)? == self.seen.link_text(path, b)?),
             None | Some(Kind::Dir | Kind::Special) => Ok(true),
         }
+    }
+
+    /// Is what is below what it was?
+    fn is_as_it_was(&self, path: RelPath<'_>, base: &Thing<'_>, theirs: &Thing<'_>) -> Result<bool> {
+        Ok(self.same(path, base, theirs)? || self.seen.is_noted_place(path, base, theirs)?)
     }
 
     fn same_bytes(&self, path: RelPath<'_>, a: &Thing<'_>, b: &Thing<'_>) -> Result<bool> {
@@ -141,23 +148,22 @@ impl<'a> Compare<'a> {
             return Ok(Verdict::Clash(ConflictKind::BothChanged, Vec::new()));
         }
         let [base, ours, theirs] = [base, ours, theirs].map(|thing| self.content(path, thing));
-        Ok(match text::merge(&base?, &ours?, &theirs?) {
+        Ok(match text::merge(&base?, &ours?, &theirs?, text::limit(self.call.deadline)) {
             Merged::Clean(bytes) => Verdict::Merged(bytes),
             Merged::Clash(lines) => Verdict::Clash(ConflictKind::BothChanged, lines),
+            Merged::TooLong => Verdict::Clash(ConflictKind::BothChanged, Vec::new()),
             Merged::NoText => Verdict::Clash(ConflictKind::BothChangedBinary, Vec::new()),
         })
     }
 
-    /// The mode that the Overlay gave to what is otherwise as it is below. Where it was changed below too, that one stays.
-    fn dressed(&self, path: RelPath<'_>, ours: &Thing<'_>, theirs: &Thing<'_>) -> Result<Option<u32>> {
-        let mode = |thing: &Thing<'_>| thing.mode().map(|mode| mode & PLAIN_MODE);
-        let is_plain = matches!(ours.kind(), Some(Kind::File | Kind::Dir));
-        if !is_plain || path.is_here() || mode(ours) == mode(theirs) {
-            return Ok(None);
+    /// The mode that something gets: the Overlay's. Where it was changed below, also there, that one stays.
+    fn mode(&self, path: RelPath<'_>, ours: &Thing<'_>, theirs: &Thing<'_>) -> Result<Option<u32>> {
+        let (here, below) = (plain_mode(ours), plain_mode(theirs));
+        if here == below || ours.kind() != theirs.kind() {
+            return Ok(here);
         }
-        let base = self.seen.ancestor(path)?;
-        let only_ours = mode(&base) == mode(theirs) && mode(&base) != mode(ours);
-        Ok(mode(ours).filter(|_| only_ours))
+        let as_it_was = plain_mode(&self.seen.ancestor(path)?) == below;
+        Ok(if as_it_was { here } else { below })
     }
 
     /// What the layer below shows in a directory, by path and kind of name.
@@ -199,16 +205,14 @@ impl<'c, 'a> Run<'c, 'a> {
         }
         let theirs = Thing::seen(compare.call, compare.below, at)?;
         if compare.same(at, &ours, &theirs)? {
-            if let Some(mode) = compare.dressed(at, &ours, &theirs)? {
-                self.find(path.clone(), ours, theirs, Verdict::Dress(mode));
-            }
+            self.dress(&path, ours, theirs)?;
             return if opaque { self.judge_covered(path.as_rel()) } else { Ok(()) };
         }
         let base = compare.seen.ancestor(at)?;
         if compare.same(at, &ours, &base)? {
-            return Ok(());
+            return self.dress(&path, ours, theirs);
         }
-        let verdict = if compare.same(at, &base, &theirs)? {
+        let verdict = if compare.is_as_it_was(at, &base, &theirs)? {
             self.take(at, &ours, &theirs)?
         } else {
             compare.both(at, &base, &ours, &theirs)?
@@ -222,18 +226,32 @@ impl<'c, 'a> Run<'c, 'a> {
             && bytes.len() as u64 == theirs.len()
             && *bytes == compare.content(at, &theirs)?
         {
-            return Ok(());
+            return self.dress(&path, ours, theirs);
         }
-        self.find(path, ours, theirs, verdict);
-        Ok(())
+        self.find(path, ours, theirs, verdict)
     }
 
-    fn find(&mut self, path: RelPathBuf, ours: Thing<'a>, theirs: Thing<'a>, verdict: Verdict) {
+    /// The content below stays. Does the mode?
+    fn dress(&mut self, path: &RelPathBuf, ours: Thing<'a>, theirs: Thing<'a>) -> Result<()> {
+        let at = path.as_rel();
+        if at.is_here() || ours.kind() != theirs.kind() || self.compare.mode(at, &ours, &theirs)? == plain_mode(&theirs)
+        {
+            return Ok(());
+        }
+        self.find(path.clone(), ours, theirs, Verdict::Dress)
+    }
+
+    fn find(&mut self, path: RelPathBuf, ours: Thing<'a>, theirs: Thing<'a>, verdict: Verdict) -> Result<()> {
         self.found.insert(path.clone());
+        let mode = match verdict {
+            Verdict::Clash(..) => plain_mode(&ours),
+            _ => self.compare.mode(path.as_rel(), &ours, &theirs)?,
+        };
         if matches!(verdict, Verdict::Clash(..)) {
             self.clashes.insert(path.clone());
         }
-        self.done.findings.push(Finding { path, ours, theirs, verdict });
+        self.done.findings.push(Finding { path, ours, theirs, mode, verdict });
+        Ok(())
     }
 
     /// Only the Overlay changed it.
@@ -271,8 +289,7 @@ impl<'c, 'a> Run<'c, 'a> {
             let Some(path) = RelPathBuf::parse(&name).ok().filter(|_| plain) else {
                 // No change can name it, so the directory cannot go.
                 let theirs = Thing::seen(compare.call, compare.below, dir)?;
-                self.find(dir.to_buf(), Thing::Absent, theirs, clash(ConflictKind::CannotBeApplied));
-                return Ok(());
+                return self.find(dir.to_buf(), Thing::Absent, theirs, clash(ConflictKind::CannotBeApplied));
             };
             if self.in_a_clash(path.as_rel()) {
                 continue;
@@ -283,12 +300,12 @@ impl<'c, 'a> Run<'c, 'a> {
                 continue;
             } else if base.kind().is_none() {
                 clash(ConflictKind::AddedInDeletedDirectory)
-            } else if compare.same(path.as_rel(), &base, &theirs)? {
+            } else if compare.is_as_it_was(path.as_rel(), &base, &theirs)? {
                 Verdict::Take
             } else {
                 clash(ConflictKind::DeletedHereChangedBelow)
             };
-            self.find(path, Thing::Absent, theirs, verdict);
+            self.find(path, Thing::Absent, theirs, verdict)?;
         }
         Ok(())
     }
@@ -315,6 +332,12 @@ impl<'c, 'a> Run<'c, 'a> {
             self.done.left_out.push(path);
         }
     }
+}
+
+/// The mode of what has one of its own.
+pub(super) fn plain_mode(thing: &Thing<'_>) -> Option<u32> {
+    let has_one = matches!(thing.kind(), Some(Kind::File | Kind::Dir));
+    thing.mode().filter(|_| has_one).map(|mode| mode & PLAIN_MODE)
 }
 
 fn clash(kind: ConflictKind) -> Verdict {

@@ -5,10 +5,10 @@
 
 use std::fmt::{self, Write as _};
 
-use paddock_core::{Call, Kind, PLAIN_MODE, RelPathBuf, Result, View, visible};
+use paddock_core::{Call, Kind, RelPathBuf, Result, View, visible};
 use serde::Serialize;
 
-use super::compare::{Compare, Finding, Verdict};
+use super::compare::{Compare, Finding, Verdict, plain_mode};
 use super::merge::as_text;
 use super::text;
 use crate::physical::passed_over;
@@ -16,6 +16,10 @@ use crate::virtual_store::{Thing, VirtualStore};
 
 /// The largest file whose lines are shown.
 const MAX_SHOWN: u64 = 4 * 1024 * 1024;
+/// The mode of a file that nobody gave another.
+const USUAL_FILE: u32 = 0o644;
+/// The mode of a directory that nobody gave another.
+pub(super) const USUAL_DIR: u32 = 0o755;
 
 /// One path that an Overlay changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -29,10 +33,42 @@ pub struct Difference {
     pub before: Option<Shape>,
     /// What it becomes.
     pub after: Option<Shape>,
+    /// The modes of both.
+    #[serde(flatten)]
+    pub modes: Modes,
     /// What can be shown of it.
     pub detail: Detail,
     /// Does it contradict a change that was made below?
     pub conflict: bool,
+}
+
+/// The mode bits of a path; nothing where nothing is there, or a link, which has none of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Modes {
+    /// Of what is below now.
+    pub mode_before: Option<u32>,
+    /// Of what it becomes.
+    pub mode_after: Option<u32>,
+}
+
+impl Modes {
+    /// In words, where it changes or a new one is not the usual one: "mode 644 to 755", "mode 755".
+    fn told(self, before: Option<Shape>, after: Option<Shape>) -> Option<String> {
+        let usual = if after == Some(Shape::Directory) { USUAL_DIR } else { USUAL_FILE };
+        let mode = self.mode_after?;
+        match self.mode_before {
+            Some(old) if before == after => (old != mode).then(|| format!("mode {old:o} to {mode:o}")),
+            _ => (mode != usual).then(|| format!("mode {mode:o}")),
+        }
+    }
+}
+
+impl Difference {
+    /// What is worth a word of its modes.
+    #[must_use]
+    pub fn mode_told(&self) -> Option<String> {
+        self.modes.told(self.before, self.after)
+    }
 }
 
 /// How a path changes.
@@ -41,7 +77,7 @@ pub struct Difference {
 pub enum DifferenceKind {
     /// It is new.
     Added,
-    /// Its content changes.
+    /// Its content or its mode changes.
     Changed,
     /// It goes.
     Removed,
@@ -87,7 +123,7 @@ impl Shape {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Detail {
-    /// There is no content: directories.
+    /// There is no content, or it stays: directories, and what only gets another mode.
     Nothing,
     /// Lines.
     Text {
@@ -112,14 +148,7 @@ pub enum Detail {
         /// Bytes after.
         after: u64,
     },
-    /// The content stays, the mode changes.
-    Mode {
-        /// Before.
-        before: u32,
-        /// After.
-        after: u32,
-    },
-    /// Where a link leads, relative to the Workspace; nothing for what is no link or leads out of it.
+    /// Where a link leads, as it is written in it; nothing for what is no link.
     Link {
         /// Before.
         before: String,
@@ -164,7 +193,7 @@ pub fn compared(call: &Call<'_>, upper: &VirtualStore, below: &View) -> Result<H
 }
 
 fn difference(compare: &Compare<'_>, finding: &Finding<'_>) -> Result<Difference> {
-    let Finding { path, ours, theirs, verdict } = finding;
+    let Finding { path, ours, theirs, mode, verdict } = finding;
     let change = match (theirs.kind(), ours.kind()) {
         (None, _) => DifferenceKind::Added,
         (_, None) => DifferenceKind::Removed,
@@ -176,21 +205,22 @@ fn difference(compare: &Compare<'_>, finding: &Finding<'_>) -> Result<Difference
         change,
         before: theirs.kind().map(Shape::of),
         after: ours.kind().map(Shape::of),
+        modes: Modes { mode_before: plain_mode(theirs), mode_after: *mode },
         detail: detail(compare, finding)?,
         conflict: matches!(verdict, Verdict::Clash(..)),
     })
 }
 
 fn detail(compare: &Compare<'_>, finding: &Finding<'_>) -> Result<Detail> {
-    let Finding { path, ours, theirs, verdict } = finding;
+    let Finding { path, ours, theirs, verdict, .. } = finding;
     let at = path.as_rel();
-    if let Verdict::Dress(after) = verdict {
-        return Ok(Detail::Mode { before: theirs.mode().unwrap_or_default() & PLAIN_MODE, after: *after });
+    if matches!(verdict, Verdict::Dress) {
+        return Ok(Detail::Nothing);
     }
     let kinds = [theirs.kind(), ours.kind()];
     if kinds.contains(&Some(Kind::Link)) {
         let target = |thing: &Thing<'_>| match thing.kind() {
-            Some(Kind::Link) => compare.seen.leads_to(at, thing),
+            Some(Kind::Link) => compare.seen.link_text(at, thing),
             _ => Ok(String::new()),
         };
         return Ok(Detail::Link { before: target(theirs)?, after: target(ours)? });
@@ -216,9 +246,10 @@ fn detail(compare: &Compare<'_>, finding: &Finding<'_>) -> Result<Detail> {
         Err(error) if passed_over(&error) => return Ok(Detail::Binary { before, after }),
         old => old?,
     };
+    let until = text::limit(compare.call.deadline);
     let shown = match merged {
-        Some(bytes) => text::show(&old, bytes),
-        None => text::show(&old, &content(ours)?),
+        Some(bytes) => text::show(&old, bytes, until),
+        None => text::show(&old, &content(ours)?, until),
     };
     Ok(match shown {
         Some(shown) => Detail::Text { added: shown.added, removed: shown.removed, hunks: shown.hunks },
@@ -249,10 +280,13 @@ fn write_unified(out: &mut String, difference: &Difference) -> fmt::Result {
         (DifferenceKind::Added, _, Some(shape)) => format!("added {} {path}", shape.name()),
         _ => format!("changed {path}"),
     };
+    let mode = difference.mode_told();
+    let told: Vec<String> = in_brackets(&difference.detail).into_iter().chain(mode.clone()).collect();
+    let line = if told.is_empty() { what } else { format!("{what} ({})", told.join(", ")) };
     match &difference.detail {
         Detail::Text { hunks, .. } if !hunks.is_empty() => {
-            if difference.change == DifferenceKind::KindChanged {
-                writeln!(out, "{what}")?;
+            if difference.change == DifferenceKind::KindChanged || mode.is_some() {
+                writeln!(out, "{line}")?;
             }
             let side = |shape, letter: &str| match shape {
                 Some(Shape::File) => format!("{letter}/{path}"),
@@ -265,11 +299,17 @@ fn write_unified(out: &mut String, difference: &Difference) -> fmt::Result {
             }
             Ok(())
         }
-        Detail::Text { .. } | Detail::Nothing => writeln!(out, "{what}"),
-        Detail::Binary { before, after } => writeln!(out, "{what} (binary, {before} to {after} bytes)"),
-        Detail::Large { before, after } => writeln!(out, "{what} (too large to show, {before} to {after} bytes)"),
-        Detail::Mode { before, after } => writeln!(out, "{what} (mode {before:o} to {after:o})"),
-        Detail::Link { before, after } => writeln!(out, "{what} ({} to {})", leads(before), leads(after)),
+        _ => writeln!(out, "{line}"),
+    }
+}
+
+/// What is told of a change that has no lines.
+fn in_brackets(detail: &Detail) -> Option<String> {
+    match detail {
+        Detail::Nothing | Detail::Text { .. } => None,
+        Detail::Binary { before, after } => Some(format!("binary, {before} to {after} bytes")),
+        Detail::Large { before, after } => Some(format!("too large to show, {before} to {after} bytes")),
+        Detail::Link { before, after } => Some(format!("{} to {}", leads(before), leads(after))),
     }
 }
 
@@ -299,6 +339,12 @@ pub struct StatRow {
     pub added: Option<u64>,
     /// Lines that go; nothing where lines are not counted.
     pub removed: Option<u64>,
+    /// The modes before and after.
+    #[serde(flatten)]
+    pub modes: Modes,
+    /// What of them is worth a word.
+    #[serde(skip)]
+    pub mode_told: Option<String>,
     /// Does it contradict a change that was made below?
     pub conflict: bool,
 }
@@ -313,8 +359,9 @@ pub fn stat(differences: &[Difference]) -> Stat {
         };
         stat.added += added.unwrap_or(0);
         stat.removed += removed.unwrap_or(0);
-        let (path, change, conflict) = (difference.path.as_str().to_owned(), difference.change, difference.conflict);
-        stat.rows.push(StatRow { path, change, added, removed, conflict });
+        let &Difference { change, modes, conflict, .. } = difference;
+        let (path, mode_told) = (difference.path.as_str().to_owned(), difference.mode_told());
+        stat.rows.push(StatRow { path, change, added, removed, modes, mode_told, conflict });
     }
     stat
 }
@@ -331,6 +378,9 @@ impl fmt::Display for Stat {
             write!(f, "{sign} {}", visible(&row.path))?;
             if let (Some(added), Some(removed)) = (row.added, row.removed) {
                 write!(f, " | +{added} -{removed}")?;
+            }
+            if let Some(mode) = &row.mode_told {
+                write!(f, " ({mode})")?;
             }
             writeln!(f, "{}", if row.conflict { " (conflict)" } else { "" })?;
         }

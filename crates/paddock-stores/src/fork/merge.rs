@@ -7,16 +7,14 @@
 use std::ops::Range;
 
 use paddock_core::{
-    Alter, Alteration, Call, ErrorKind, Expect, Kind, LogicalPath, Looks, PLAIN_MODE, RelPathBuf, Result, Version,
-    View, visible,
+    Alter, Alteration, Call, ErrorKind, Expect, Kind, LogicalPath, Looks, RelPathBuf, Result, Version, View, visible,
 };
 use serde::{Serialize, Serializer};
 
-use super::compare::{Compare, Finding, Verdict};
+use super::compare::{Compare, Finding, Verdict, plain_mode};
+use super::difference::USUAL_DIR;
 use crate::virtual_store::{OwnRow, Thing, VirtualStore};
 
-/// The mode of a directory that nobody gave another.
-const PLAIN_DIR: u32 = 0o755;
 /// The most content that one merge carries.
 const MAX_APPLIED: u64 = 1024 * 1024 * 1024;
 
@@ -180,13 +178,13 @@ impl Made {
     }
 
     fn create(&mut self, compare: &Compare<'_>, prefix: &LogicalPath, finding: &Finding<'_>) -> Result<()> {
-        let Finding { path, ours, theirs, verdict } = finding;
+        let Finding { path, ours, theirs, mode, verdict } = finding;
         let replaces = ours.kind() == theirs.kind();
         let expect = if replaces { is(theirs) } else { Expect::Absent };
         let how = match (ours.kind(), verdict) {
             (_, Verdict::Merged(content)) => Alter::Write { content: content.clone(), mode: None },
-            (_, Verdict::Dress(mode)) => Alter::Dress(Looks { mode: Some(*mode), modified: None }),
-            (Some(Kind::Link), _) => Alter::Link { leads_to: compare.seen.leads_to(path.as_rel(), ours)? },
+            (_, Verdict::Dress) => Alter::Dress(Looks { mode: *mode, modified: None }),
+            (Some(Kind::Link), _) => Alter::Link { leads_to: compare.seen.link_text(path.as_rel(), ours)? },
             (Some(Kind::File), _) => {
                 self.bytes += ours.len();
                 if self.bytes > MAX_APPLIED {
@@ -201,10 +199,12 @@ impl Made {
         let path = prefix.join(path.as_rel());
         self.rest.push(Alteration { path: path.clone(), how, expect });
         // A file that is replaced keeps its mode, and a directory is made with a plain one.
-        let kept = if replaces { theirs.mode() } else { Some(PLAIN_DIR).filter(|_| ours.kind() == Some(Kind::Dir)) };
-        let (kept, wanted) = (kept.map(|mode| mode & PLAIN_MODE), ours.mode().map(|mode| mode & PLAIN_MODE));
-        if matches!(verdict, Verdict::Take) && kept.is_some() && kept != wanted && ours.kind() != Some(Kind::Link) {
-            let how = Alter::Dress(Looks { mode: wanted, modified: None });
+        let kept = match replaces {
+            true => plain_mode(theirs),
+            false => Some(USUAL_DIR).filter(|_| ours.kind() == Some(Kind::Dir)),
+        };
+        if !matches!(verdict, Verdict::Dress) && kept.is_some() && kept != *mode {
+            let how = Alter::Dress(Looks { mode: *mode, modified: None });
             self.rest.push(Alteration { path, how, expect: Expect::Any });
         }
         Ok(())

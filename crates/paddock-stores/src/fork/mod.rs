@@ -17,6 +17,6 @@ mod merge;
 mod text;
 
 pub use difference::{
-    Detail, Difference, DifferenceKind, Holdings, Shape, Stat, StatRow, compared, differences, stat, unified,
+    Detail, Difference, DifferenceKind, Holdings, Modes, Shape, Stat, StatRow, compared, differences, stat, unified,
 };
 pub use merge::{Conflict, ConflictKind, Lines, Merge, merge};

@@ -3,6 +3,8 @@
 //! Merging works on bytes, so that every encoding in which a line feed is one byte keeps each byte, line endings
 //! included. UTF-16 goes through text and back, which is exact. Texts of different encodings are never mixed.
 
+use std::time::{Duration, Instant};
+
 use similar::{ChangeTag, DiffableStr, TextDiff, TextMerge};
 
 use paddock_core::TextKind;
@@ -11,6 +13,8 @@ use super::merge::Lines;
 
 /// The largest file that is merged line by line.
 pub(super) const MAX_MERGED: u64 = 16 * 1024 * 1024;
+/// How long two texts are compared: far longer than any that people wrote, and no end is in sight for random ones.
+const LONGEST: Duration = Duration::from_secs(5);
 
 /// What came of merging three contents.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,17 +24,24 @@ pub(super) enum Merged {
     Clash(Vec<Lines>),
     /// They are no texts, or not in one encoding.
     NoText,
+    /// They have too little in common to be compared in time.
+    TooLong,
 }
 
-/// Merges what two sides made of a text.
-pub(super) fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Merged {
+/// Until when two texts are compared, in a call that has to be over by then.
+pub(super) fn limit(over: Instant) -> Instant {
+    over.min(Instant::now() + LONGEST)
+}
+
+/// Merges what two sides made of a text, if it can be compared until then.
+pub(super) fn merge(base: &[u8], ours: &[u8], theirs: &[u8], until: Instant) -> Merged {
     let sides = [base, ours, theirs];
     let Some(kind) = common_kind(&sides) else { return Merged::NoText };
     if kind.unit() == 1 {
-        return merge_lines(base, ours, theirs);
+        return merge_lines(base, ours, theirs, until);
     }
     let [Some(base), Some(ours), Some(theirs)] = sides.map(Utf16::decode) else { return Merged::NoText };
-    match merge_lines(base.text.as_str(), ours.text.as_str(), theirs.text.as_str()) {
+    match merge_lines(base.text.as_str(), ours.text.as_str(), theirs.text.as_str(), until) {
         Merged::Clean(bytes) => {
             String::from_utf8(bytes).map_or(Merged::NoText, |text| Merged::Clean(ours.encode(&text)))
         }
@@ -59,7 +70,14 @@ fn common_kind(sides: &[&[u8]]) -> Option<TextKind> {
     sides.iter().all(wide).then_some(kind)
 }
 
-fn merge_lines<T: DiffableStr + ?Sized>(base: &T, ours: &T, theirs: &T) -> Merged {
+fn merge_lines<T: DiffableStr + ?Sized>(base: &T, ours: &T, theirs: &T, until: Instant) -> Merged {
+    // The merge itself knows no end, so what it is made of is tried before: these are the same comparisons.
+    for side in [ours, theirs] {
+        TextDiff::configure().deadline(until).diff_lines::<_, _, T>(base, side);
+        if Instant::now() >= until {
+            return Merged::TooLong;
+        }
+    }
     let merge = TextMerge::configure().merge_lines::<_, _, _, T>(base, ours, theirs);
     let lines = |region: &similar::MergeRegion| Lines {
         base: region.base_range(),
@@ -109,14 +127,15 @@ pub(super) struct Shown {
     pub(super) hunks: String,
 }
 
-/// Shows what became of a text; nothing where one side is none, or where the difference cannot be shown as text.
-pub(super) fn show(before: &[u8], after: &[u8]) -> Option<Shown> {
+/// Shows what became of a text; nothing where one side is none, or where the difference cannot be shown as text. What is
+/// not compared until then is shown as replaced.
+pub(super) fn show(before: &[u8], after: &[u8], until: Instant) -> Option<Shown> {
     let [before, after] = [before, after].map(|bytes| TextKind::of(bytes).decode(bytes));
     let (before, after) = (before?, after?);
     if before == after && !before.is_empty() {
         return None;
     }
-    let diff = TextDiff::from_lines(before.as_str(), after.as_str());
+    let diff = TextDiff::configure().deadline(until).diff_lines(before.as_str(), after.as_str());
     let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count() as u64;
     let (added, removed) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
     Some(Shown { added, removed, hunks: diff.unified_diff().to_string() })
@@ -125,6 +144,31 @@ pub(super) fn show(before: &[u8], after: &[u8]) -> Option<Shown> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn merge(base: &[u8], ours: &[u8], theirs: &[u8]) -> Merged {
+        super::merge(base, ours, theirs, Instant::now() + Duration::from_secs(600))
+    }
+
+    fn show(before: &[u8], after: &[u8]) -> Option<Shown> {
+        super::show(before, after, Instant::now() + Duration::from_secs(600))
+    }
+
+    #[test]
+    fn what_cannot_be_compared_in_time_is_not_merged_and_is_shown_as_replaced() {
+        // Few words in no order, over and over: the comparison of these has no end for a person.
+        let texts = [7u64, 11, 13].map(|seed| {
+            let next =
+                |at: &u64| Some(at.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407));
+            let words = std::iter::successors(Some(seed), next).skip(9).take(400_000);
+            words.map(|word| format!("{}\n", (word >> 33) % 1000)).collect::<String>().into_bytes()
+        });
+        let [base, ours, theirs] = &texts;
+        let over = Instant::now();
+        assert_eq!(super::merge(base, ours, theirs, over), Merged::TooLong);
+        let shown = super::show(base, ours, over).unwrap();
+        assert!(shown.added > 0 && shown.removed > 0);
+        assert!(limit(over) == over && limit(over + Duration::from_secs(3600)) < over + Duration::from_secs(60));
+    }
 
     fn clean(base: &[u8], ours: &[u8], theirs: &[u8]) -> Vec<u8> {
         match merge(base, ours, theirs) {

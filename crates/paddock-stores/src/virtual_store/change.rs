@@ -8,8 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use paddock_core::{
     Act, Applied, AppliedChange, Before, Call, Change, ChangeSet, EditError, ErrorKind, Expect, Kept, KeptIn, Kind,
-    LastName, Looks, MAX_EDITED, PLAIN_MODE, Pieces, RelPath, RelPathBuf, Replacement, Result, SNIFF, Staged, TextKind,
-    Usage, Version, edit, suited_to,
+    Looks, MAX_EDITED, PLAIN_MODE, Pieces, RelPath, RelPathBuf, Replacement, Result, SNIFF, Staged, TextKind, Usage,
+    Version, edit, suited_to,
 };
 
 use super::VirtualStore;
@@ -27,6 +27,8 @@ const NEW_LINK: u32 = 0o777;
 pub(super) const NOTES: &str = "\u{1}lower";
 /// How much of a file of the layer below is copied at once.
 const STEP: u64 = 8 * 1024 * 1024;
+/// How often a file is read that others save meanwhile.
+const TRIES: usize = 3;
 
 /// What was made ready before the transaction, for one change.
 struct Prepared {
@@ -213,11 +215,22 @@ impl Work<'_> {
         Ok(pieces.filter(|pieces| pieces.kept_in == KeptIn::place(&self.store.base)))
     }
 
-    /// The content of a file of the layer below, with something at its end.
+    /// The content of a file of the layer below, with something at its end. One that is saved while it is read in steps is
+    /// read again from its start.
     fn copied(&self, path: RelPath<'_>, addition: &[u8]) -> Result<Ready> {
         if let Some(Pieces { ids, len, .. }) = self.chunks_below(path)? {
             return Chunked { ids, len }.extended(&self.staging(), self.call, &*self.rows, addition);
         }
+        for _ in 0..TRIES {
+            if let Some(ready) = self.copied_at_once(path, addition)? {
+                return Ok(ready);
+            }
+        }
+        Err(ErrorKind::Stale.into())
+    }
+
+    /// As [`Self::copied`]; nothing where the steps are not all of one version.
+    fn copied_at_once(&self, path: RelPath<'_>, addition: &[u8]) -> Result<Option<Ready>> {
         let lower = self.store.lower.as_ref().ok_or(ErrorKind::NotFound)?;
         let mut bytes = Vec::new();
         let meta = lower.read(self.call, path, 0..STEP, &mut bytes)?;
@@ -228,16 +241,19 @@ impl Work<'_> {
             let chunks: Vec<&[u8]> = bytes.chunks(content::CHUNK).collect();
             ids.extend(self.staging().put_in(self.call, &chunks)?);
             bytes.clear();
-            lower.read(self.call, path, at..at + STEP, &mut bytes)?;
+            let now = lower.read(self.call, path, at..at + STEP, &mut bytes)?;
+            if now.version != meta.version {
+                return Ok(None);
+            }
             at += bytes.len() as u64;
         }
         bytes.extend_from_slice(addition);
         if ids.is_empty() {
-            return content::ready(&self.staging(), self.call, bytes, None);
+            return content::ready(&self.staging(), self.call, bytes, None).map(Some);
         }
         let chunks: Vec<&[u8]> = bytes.chunks(content::CHUNK).collect();
         ids.extend(self.staging().put_in(self.call, &chunks)?);
-        Ok(Ready::Chunks { ids, len: at + addition.len() as u64 })
+        Ok(Some(Ready::Chunks { ids, len: at + addition.len() as u64 }))
     }
 
     fn edit(
@@ -586,13 +602,19 @@ impl Work<'_> {
             Some(Found::Own(row)) => {
                 self.make_parents(path)?;
                 let content = row.body.map_or(Content::None, Content::Shared);
-                self.put(path.as_str(), RowKind::File, row.len, row.mode, content, None)?
+                self.put(path.as_str(), row.kind, row.len, row.mode, content, None)?
             }
             Some(Found::Lower(meta)) if meta.kind == Kind::File => {
                 let ready = self.copied(key, &[])?;
                 self.make_parents(path)?;
                 let mode = meta.mode.unwrap_or(NEW_FILE);
                 self.put(path.as_str(), RowKind::File, ready.len(), mode, ready.content(), None)?
+            }
+            Some(Found::Lower(meta)) if meta.kind == Kind::Link => {
+                let lower = self.store.lower.as_ref().ok_or(ErrorKind::NotFound)?;
+                let ready = Ready::Inline(lower.leads_to(self.call, key)?.into_bytes());
+                self.make_parents(path)?;
+                self.put(path.as_str(), RowKind::Link, ready.len(), NEW_LINK, ready.content(), None)?
             }
             _ => return Err(ErrorKind::NotKept.into()),
         };
@@ -654,13 +676,11 @@ impl Work<'_> {
                 copied => (RowKind::File, copied?),
             },
             Kind::Dir => (RowKind::Dir, Ready::Inline(Vec::new())),
-            // Where it leads is what can be told of a link.
-            Kind::Link | Kind::Special => {
+            Kind::Link => {
                 let lower = self.store.lower.as_ref().ok_or(ErrorKind::NotFound)?;
-                let place =
-                    lower.resolve(self.call, path, LastName::Follow).map(|place| format!("/{}", place.as_str()));
-                (RowKind::Link, Ready::Inline(place.unwrap_or_default().into_bytes()))
+                (RowKind::Link, Ready::Inline(overlay::link_text(self.call, lower, path)?.into_bytes()))
             }
+            Kind::Special => (RowKind::Link, Ready::Inline(Vec::new())),
         };
         let mode = meta.mode.unwrap_or(NEW_FILE);
         let content = if kind == RowKind::Dir { Content::None } else { ready.content() };

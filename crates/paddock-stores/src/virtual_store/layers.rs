@@ -271,7 +271,7 @@ impl Layers<'_> {
         }
     }
 
-    fn link_text(&self, row: &Row) -> Result<String> {
+    pub(super) fn link_text(&self, row: &Row) -> Result<String> {
         let mut text = Vec::new();
         content::read(self.rows, row, 0..row.len, &mut text)?;
         Ok(String::from_utf8_lossy(&text).into_owned())

@@ -198,24 +198,25 @@ impl<'a> Overlaid<'a> {
         }
     }
 
-    /// Where a link leads, as far as that can be told: a place in the Mount, nothing outside.
-    pub(crate) fn leads_to(&self, path: RelPath<'_>, link: &Thing<'_>) -> Result<String> {
+    /// What a link says, as it is written: only that means the same wherever the link is put. Nothing where it cannot be
+    /// told.
+    pub(crate) fn link_text(&self, path: RelPath<'_>, link: &Thing<'_>) -> Result<String> {
         match link {
             Thing::Absent => Ok(String::new()),
-            Thing::Row(row) => {
-                let mut text = Vec::new();
-                content::read(self.layers.rows, row, 0..row.len, &mut text)?;
-                let text = String::from_utf8_lossy(&text).into_owned();
-                if text.is_empty() {
-                    return Ok(text);
-                }
-                let dir = path.split_last().map_or("", |(dir, _)| dir.as_str());
-                let way = if text.starts_with('/') { text.clone() } else { join(dir, &text) };
-                Ok(self.layers.resolve(&way, false).map_or(text, |place| place.as_str().to_owned()))
+            Thing::Row(row) => self.layers.link_text(row),
+            Thing::Seen(_, view) => link_text(self.layers.call, view, path),
+        }
+    }
+
+    /// Does a note say of a link only where it leads, from the top of the Mount? Earlier versions wrote such notes.
+    pub(crate) fn is_noted_place(&self, path: RelPath<'_>, note: &Thing<'_>, link: &Thing<'_>) -> Result<bool> {
+        match (note, link) {
+            (Thing::Row(row), Thing::Seen(meta, view)) if row.kind == RowKind::Link && meta.kind == Kind::Link => {
+                let place = view.resolve(self.layers.call, path, LastName::Follow);
+                let text = self.layers.link_text(row)?;
+                Ok(place.is_ok_and(|place| text.strip_prefix('/') == Some(place.as_str())))
             }
-            Thing::Seen(_, view) => {
-                Ok(view.resolve(self.layers.call, path, LastName::Follow).unwrap_or_default().as_str().to_owned())
-            }
+            _ => Ok(false),
         }
     }
 }
@@ -329,6 +330,14 @@ fn own_rows(call: &Call<'_>, rows: &dyn Rows, below: &str) -> Result<Vec<OwnRow>
     Ok(found)
 }
 
+/// What a link of a View says, as it is written; nothing where it is not UTF-8.
+pub(super) fn link_text(call: &Call<'_>, view: &View, path: RelPath<'_>) -> Result<String> {
+    match view.leads_to(call, path) {
+        Err(e) if matches!(e.kind(), ErrorKind::Unsupported(_)) => Ok(String::new()),
+        text => text,
+    }
+}
+
 /// What the layer below held at a path when it was covered, where it does not show through any more: what can change
 /// was noted, and what cannot is as it was.
 pub(super) fn kept_below(layers: &Layers<'_>, frozen: bool, path: RelPath<'_>) -> Result<Option<Found>> {
@@ -339,7 +348,9 @@ pub(super) fn kept_below(layers: &Layers<'_>, frozen: bool, path: RelPath<'_>) -
         };
     }
     let note = layers.rows.get(&join(NOTES, path.as_str()))?;
-    Ok(note.filter(|row| row.kind == RowKind::File).map(Found::Own))
+    // The note of what nobody could read is an empty link.
+    let is_whole = |row: &Row| row.kind == RowKind::File || row.kind == RowKind::Link && row.len > 0;
+    Ok(note.filter(is_whole).map(Found::Own))
 }
 
 /// Removes a note with all notes below it. Every note has notes of directories above it, or is at the top.

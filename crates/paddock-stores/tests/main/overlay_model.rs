@@ -9,7 +9,7 @@ mod steps;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use paddock_core::{Before, Kept, Operation, Store, Versioned};
+use paddock_core::{Alter, Alteration, Before, Kept, Operation, Store, Versioned};
 use paddock_db::postgres_testing::Database;
 use paddock_db::{Durability, Sqlite};
 use paddock_stores::PhysicalStore;
@@ -125,7 +125,7 @@ impl Run {
                 match before.get(&lower, path) {
                     None => model.remove(&lower, path),
                     Some(Node::Dir) => model.put_dir(&lower, path),
-                    Some(Node::File(text)) => model.restore(&lower, path, &text, before.is_own_file(path)),
+                    Some(node) => model.restore(&lower, path, &node, before.is_own(path)),
                 }
             }
             take_back(ground, told);
@@ -244,6 +244,7 @@ fn assert_same(real: Vec<(String, Vec<u8>)>, model: &Tree, what: &str) {
     let one = |(path, node): (&String, &Node)| match node {
         Node::Dir => (format!("{path}/"), Vec::new()),
         Node::File(text) => (path.clone(), text.render()),
+        Node::Link(text) => (format!("{path}@"), text.as_bytes().to_vec()),
     };
     let model: BTreeMap<String, Vec<u8>> = model.iter().map(one).collect();
     if real != model {
@@ -284,6 +285,10 @@ fn operation(prefix: &str, change: &Change, tree: &Tree) -> Option<Operation> {
         Change::Delete(path) => Operation::Delete { path: full(path), recursive: true },
         Change::Move(from, to) => Operation::Move { from: full(from), to: full(to) },
         Change::MakeDir(path) => Operation::MakeDir { path: full(path) },
+        Change::Link(path, text) => {
+            let how = Alter::Link { leads_to: (*text).to_owned() };
+            Operation::Alter { path: full(path), alterations: vec![Alteration { path: full(path), how, expect }] }
+        }
     })
 }
 
@@ -299,20 +304,27 @@ fn make(model: &mut Place, lower: &Tree, change: &Change) -> bool {
         Change::Write(path, text) => {
             let can = fits(path, true);
             if can {
-                model.put_file(lower, path, text);
+                model.put(lower, path, &Node::File(text.clone()));
+            }
+            can
+        }
+        Change::Link(path, text) => {
+            let can = fits(path, true);
+            if can {
+                model.put(lower, path, &Node::Link(text));
             }
             can
         }
         Change::Edit(path, slot, value) => {
             let Some(Node::File(mut text)) = tree.get(*path).cloned() else { return false };
             text.slots[*slot] = *value;
-            model.put_file(lower, path, &text);
+            model.put(lower, path, &Node::File(text));
             true
         }
         Change::Append(path, value) => match tree.get(*path).cloned() {
             Some(Node::File(mut text)) => {
                 text.tail.push(*value);
-                model.put_file(lower, path, &text);
+                model.put(lower, path, &Node::File(text));
                 true
             }
             _ => false,
@@ -331,7 +343,7 @@ fn make(model: &mut Place, lower: &Tree, change: &Change) -> bool {
                     let new = format!("{to}{}", &path[from.len()..]);
                     match node {
                         Node::Dir => model.put_dir(lower, &new),
-                        Node::File(text) => model.put_file(lower, &new, text),
+                        leaf => model.put(lower, &new, leaf),
                     }
                 }
                 delete(model, lower, &tree, from);
@@ -434,6 +446,7 @@ fn the_steps_of_the_property_do_not_all_fail() {
         change(Where::Source, Change::Edit("d/a", 0, 1)),
         change(Where::Fork(0), Change::Edit("d/a", 2, 2)),
         change(Where::Fork(0), Change::Write("e/a", text([1, 1, 1, 0]))),
+        change(Where::Fork(0), Change::Link("d/l", "../e/a")),
         Step::Apply(0),
     ];
     for physical in [false, true] {
@@ -442,7 +455,8 @@ fn the_steps_of_the_property_do_not_all_fail() {
             run.step(step);
         }
         assert_eq!(run.tree().get("d/a"), Some(&Node::File(text([1, 0, 2, 1]))));
-        assert_eq!(run.tree().len(), 4);
+        assert_eq!(run.tree().get("d/l"), Some(&Node::Link("../e/a")));
+        assert_eq!(run.tree().len(), 5);
         let contradiction = [
             change(Where::Source, Change::Write("a", text([0; 4]))),
             change(Where::Fork(0), Change::Write("a", text([2; 4]))),

@@ -32,6 +32,20 @@ pub(crate) fn link(store: &VirtualStore, path: &str, target: &str) {
     });
 }
 
+/// What an Overlay remembers of a link that it covers, as earlier versions noted it.
+pub(crate) fn noted_link(store: &VirtualStore, path: &str, place: &str) {
+    with_call(|call| {
+        let content = Content::Inline(place.as_bytes());
+        let row =
+            NewRow { kind: RowKind::Link, len: place.len() as u64, mode: 0o777, modified: 0, content, version: None };
+        let written = store.base().write(call, store.namespace(), &mut |rows| {
+            rows.advance()?;
+            rows.put(&format!("\u{1}lower/{path}"), &row, false).map(|_| ())
+        });
+        written.unwrap();
+    });
+}
+
 /// Other mode bits for what is there.
 pub(crate) fn mode(store: &VirtualStore, path: &str, mode: u32) {
     with_call(|call| {

@@ -8,8 +8,9 @@ use paddock_desk::{Desk, Project, forks};
 pub(crate) fn run(global: &Global, options: &Discard, printer: &Printer) -> anyhow::Result<Ended> {
     let desk = Desk::work(Project::with_config(&global.places())?)?;
     let (layer, agent) = (&options.layer, global.agent());
-    if let Some(lost) = forks::lost(&desk, layer, &agent)?
-        && !options.yes
+    // What may be lost is not looked at: that can take long, or fail.
+    if !options.yes
+        && let Some(lost) = forks::lost(&desk, layer, &agent)?
     {
         printer::tell(&lost);
         match printer::confirmed("discard it with all of this?")? {

@@ -425,7 +425,8 @@ env = {{ PATH = "{sysroot}/bin:/usr/bin:/bin", npm_config_cache = "/tmp/npm", CA
     // With pip it would hold more files than this test has time for.
     let venv = "python3 -m venv --without-pip v && . v/bin/activate && \
                 python -c 'import sys; print(sys.prefix != sys.base_prefix)'";
-    let npm = "mkdir -p dep app && echo '{\"name\": \"dep\", \"version\": \"1.0.0\"}' > dep/package.json && \
+    let npm = "mkdir -p dep app && echo '{\"name\": \"dep\", \"version\": \"1.0.0\", \"bin\": {\"dep\": \"cli.js\"}}' > dep/package.json && \
+               printf '#!/usr/bin/env node\nconsole.log(\"linked\")' > dep/cli.js && \
                echo 'module.exports = 7' > dep/index.js && cd app && echo 'console.log(require(\"dep\") * 6)' > start.js && \
                echo '{\"name\": \"app\", \"version\": \"1.0.0\", \"scripts\": {\"start\": \"node start.js\"}}' > package.json && \
                npm install --offline --silent --no-audit --no-fund ../dep > /dev/null && npm run --silent start";
@@ -444,6 +445,8 @@ env = {{ PATH = "{sysroot}/bin:/usr/bin:/bin", npm_config_cache = "/tmp/npm", CA
     ];
     if std::path::Path::new("/usr/bin/npm").exists() {
         works.push((npm, "42\n"));
+        // By the link that npm made, in the next command.
+        works.push(("cd app && node_modules/.bin/dep && readlink node_modules/.bin/dep", "linked\n../dep/cli.js\n"));
     } else {
         could_not_run("no npm at /usr/bin");
     }
@@ -516,6 +519,21 @@ mount = { virtual = "docs", shared = true }
         assert_ne!(refused["structured"]["exit_code"], 0, "{refused:#}");
         assert_eq!(world.paddock(&["undo"]).code, 0);
         assert_eq!(read(&world, "/notes/old.txt"), "before");
+    }
+
+    #[test]
+    fn links_are_in_the_next_command_what_they_were_in_the_last() {
+        let world = world();
+        let packages = "mkdir -p node_modules/.bin node_modules/foo; cd node_modules; \
+                        printf '#!/bin/sh\necho ran\n' > foo/cli.js; chmod +x foo/cli.js; \
+                        ln -s ../foo/cli.js .bin/foo; ln -s foo .bin/bar; cp -a .bin/foo .bin/copy && touch -h .bin/bar";
+        let look = "cd node_modules/.bin; readlink foo; readlink bar; readlink copy; ./foo; ./bar; ./copy";
+        for workspace in ["/try", "/notes"] {
+            let execute = |command| execute_with(&world, &json!({ "command": command, "workspace": workspace }));
+            printed(&execute(packages));
+            let seen = printed(&execute(look));
+            assert_eq!(seen, "../foo/cli.js\nfoo\n../foo/cli.js\nran\nran\nran\n", "{workspace}");
+        }
     }
 
     #[test]

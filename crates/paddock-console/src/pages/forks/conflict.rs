@@ -21,9 +21,12 @@ pub(super) fn card(conflict: &ConflictShown, resolve: &str) -> Markup {
                 (choice(conflict, resolve, "below", "Keep the Workspace's", "Keep what the Workspace holds? What is here is replaced by it, and stays in the history."))
                 (choice(conflict, resolve, "here", "Keep this one's", "Keep what is here? What the Workspace holds is replaced by it now, and stays in the history."))
             }
-            @match &diff {
-                Some(diff) if !diff.hunks.is_empty() => (side_by_side(&conflict.path, diff)),
-                _ => p.muted { "Its content cannot be shown here." },
+            @if let Some(why) = &conflict.unread {
+                p.muted { (shown(why)) }
+            } @else if let Some(diff) = diff.filter(|diff| !diff.hunks.is_empty()) {
+                (side_by_side(&conflict.path, &diff))
+            } @else {
+                p.muted { "Its content cannot be shown here." }
             }
         }
     }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use paddock_core::{
     AccessScope, Alter, Alteration, Applied, Before, Call, ErrorKind, Expect, HidePattern, Journal, Kind, LogicalPath,
-    Mount, NameRules, Operation, Origin, Outcome, PartDone, Plan, Refused, RelPathBuf, Replacement, Store, Vfs, View,
-    Walk, Workspace,
+    Looks, Mount, NameRules, Operation, Origin, Outcome, PartDone, Plan, Refused, RelPathBuf, Replacement, Store, Vfs,
+    View, Walk, Workspace,
 };
 pub(crate) use paddock_stores::conformance::world::path_of as at;
 use paddock_stores::conformance::world::{self, Open, with_call};
@@ -111,6 +111,25 @@ impl Ground {
         self.run(Operation::Move { from: at(from), to: at(to) }).unwrap_or_else(|e| panic!("{from}: {e}"));
     }
 
+    pub(crate) fn link(&self, path: &str, leads_to: &str) {
+        self.change(path, Alter::Link { leads_to: leads_to.to_owned() });
+    }
+
+    pub(crate) fn chmod(&self, path: &str, mode: u32) {
+        self.change(path, Alter::Dress(Looks { mode: Some(mode), modified: None }));
+    }
+
+    fn change(&self, path: &str, how: Alter) {
+        let alterations = vec![Alteration { path: at(path), how, expect: Expect::Any }];
+        let changed = self.run(Operation::Alter { path: at(path), alterations });
+        changed.unwrap_or_else(|e| panic!("{path}: {e}"));
+    }
+
+    /// The permission bits of what is there.
+    pub(crate) fn mode(&self, path: &str) -> u32 {
+        with_call(|call| self.vfs.facts(call, &at(path))).unwrap().mode.unwrap() & 0o777
+    }
+
     pub(crate) fn make_dir(&self, path: &str) {
         self.run(Operation::MakeDir { path: at(path) }).unwrap_or_else(|e| panic!("{path}: {e}"));
     }
@@ -205,7 +224,7 @@ pub(crate) fn take_back(ground: &Ground, told: Vec<(LogicalPath, Before)>) {
     ground.alter(told.into_iter().rev().map(undo).collect()).unwrap();
 }
 
-/// Everything a View shows: files with their content, directories with a slash.
+/// Everything a View shows: files with their content, directories with a slash, links with what they say.
 pub(crate) fn tree_of(view: &View) -> Vec<(String, Vec<u8>)> {
     with_call(|call| {
         let mut entries = Vec::new();
@@ -221,7 +240,11 @@ pub(crate) fn tree_of(view: &View) -> Vec<(String, Vec<u8>)> {
                 (path, bytes)
             }
             Kind::Dir => (path + "/", Vec::new()),
-            Kind::Link | Kind::Special => (path + "@", Vec::new()),
+            Kind::Link => {
+                let text = view.leads_to(call, rel(&path).as_rel()).unwrap();
+                (path + "@", text.into_bytes())
+            }
+            Kind::Special => (path + "|", Vec::new()),
         };
         entries.into_iter().map(content).collect()
     })

@@ -1,6 +1,10 @@
 //! Applying: three states for each path, all of it or nothing.
 
-use paddock_core::{Alter, ErrorKind, Expect};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use paddock_core::{Alter, Alteration, ErrorKind, Expect, Looks, Operation};
+use paddock_stores::conformance::world::path_of;
+use paddock_stores::doubles::{Method, Shared};
 
 use super::ground::{Ground, SOURCE, at, store_kind};
 use super::*;
@@ -361,4 +365,65 @@ fn deleting_a_directory_can_be_undone_in_a_fork() {
         assert_eq!(ground.tree(FORK), before, "{}", setting.name);
         assert_eq!(ground.diff(), [""; 0], "{}", setting.name);
     });
+}
+
+#[test]
+fn a_mode_is_a_change_of_its_own_whatever_becomes_of_the_content() {
+    let files = ["merged", "only below", "mode below", "both"];
+    let before = |ground: &Ground| files.iter().for_each(|file| ground.write(&w(file), TEN));
+    on_every_ground(&[], before, |ground, setting| {
+        for file in files {
+            ground.edit(&f(file), "1\n2", "one\n2").unwrap();
+        }
+        ground.chmod(&f("merged"), 0o755);
+        ground.edit(&w("merged"), "10", "ten").unwrap();
+        // Here the content is as it was again, and the mode is not.
+        ground.write(&f("only below"), TEN);
+        ground.chmod(&f("only below"), 0o755);
+        ground.edit(&w("only below"), "10", "ten").unwrap();
+        ground.chmod(&w("mode below"), 0o600);
+        ground.chmod(&f("both"), 0o755);
+        ground.chmod(&w("both"), 0o600);
+        ground.apply();
+        let modes = files.map(|file| ground.mode(&w(file)));
+        assert_eq!(modes, [0o755, 0o755, 0o600, 0o600], "{}", setting.name);
+        let both = TEN.replacen('1', "one", 1).replace("10", "ten");
+        assert_eq!(ground.text(&w("merged")).unwrap(), both, "{}", setting.name);
+        assert_eq!(ground.text(&w("only below")).unwrap(), TEN.replace("10", "ten"), "{}", setting.name);
+    });
+}
+
+#[test]
+fn a_large_file_that_is_saved_while_a_fork_copies_it_is_never_half_of_each() {
+    const LEN: usize = 20 * 1024 * 1024;
+    // It is saved before this read of it, or before each.
+    for at in [Some(1), Some(2), None] {
+        let dir = TempDir::new().unwrap();
+        let mount = dir.path().join("mount");
+        let disk = Arc::new(PhysicalStore::new(&mount).unwrap());
+        std::fs::create_dir_all(&mount).unwrap();
+        std::fs::write(mount.join("large"), "a".repeat(LEN)).unwrap();
+        let reads = AtomicUsize::new(0);
+        let others = move |method, path: &str| {
+            if method == Method::Read && path == "large" {
+                let read = reads.fetch_add(1, Ordering::SeqCst);
+                if at.is_none_or(|at| at == read) {
+                    std::fs::write(mount.join("new"), "b".repeat(LEN)).unwrap();
+                    std::fs::rename(mount.join("new"), mount.join("large")).unwrap();
+                }
+            }
+        };
+        let store = Arc::new(Shared::new(disk, others));
+        let ground = Ground::new(store, Standing::Live, upper(&Arc::new(MemoryBase::new())), &[]);
+        let how = Alter::Dress(Looks { mode: Some(0o600), modified: None });
+        let alteration = Alteration { path: path_of(&f("large")), how, expect: Expect::Any };
+        let changed = ground.run(Operation::Alter { path: path_of(&f("large")), alterations: vec![alteration] });
+        match at {
+            Some(_) => {
+                changed.unwrap();
+                assert!(ground.read(&f("large")).unwrap() == vec![b'b'; LEN], "{at:?}");
+            }
+            None => assert_eq!(store_kind(changed.map(|_| ())), ErrorKind::Stale),
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! The diff: what a fork changed, as people and programs read it, and nothing of what is out of sight.
 
-use paddock_stores::fork::{Detail, DifferenceKind, Shape, stat, unified};
+use paddock_stores::fork::{Detail, DifferenceKind, Modes, Shape, stat, unified};
 
+use super::ground::take_back;
 use super::*;
 use crate::planting;
 
@@ -192,7 +193,9 @@ fn links_of_the_workspace_go_and_links_of_a_fork_come() {
     ground.delete(&f("way"));
     ground.write(&f("way/in"), "in a directory of its own\n");
     assert_eq!(ground.diff(), ["removed link", "turned way", "added way/in"]);
-    assert!(unified(&ground.differences()).starts_with("removed link link (d/x to nothing)\n"));
+    assert!(
+        unified(&ground.differences()).starts_with("removed link link (d/x to nothing)\nlink way becomes a directory")
+    );
     ground.apply();
     assert!(!mount.join("link").exists() && mount.join("d/x").exists());
     assert_eq!(std::fs::read(mount.join("way/in")).unwrap(), b"in a directory of its own\n");
@@ -202,4 +205,164 @@ fn links_of_the_workspace_go_and_links_of_a_fork_come() {
     assert_eq!(ground.diff(), ["added mine"]);
     ground.apply();
     assert_eq!(std::fs::read_link(mount.join("mine")).unwrap(), std::path::Path::new("d/x"));
+}
+
+#[test]
+fn links_arrive_as_they_are_written() {
+    let before = |ground: &Ground| {
+        ground.write(&w("lib/foo/cli.js"), "cli\n");
+        ground.link(&w("lib/.bin/old"), "../foo/cli.js");
+        ground.link(&w("lib/.bin/gone"), "../foo/cli.js");
+    };
+    on_every_ground(&[], before, |ground, setting| {
+        ground.link(&f("lib/.bin/foo"), "../foo/cli.js");
+        ground.link(&f("lib/.bin/chain"), "foo");
+        // It leads where it led, and yet it is another.
+        ground.link(&f("lib/.bin/old"), "./foo");
+        ground.link(&f("lib/.bin/dangling"), "../none/yet");
+        ground.link(&f("lib/out"), "../../../etc/hosts");
+        ground.delete(&f("lib/.bin/gone"));
+        assert_eq!(
+            unified(&ground.differences()),
+            "\
+added link lib/.bin/chain (nothing to foo)
+added link lib/.bin/dangling (nothing to ../none/yet)
+added link lib/.bin/foo (nothing to ../foo/cli.js)
+removed link lib/.bin/gone (../foo/cli.js to nothing)
+changed lib/.bin/old (../foo/cli.js to ./foo)
+added link lib/out (nothing to ../../../etc/hosts)
+",
+            "{}",
+            setting.name
+        );
+        let seen = ground.tree(FORK);
+        ground.apply();
+        assert_eq!(ground.tree(SOURCE), seen, "{}", setting.name);
+        assert_eq!(ground.text(&w("lib/.bin/old")).as_deref(), Some("cli\n"), "{}", setting.name);
+        ground.link(&w("lib/.bin/foo"), "../foo/below.js");
+        ground.link(&f("lib/.bin/foo"), "../foo/here.js");
+        let said = "lib/.bin/foo: changed on both sides, in the same place";
+        assert_eq!(ground.conflicts(), [said], "{}", setting.name);
+    });
+}
+
+#[test]
+fn modes_are_told_beside_everything_else_that_changes() {
+    let before = |ground: &Ground| {
+        ground.write(&w("run.sh"), "echo\n");
+        ground.write(&w("only"), "same\n");
+        ground.write(&w("image"), "\0");
+        ground.write(&w("plain"), "plain\n");
+        ground.write(&w("was"), "a file\n");
+    };
+    on_every_ground(&[], before, |ground, setting| {
+        ground.write(&f("run.sh"), "echo 2\n");
+        ground.chmod(&f("run.sh"), 0o755);
+        ground.chmod(&f("only"), 0o600);
+        ground.write(&f("image"), "\0\0");
+        ground.chmod(&f("image"), 0o400);
+        ground.write(&f("plain"), "other\n");
+        ground.write(&f("new.sh"), "new\n");
+        ground.chmod(&f("new.sh"), 0o755);
+        ground.make_dir(&f("private"));
+        ground.chmod(&f("private"), 0o700);
+        ground.delete(&f("was"));
+        ground.make_dir(&f("was"));
+        let differences = ground.differences();
+        assert_eq!(
+            unified(&differences),
+            "\
+changed image (binary, 1 to 2 bytes, mode 644 to 400)
+added file new.sh (mode 755)
+--- /dev/null
++++ b/new.sh
+@@ -0,0 +1 @@
++new
+changed only (mode 644 to 600)
+--- a/plain
++++ b/plain
+@@ -1 +1 @@
+-plain
++other
+added directory private (mode 700)
+changed run.sh (mode 644 to 755)
+--- a/run.sh
++++ b/run.sh
+@@ -1 +1 @@
+-echo
++echo 2
+file was becomes a directory
+--- a/was
++++ /dev/null
+@@ -1 +0,0 @@
+-a file
+",
+            "{}",
+            setting.name
+        );
+        assert_eq!(
+            stat(&differences).to_string(),
+            "\
+M image (mode 644 to 400)
+A new.sh | +1 -0 (mode 755)
+M only (mode 644 to 600)
+M plain | +1 -1
+A private (mode 700)
+M run.sh | +1 -1 (mode 644 to 755)
+T was | +0 -1
+7 paths changed, 3 lines added, 3 removed
+",
+            "{}",
+            setting.name
+        );
+        let modes = Modes { mode_before: None, mode_after: Some(0o755) };
+        assert_eq!((differences[1].modes, stat(&differences).rows[1].modes), (modes, modes), "{}", setting.name);
+        ground.apply();
+        for (path, mode) in [
+            ("image", 0o400),
+            ("new.sh", 0o755),
+            ("only", 0o600),
+            ("private", 0o700),
+            ("run.sh", 0o755),
+            ("plain", 0o644),
+        ] {
+            assert_eq!(ground.mode(&w(path)), mode, "{path}, {}", setting.name);
+        }
+    });
+}
+
+#[test]
+fn a_link_that_an_earlier_version_noted_by_its_place_is_no_conflict() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let mount = dir.path().join("mount");
+    std::fs::create_dir_all(mount.join("d")).unwrap();
+    for name in ["goes", "changes"] {
+        std::os::unix::fs::symlink("../d/x", mount.join("d").join(name)).unwrap();
+    }
+    let store = Arc::new(PhysicalStore::new(&mount).unwrap());
+    let ground = Ground::new(store, Standing::Live, upper(&Arc::new(MemoryBase::new())), &[]);
+    ground.delete(&f("d/goes"));
+    ground.delete(&f("d/changes"));
+    for name in ["goes", "changes"] {
+        planting::noted_link(&ground.fork, &format!("d/{name}"), "/d/x");
+    }
+    assert_eq!(ground.conflicts(), [""; 0]);
+    std::fs::remove_file(mount.join("d/changes")).unwrap();
+    std::os::unix::fs::symlink("y", mount.join("d/changes")).unwrap();
+    assert_eq!(ground.conflicts(), ["d/changes: deleted here, and changed below"]);
+}
+
+#[test]
+fn a_directory_that_a_fork_deleted_comes_back_with_its_links() {
+    let before = |ground: &Ground| {
+        ground.write(&w("d/x"), "x\n");
+        ground.link(&w("d/l"), "./x");
+    };
+    on_every_ground(&[], before, |ground, setting| {
+        let seen = ground.tree(FORK);
+        ground.delete(&f("d"));
+        take_back(ground, ground.last_told());
+        assert_eq!(ground.tree(FORK), seen, "{}", setting.name);
+        assert_eq!(ground.diff(), [""; 0], "{}", setting.name);
+    });
 }

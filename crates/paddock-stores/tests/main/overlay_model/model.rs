@@ -50,6 +50,8 @@ fn three_way<T: PartialEq + Clone>(base: &T, ours: &T, theirs: &T) -> Option<T> 
 pub(crate) enum Node {
     Dir,
     File(Text),
+    /// As it is written.
+    Link(&'static str),
 }
 
 pub(crate) type Tree = BTreeMap<String, Node>;
@@ -115,7 +117,8 @@ enum Own {
     Dir,
     /// Lets nothing through.
     NewDir,
-    File(Text),
+    /// A file or a link.
+    Is(Node),
     Gone,
 }
 
@@ -132,7 +135,7 @@ impl Live {
         match self.own.get(path) {
             Some(Own::Gone) => None,
             Some(Own::Dir | Own::NewDir) => Some(Node::Dir),
-            Some(Own::File(text)) => Some(Node::File(text.clone())),
+            Some(Own::Is(node)) => Some(node.clone()),
             None => self.below(lower, path).cloned(),
         }
     }
@@ -183,14 +186,14 @@ impl Live {
         }
     }
 
-    fn restore(&mut self, lower: &Tree, path: &str, text: &Text, was_own: bool) {
+    fn restore(&mut self, lower: &Tree, path: &str, node: &Node, was_own: bool) {
         if !was_own && self.below(lower, path).is_some() {
             self.own.remove(path);
             self.forget(path);
             return;
         }
         self.make_parents(lower, path);
-        self.put(lower, path, Own::File(text.clone()));
+        self.put(lower, path, Own::Is(node.clone()));
     }
 }
 
@@ -228,24 +231,25 @@ impl Place {
         let Self::Live(live) = self else { return };
         let note = |own: &Own| match own {
             Own::Dir | Own::NewDir => Some(Node::Dir),
-            Own::File(text) => Some(Node::File(text.clone())),
+            Own::Is(node) => Some(node.clone()),
             Own::Gone => None,
         };
         live.notes = live.own.iter().map(|(path, own)| (path.clone(), note(own))).collect();
     }
 
-    pub(crate) fn is_own_file(&self, path: &str) -> bool {
+    pub(crate) fn is_own(&self, path: &str) -> bool {
         match self {
             Self::Plain(_) => true,
-            Self::Live(live) => matches!(live.own.get(path), Some(Own::File(_))),
+            Self::Live(live) => matches!(live.own.get(path), Some(Own::Is(_))),
         }
     }
 
-    pub(crate) fn put_file(&mut self, lower: &Tree, path: &str, text: &Text) {
+    /// Puts a file or a link.
+    pub(crate) fn put(&mut self, lower: &Tree, path: &str, node: &Node) {
         self.make_parents(lower, path);
         match self {
-            Self::Plain(tree) => drop(tree.insert(path.to_owned(), Node::File(text.clone()))),
-            Self::Live(live) => live.put(lower, path, Own::File(text.clone())),
+            Self::Plain(tree) => drop(tree.insert(path.to_owned(), node.clone())),
+            Self::Live(live) => live.put(lower, path, Own::Is(node.clone())),
         }
     }
 
@@ -268,10 +272,10 @@ impl Place {
         }
     }
 
-    pub(crate) fn restore(&mut self, lower: &Tree, path: &str, text: &Text, was_own: bool) {
+    pub(crate) fn restore(&mut self, lower: &Tree, path: &str, node: &Node, was_own: bool) {
         match self {
-            Self::Plain(_) => self.put_file(lower, path, text),
-            Self::Live(live) => live.restore(lower, path, text, was_own),
+            Self::Plain(_) => self.put(lower, path, node),
+            Self::Live(live) => live.restore(lower, path, node, was_own),
         }
     }
 

@@ -35,10 +35,21 @@ pub(crate) enum Change {
     Delete(&'static str),
     Move(&'static str, &'static str),
     MakeDir(&'static str),
+    Link(&'static str, &'static str),
 }
 
 /// Few names, so that they meet: as files on one side and as directories on the other.
 const PATHS: &[&str] = &["a", "b", "d", "d/a", "d/b", "d/e", "d/e/a", "d/e/b", "e", "e/a"];
+
+/// Where links are: at names of their own, since what is written at the name of a link goes where it leads.
+const LINKS: &[&str] = &["l", "d/l", "d/m", "d/e/l", "e/l"];
+
+/// What they say: within their directory, out of it, along another link, to nothing, and out of the Workspace.
+const TEXTS: &[&str] = &["a", "../a", "./e/a", "../d/l", "nowhere", "/elsewhere", "../../.."];
+
+fn link() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(LINKS)
+}
 
 fn path() -> impl Strategy<Value = &'static str> {
     prop::sample::select(PATHS)
@@ -57,6 +68,9 @@ fn change() -> impl Strategy<Value = Change> {
         3 => path().prop_map(Change::Delete),
         2 => (path(), path()).prop_map(|(from, to)| Change::Move(from, to)),
         1 => path().prop_map(Change::MakeDir),
+        2 => (link(), prop::sample::select(TEXTS)).prop_map(|(path, text)| Change::Link(path, text)),
+        1 => link().prop_map(Change::Delete),
+        1 => (link(), link()).prop_map(|(from, to)| Change::Move(from, to)),
     ]
 }
 
