@@ -189,10 +189,8 @@ fn path_card(one: &PathDiff, resolve: &str) -> Markup {
     match &one.detail {
         Detail::Text { hunks, .. } => {
             let mode = one.mode_told.as_ref().map(|mode| html! { span.label { (mode) } });
-            {
-                let label = format!("Changes of {}", one.path);
-                difference::of_change(&label, &one.path, &mode.unwrap_or_default(), &Diff::of_unified(hunks))
-            }
+            let label = format!("Changes of {}", one.path);
+            difference::of_change(&label, &one.path, &mode.unwrap_or_default(), &Diff::of_unified(hunks))
         }
         detail => html! {
             div.diff-file {

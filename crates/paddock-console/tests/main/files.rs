@@ -1,5 +1,7 @@
 //! Files over HTTP: every status of reading and writing, what cannot run, what never leaves.
 
+use std::io::Read as _;
+
 use crate::harness::Served;
 use crate::http::Request;
 use serde_json::json;
