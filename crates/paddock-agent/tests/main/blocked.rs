@@ -1,7 +1,7 @@
 //! A call that began and whose end nobody wrote down: made again where that is harmless, and else a question for a person.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use paddock_agent::record::ThreadStatus;
@@ -41,6 +41,25 @@ fn between_effect_and_end() -> World {
     cut_off(&world, "after the effect");
     alter_one_row(&world, "UPDATE history_call SET state = 0, ended = NULL WHERE op = 'append'");
     world
+}
+
+/// Whoever watches knows the plan before they hear of its calls, also where the run was cut off right before one.
+#[test]
+fn a_resumed_run_tells_what_it_goes_on_with_before_anything_else() {
+    let read = call("read_file", &json!({ "path": "/r/none.txt" }));
+    let world = World::new(&script(&[answer("- [ ] look\n"), read, answer("looked")]));
+    cut_off(&world, "before the start");
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&told);
+    let process = world.process_watched(Arc::new(move |event| {
+        heard.lock().unwrap().push(match event {
+            RunEvent::Resumed(state) => format!("goes on with {} step", state.step_history.len()),
+            RunEvent::Tool(result) => result.tool_name.clone(),
+            _ => return,
+        });
+    }));
+    assert_eq!(process.resume("t").unwrap(), Ended::Done("looked".into()));
+    assert_eq!(*told.lock().unwrap(), ["goes on with 1 step", "read_file"]);
 }
 
 #[test]

@@ -138,9 +138,8 @@ fn the_plan_is_told_with_its_states_as_they_change() {
     assert!(!(frozen.stderr + &done.stderr).contains('\u{1b}'), "a file gets no commands to a terminal");
 }
 
-/// A held change is made at once on `resume`, before any node has ended.
 #[test]
-fn the_plan_stands_before_what_a_resumed_run_does_first() {
+fn a_command_that_printed_nothing_is_told_with_how_it_ended() {
     let world = World::seed();
     world.write("workspace/old.txt", "one\n");
     let remove = call("execute_command", &json!({ "command": "unlink old.txt" }));
