@@ -46,7 +46,16 @@ const LAYERS: &[Layer] = &[
         // The router and the guard are played on a real Store, not only on doubles.
         tests_may: &["paddock-stores"],
         // Pure computation only (of `ignore` and `globset`, the pattern matchers): no I/O, no runtime.
-        only: Some(&["chardetng", "encoding_rs", "globset", "ignore", "memchr", "thiserror", "unicode-normalization"]),
+        only: Some(&[
+            "chardetng",
+            "encoding_rs",
+            "globset",
+            "ignore",
+            "memchr",
+            "serde",
+            "thiserror",
+            "unicode-normalization",
+        ]),
         ..layer("paddock-core")
     },
 ];

@@ -46,8 +46,8 @@ fn between_effect_and_end() -> World {
 /// Whoever watches knows the plan before they hear of its calls, also where the run was cut off right before one.
 #[test]
 fn a_resumed_run_tells_what_it_goes_on_with_before_anything_else() {
-    let read = call("read_file", &json!({ "path": "/r/none.txt" }));
-    let world = World::new(&script(&[answer("- [ ] look\n"), read, answer("looked")]));
+    let append = call("append_file", &json!({ "path": "/w/effects.txt", "content": "an effect\n" }));
+    let world = World::new(&script(&[answer("- [ ] append\n"), append, answer("appended")]));
     cut_off(&world, "before the start");
     let told = Arc::new(Mutex::new(Vec::new()));
     let heard = Arc::clone(&told);
@@ -58,8 +58,8 @@ fn a_resumed_run_tells_what_it_goes_on_with_before_anything_else() {
             _ => return,
         });
     }));
-    assert_eq!(process.resume("t").unwrap(), Ended::Done("looked".into()));
-    assert_eq!(*told.lock().unwrap(), ["goes on with 1 step", "read_file"]);
+    assert_eq!(process.resume("t").unwrap(), Ended::Done("appended".into()));
+    assert_eq!(*told.lock().unwrap(), ["goes on with 1 step", "append_file"]);
 }
 
 #[test]

@@ -549,7 +549,7 @@ fn a_content_that_cannot_be_shown_is_not_more_that_is_not_shown() {
     world.write("workspace/old.bin", [0, 159, 146, 150]);
     let id = parked(&delete(&world, "workspace/old.bin"));
     let shown = world.paddock(&["approvals", "show", &id]).stdout;
-    assert!(shown.contains("- /project/workspace/old.bin (deleted; "), "{shown}");
+    assert!(shown.contains("deleted      /project/workspace/old.bin (no text: 4 bytes)"), "{shown}");
     assert!(shown.contains("not all of it can be shown") && !shown.contains("and more that is not shown"), "{shown}");
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::client::{Raw, call};
 use crate::crash::Chance;
 use crate::harness::{Ran, World};
+use crate::two_servers::share_key;
 
 /// Stands in every url, and in nothing that is printed.
 const PASSWORD: &str = "test-password";
@@ -78,8 +79,9 @@ fn files_history_and_audit_are_on_the_server() {
     assert!(audit.stdout.contains("/notes/plan.md"), "{audit}");
     done(&world, &["audit", "verify"]);
     done(&world, &["doctor"]);
-    // Another home has nothing of it but the url, and sees the same files.
+    // Another home has nothing of it but the url and the key, and sees the same files.
     let elsewhere = self::world(&database.url());
+    share_key(&world, &elsewhere);
     assert_eq!(read(&elsewhere, "/notes/plan.md").unwrap(), "one\n");
 }
 
@@ -153,6 +155,13 @@ fn a_server_that_cannot_be_reached_is_told_with_what_to_do() {
             .stdout
             .contains("→ look whether the file's directory, or the server and its url in paddock.toml, are right")
     );
+    // Who has no key yet cannot begin: others may have signed there.
+    let write = json!({"path": "/notes/plan.md", "content": "x"}).to_string();
+    let ran = run(&world, &["tool", "write_file", &write]);
+    assert!(ran.code == 2 && ran.stderr.contains("cannot be reached") && ran.stdout.is_empty(), "{ran}");
+    let signed = World::seed();
+    assert_eq!(signed.paddock(&["tool", "write_file", "{\"path\": \"workspace/a\", \"content\": \"x\"}"]).code, 0);
+    share_key(&signed, &world);
     // An agent learns that it did not work, and nothing of where the server is.
     let write = json!({"path": "/notes/plan.md", "content": "x"}).to_string();
     let ran = run(&world, &["tool", "write_file", &write]);

@@ -1,6 +1,8 @@
 //! Two `paddock serve` on one PostgreSQL, each on a machine of its own as far as they know: another directory, another System Root. What
 //! waits at one is decided at the other, and holds; what happens at one is told at the other.
 
+use std::os::unix::fs::DirBuilderExt as _;
+
 use paddock_db::postgres_testing::Database;
 use serde_json::{Value, json};
 
@@ -15,9 +17,16 @@ fn machines(database: &Database) -> (World, World) {
     assert_eq!(write.code, 0, "{write}");
     let refused = there.paddock(&["tool", "delete_file", "{\"path\": \"/notes/old.txt\"}"]);
     assert_ne!(refused.code, 0, "without the key nothing is done: {refused}");
-    let key = |world: &World| world.home().join(".paddock/secrets/audit.key");
-    std::fs::copy(key(&here), key(&there)).unwrap();
+    share_key(&here, &there);
     (here, there)
+}
+
+/// Copies the key of one machine to another, as a person does before that one begins.
+pub(crate) fn share_key(from: &World, to: &World) {
+    let secrets = |world: &World| world.home().join(".paddock/secrets");
+    let mut private = std::fs::DirBuilder::new();
+    private.recursive(true).mode(0o700).create(secrets(to)).unwrap();
+    std::fs::copy(secrets(from).join("audit.key"), secrets(to).join("audit.key")).unwrap();
 }
 
 /// A project whose files and state are all on a server, as one of several machines has it.

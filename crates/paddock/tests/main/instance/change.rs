@@ -58,7 +58,7 @@ fn what_is_deleted_is_gone_and_its_neighbours_stay() {
     [exit 2]
     ");
     assert_eq!(keys(&world), ["cha", "chat", "chat2"]);
-    insta::assert_snapshot!(instance(&world, &["delete", "-f", "chat", "nobody"]), @r#"
+    insta::assert_snapshot!(instance(&world, &["delete", "-y", "chat", "nobody"]), @r#"
     deleted instance "chat"
     [stderr]
     there is no instance "nobody": nothing to delete

@@ -71,7 +71,7 @@ fn a_damaged_instance_is_told_and_hides_no_other() {
     assert!(told["unreadable"][0]["reason"].as_str().unwrap().contains("metadata.json"), "{told}");
     assert_eq!(told["instances"].as_array().unwrap().len(), 1);
     // It can still be taken away.
-    assert_eq!(instance(&world, &["delete", "broken", "-f"]).code, 0);
+    assert_eq!(instance(&world, &["delete", "broken", "-y"]).code, 0);
     assert!(!place(&world).join("broken").exists());
 }
 
