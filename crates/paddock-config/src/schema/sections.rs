@@ -75,7 +75,7 @@ table! {
             env: BTreeMap<String, SecretOr<String>>,
             /// The longest time: "60 s".
             time_limit: Duration,
-            /// The longest time on a processor: "60 s".
+            /// The longest time on a processor: "120 s".
             cpu_limit: Duration,
             /// The most memory: "2 GiB".
             memory_limit: ByteSize,
