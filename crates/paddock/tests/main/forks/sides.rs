@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{read, tool, without_ids, world, write};
+use super::{CONFIG, read, tool, without_ids, world, write};
 use crate::harness::World;
 
 #[test]
