@@ -31,9 +31,15 @@ writeFileSync(join(main, "package.json"), JSON.stringify({ ...published, optiona
 const tarballs = [pack(native), pack(main)];
 
 const project = mkdtempSync(join(tmpdir(), "paddock-pack-"));
-const versions = Object.keys(manifest.peerDependencies).map((name) => `${name}@${manifest.devDependencies[name]}`);
-writeFileSync(join(project, "package.json"), JSON.stringify({ name: "empty", private: true }));
-npm(project, "install", "--silent", "--no-audit", "--no-fund", ...tarballs, ...versions);
+// What npm would choose today is something else tomorrow, and does not always fit together: the project gets what the lock names.
+const lock = JSON.parse(readFileSync(join(here, "package-lock.json"), "utf8")).packages;
+const nameOf = (path) => path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
+const installed = Object.keys(lock).filter((path) => path !== "").map(nameOf);
+const peers = Object.keys(manifest.peerDependencies);
+const pinned = (those) => Object.fromEntries(those.map((name) => [name, lock[`node_modules/${name}`].version]));
+const overrides = pinned(installed.filter((name) => !peers.includes(name) && installed.indexOf(name) === installed.lastIndexOf(name)));
+writeFileSync(join(project, "package.json"), JSON.stringify({ name: "empty", private: true, dependencies: pinned(peers), overrides }));
+npm(project, "install", "--silent", "--no-audit", "--no-fund", "--prefer-offline", ...tarballs);
 
 const readme = readFileSync(join(project, "node_modules", manifest.name, "README.md"), "utf8");
 const block = (language) => new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, "u").exec(readme)[1];
