@@ -105,6 +105,8 @@ pub(super) fn connect(path: &Path, name: &str) -> Result<Connection> {
         // A short-lived process must not pay for a checkpoint when it ends; `close` says when it does.
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+        // A plan that does not depend on the values of a statement: otherwise SQLite compiles one anew for every other value.
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         conn.execute_batch(SETTINGS)
     };
     set().map_err(|error| explained(path, name, error))?;

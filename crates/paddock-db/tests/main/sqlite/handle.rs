@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use paddock_db::{DbError, Durability, Migration, Schema, Sqlite};
+use rusqlite::StatementStatus;
 use tempfile::tempdir;
 
 use super::{NUMBERS, all, numbers, put, soon};
@@ -242,4 +243,28 @@ fn a_step_that_fails_leaves_the_tables_as_they_were() {
     assert_eq!(all(&db).unwrap(), [1]);
     let third = db.read(|conn| conn.execute_batch("SELECT * FROM third").map_err(|error| db.error(error)));
     assert!(third.is_err());
+}
+
+#[test]
+fn a_statement_is_compiled_once_whatever_its_values() {
+    const MARKED: Schema = Schema {
+        owner: "marked",
+        migrations: &[Migration {
+            version: 1,
+            sql: "CREATE TABLE marked(home TEXT NOT NULL, key TEXT NOT NULL, mark TEXT) STRICT;
+                  CREATE INDEX marked_key ON marked (home, key);
+                  CREATE INDEX marked_mark ON marked (home, mark) WHERE mark = 'yes';",
+        }],
+    };
+    let dir = tempdir().unwrap();
+    let db = Sqlite::new(dir.path().join("marked.db"), vec![MARKED], Durability::Process);
+    db.write(soon(), |tx| {
+        let mut look = tx.prepare("SELECT count(*) FROM marked WHERE home = ?1 AND mark = ?2").unwrap();
+        for (home, mark) in [("a", "yes"), ("b", "no"), ("c", "yes")] {
+            look.query_row([home, mark], |row| row.get::<_, i64>(0)).unwrap();
+        }
+        assert_eq!(look.get_status(StatementStatus::RePrepare), 0);
+        Ok::<_, DbError>(())
+    })
+    .unwrap();
 }
