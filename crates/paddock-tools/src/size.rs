@@ -73,7 +73,7 @@ pub(crate) fn of_content(cx: &Context<'_>, effects: &[&Effect], holding: Option<
     }
     let contents = cx.contents(holding);
     let mut losing: Vec<(&Effect, Taken)> =
-        replaced.into_iter().filter_map(|effect| Some((effect, taken(effect, &contents)?))).collect();
+        replaced.into_iter().filter_map(|effect| Some((effect, taken(effect, &contents, cx.most_edited())?))).collect();
     sum(&losing).told(large)?;
     // Whose it is is asked for last: that is looked up in the history.
     losing.retain(|(effect, _)| !cx.was_made_by_agent(effect));
@@ -86,21 +86,19 @@ fn sum(losing: &[(&Effect, Taken)]) -> Taken {
     all
 }
 
-/// What one file loses, where that can be told.
-fn taken(effect: &Effect, contents: &Contents<'_>) -> Option<Taken> {
+/// What one file loses, where that can be told. Of what is too large to be compared and edited it is all that the edit can take.
+fn taken(effect: &Effect, contents: &Contents<'_>, most_edited: Option<u64>) -> Option<Taken> {
     let len = effect.len?;
     if len > LARGEST as u64 {
-        return Some(Taken { lines: 0, bytes: len.saturating_sub(contents.len_after(effect)?) });
+        let shorter = contents.len_after(effect).map(|after| len.saturating_sub(after));
+        return Some(Taken { lines: 0, bytes: shorter.or(most_edited).unwrap_or(len) });
     }
     let old = contents.before(effect).ok()?;
     Some(lost(&old, &contents.after(effect, &old)?))
 }
 
-/// What of the old content is not in the new one.
+/// What of the old content is not in the new one. Of a new one that was cut off, too much seems gone rather than too little.
 fn lost(old: &[u8], new: &[u8]) -> Taken {
-    if new.len() > LARGEST {
-        return Taken { lines: 0, bytes: (old.len() as u64).saturating_sub(new.len() as u64) };
-    }
     match (TextKind::of(old).decode(old), TextKind::of(new).decode(new)) {
         (Some(old), Some(new)) => {
             let gone = missing(old.lines(), new.lines());
@@ -154,6 +152,7 @@ mod tests {
         assert_eq!(lost(b"a\r\nb\r\n", b"a\nb\n"), taken(0, 0), "line endings are no lines");
         assert_eq!(lost(b"x\nx\nx\n", b"x\n"), taken(2, 4), "each as often as it was there");
         assert_eq!(lost(b"one\ntwo\n", b""), taken(2, 8));
+        assert_eq!(lost(b"one\ntwo\n", &vec![b'x'; LARGEST + 1]), taken(2, 8), "also where more takes its place");
         let (old, mut new) = (vec![0_u8; 5 * BLOCK], vec![0_u8; 5 * BLOCK]);
         new[2 * BLOCK] = 1;
         assert_eq!(lost(&old, &new), taken(0, BLOCK as u64), "of what is no text, the parts that change");

@@ -209,9 +209,10 @@ const TOO_OLD: &str = "SELECT seq FROM history_change WHERE home = ?1 AND kept I
 const TOO_MANY: &str = "SELECT seq FROM (SELECT seq, call, found, row_number() OVER (PARTITION BY place ORDER BY seq DESC) AS n \
      FROM history_change WHERE home = ?1 AND kept IS NOT NULL) AS counted WHERE n > ?2";
 
-/// Rows that keep something where the newer ones are as large as is wanted.
-const TOO_LARGE: &str = "SELECT seq FROM (SELECT seq, call, found, CAST(sum(kept_bytes) OVER (ORDER BY seq DESC) AS BIGINT) AS total \
-     FROM history_change WHERE home = ?1 AND kept IS NOT NULL) AS summed WHERE total > ?2";
+/// Rows that keep something where those that stay whatever the size, and the newer ones, are as large as is wanted.
+const TOO_LARGE: &str = "SELECT seq FROM (SELECT seq, call, found, CAST(sum(kept_bytes) OVER (ORDER BY \
+     CASE WHEN found = 0 OR call IN (SELECT call FROM history_call WHERE home = ?1 AND person IS NOT NULL) THEN 1 ELSE 0 END, \
+     seq DESC) AS BIGINT) AS total FROM history_change WHERE home = ?1 AND kept IS NOT NULL) AS summed WHERE total > ?2";
 
 /// What agents made themselves, or a person replaced: see `found.rs`.
 const OF_AGENTS: &str = "(found = 0 OR call IN (SELECT call FROM history_call WHERE home = ?1 AND person IS NOT NULL))";

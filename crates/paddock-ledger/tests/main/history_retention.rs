@@ -195,6 +195,19 @@ fn what_no_agent_made_is_kept_however_often_it_is_written_over() {
 }
 
 #[test]
+fn what_agents_made_makes_room_for_what_stays_however_old_that_is() {
+    let world = World::new();
+    put(&world, "/w/thesis", "by hand");
+    world.write("/w/thesis", "agent");
+    let over = world.write("/w/thesis", "2");
+    let last = world.write("/w/thesis", "3");
+    // Seven bytes stay, and of the agent's only the one byte that fits beside them.
+    sweep(&world, &Retention { count: None, ..TIGHT });
+    assert!(matches!(world.undo(over), Err(HistoryError::Lost(_))));
+    world.undo(last).unwrap();
+}
+
+#[test]
 fn no_way_round_makes_a_persons_content_the_agents() {
     type Detour = fn(&World);
     let detours: [(&str, Detour); 3] = [

@@ -53,6 +53,18 @@ fn an_edit_counts_by_what_it_replaces() {
 }
 
 #[test]
+fn an_edit_of_what_is_too_large_to_be_compared_counts_by_all_that_it_can_take() {
+    let large = "something else\n".repeat((9 << 20) / 15) + "the only one\n";
+    let edited = |arguments: Value| {
+        risk(&agent(vec![workspace("/w", RW, holding(&[("long.txt", large.as_bytes())]))]), "edit_file", arguments)
+    };
+    let every = json!({"path": "/w/long.txt", "old_string": "else", "new_string": "", "replace_all": true});
+    assert_eq!(edited(every), Risk::High);
+    let one = json!({"path": "/w/long.txt", "old_string": "the only one", "new_string": ""});
+    assert_eq!(edited(one), Risk::Medium);
+}
+
+#[test]
 fn what_is_no_text_counts_by_its_bytes() {
     let image = vec![0_u8; (1 << 20) + 1];
     let over = |old: &[u8]| {
