@@ -149,6 +149,17 @@ pub(crate) fn nothing(agent: &AgentName, ports: &Ports) -> AgentPolicy {
     AgentPolicy::new(agent.clone(), LogicalPath::top(), vfs)
 }
 
+/// The Mounts of all agents that are on the disk, with their scopes: what one agent writes counts for what another gets.
+pub(crate) fn on_disk(file: &ConfigFile, host: &Host) -> Vec<(PathBuf, AccessScope)> {
+    let agents = file.agents();
+    let tables = agents.iter().flat_map(|agent| file.workspaces_of(agent));
+    let mounts = tables.filter_map(|table| match &table.mount.value {
+        MountSpec::Physical { physical } => Some((host.path_of(physical), table.scope.value.0)),
+        _ => None,
+    });
+    mounts.collect()
+}
+
 /// What Workspaces are built from.
 struct Built<'b> {
     file: &'b ConfigFile,
@@ -165,14 +176,9 @@ type AndClosed = (Vec<Workspace>, Vec<Problem>);
 
 impl<'b> Built<'b> {
     fn new(file: &'b ConfigFile, host: &'b Host, ports: &'b Ports) -> Self {
-        let agents = file.agents();
-        let tables = agents.iter().flat_map(|agent| file.workspaces_of(agent));
-        let mounts = tables.filter_map(|table| match &table.mount.value {
-            MountSpec::Physical { physical } => Some((host.path_of(physical), table.scope.value.0)),
-            _ => None,
-        });
+        let mounts = on_disk(file, host);
         // Not beside other configurations: a person may change a file, and what it said before counts no more.
-        Self { file, host, ports, places: Arc::new(Places::new(mounts).beside(&[&BY_PROGRAMS])) }
+        Self { file, host, ports, places: Arc::new(Places::new(mounts.into_iter()).beside(&[&BY_PROGRAMS])) }
     }
 
     /// Every Workspace of an agent; an overlay after the one that it stands on.

@@ -5,11 +5,14 @@
 //! Workspaces at once: taking the file away must never leave the old access behind.
 //!
 //! What is wrong on the disk and not in the file keeps no policy either, since an agent can bring it about: a Workspace whose
-//! Mount cannot be had gives nothing, and where Mounts have come to contradict each other there are none.
+//! Mount cannot be had gives nothing, and where Mounts have come to contradict each other there are none. While that is so, the
+//! places of the Mounts are looked at too, and when one of them changes the policy is made again.
 //!
 //! A file that is being written is waited for; see `quiet.rs`.
 
+use std::fs::{self, Metadata};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -17,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use paddock_core::{AgentName, AgentPolicy, Audit};
 use paddock_state::{Forks, Redactor, SystemRoot};
 
-use crate::build::{Made, Ports, make, nothing};
+use crate::build::{Made, Ports, make, nothing, on_disk};
 use crate::config_file::ConfigFile;
 use crate::fault::Fault;
 use crate::host::Host;
@@ -51,10 +54,32 @@ struct Held {
     forks: Option<Stamp>,
     /// The secrets as they were: the configuration may name one.
     secrets: u64,
+    /// The places of the Mounts as they were seen, where something was amiss with them.
+    mounts: Option<Vec<MountSeen>>,
     policy: Arc<AgentPolicy>,
     error: Option<Arc<ConfigError>>,
     /// What a person was told of last.
     told: Option<String>,
+}
+
+/// The place of a Mount as it is: itself, and what it leads to, each by device and inode.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct MountSeen {
+    path: PathBuf,
+    itself: Option<(u64, u64)>,
+    leads_to: Option<(u64, u64)>,
+}
+
+impl MountSeen {
+    fn at(path: PathBuf) -> Self {
+        let number = |found: io::Result<Metadata>| found.ok().map(|found| (found.dev(), found.ino()));
+        let (itself, leads_to) = (number(fs::symlink_metadata(&path)), number(fs::metadata(&path)));
+        Self { path, itself, leads_to }
+    }
+
+    fn is_still_so(&self) -> bool {
+        *self == Self::at(self.path.clone())
+    }
 }
 
 impl Reloader {
@@ -99,7 +124,7 @@ impl Reloader {
         };
         let secrets = ports.secrets.refresh();
         let policy = Arc::new(policy);
-        let held = Held { stamp: Some(stamp), forks, secrets, policy, error: None, told: told.clone() };
+        let held = Held { stamp: Some(stamp), forks, secrets, mounts: None, policy, error: None, told: told.clone() };
         Ok(Self {
             path,
             named,
@@ -164,7 +189,9 @@ impl Reloader {
         let forks = forks_stamp(&self.ports);
         let secrets = self.ports.secrets.refresh();
         let held = self.held.read().unwrap_or_else(PoisonError::into_inner);
-        (held.stamp == Some(now) && held.forks == forks && held.secrets == secrets).then(|| Arc::clone(&held.policy))
+        let is_same = held.stamp == Some(now) && held.forks == forks && held.secrets == secrets;
+        let is_mended = || held.mounts.iter().flatten().any(|mount| !mount.is_still_so());
+        (is_same && !is_mended()).then(|| Arc::clone(&held.policy))
     }
 
     fn reload(&self) -> Arc<AgentPolicy> {
@@ -172,15 +199,25 @@ impl Reloader {
         let (forks, secrets) = (forks_stamp(&self.ports), self.ports.secrets.refresh());
         {
             let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
-            (held.forks, held.secrets) = (forks, secrets);
+            (held.forks, held.secrets, held.mounts) = (forks, secrets, None);
         }
         match quiet::read(&self.path, Patience::CHANGE) {
             Ok((stamp, Content::Nothing)) => self.hold(Some(stamp), Some(self.nothing()), None, None),
-            Ok((stamp, Content::Text(text))) => match self.make(&text) {
-                Ok((policy, amiss)) => self.hold(Some(stamp), Some(policy), None, amiss.as_ref()),
-                Err(error) if takes_all_away(&error) => self.hold(Some(stamp), Some(self.nothing()), Some(error), None),
-                Err(error) => self.hold(Some(stamp), None, Some(error), None),
-            },
+            Ok((stamp, Content::Text(text))) => {
+                // Looked at before they are used: what changes meanwhile is noticed at the next call.
+                let mounts = self.mounts_of(&text);
+                match self.make(&text) {
+                    Ok((policy, amiss)) => {
+                        self.watch(mounts.filter(|_| amiss.is_some()));
+                        self.hold(Some(stamp), Some(policy), None, amiss.as_ref())
+                    }
+                    Err(error) if takes_all_away(&error) => {
+                        self.watch(mounts);
+                        self.hold(Some(stamp), Some(self.nothing()), Some(error), None)
+                    }
+                    Err(error) => self.hold(Some(stamp), None, Some(error), None),
+                }
+            }
             Err(Fault::StillWritten) => {
                 self.hold(old.stamp, None, Some(of_file(&self.path, Fault::StillWritten)), None)
             }
@@ -190,6 +227,16 @@ impl Reloader {
 
     fn nothing(&self) -> AgentPolicy {
         nothing(&self.agent, &self.ports)
+    }
+
+    fn watch(&self, mounts: Option<Vec<MountSeen>>) {
+        self.held.write().unwrap_or_else(PoisonError::into_inner).mounts = mounts;
+    }
+
+    fn mounts_of(&self, text: &str) -> Option<Vec<MountSeen>> {
+        let file = ConfigFile::parse(&name_of(&self.path), text).ok()?;
+        let host = Host::new(&self.path, self.system_root.clone()).ok()?;
+        Some(on_disk(&file, &host).into_iter().map(|(place, _)| MountSeen::at(place)).collect())
     }
 
     /// The policy of a text, and what of it cannot be had as the disk is now.

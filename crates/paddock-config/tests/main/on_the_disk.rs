@@ -67,6 +67,23 @@ fn a_mount_that_cannot_be_had_gives_nothing_and_stays_a_boundary() {
 }
 
 #[test]
+fn a_mount_that_is_there_again_gives_what_it_gave_without_a_word_in_the_file() {
+    let project = Project::new();
+    project.make("docs");
+    let plain = workspace("/docs", "RO", "docs");
+    project.write(&plain);
+    let reloader = project.reloader().unwrap();
+    fs::write(project.root.join("docs/x"), "x").unwrap();
+    fs::rename(project.root.join("docs"), project.root.join("aside")).unwrap();
+    project.write(&(plain + "hide = [\"*.key\"]\n"));
+    assert!(!may_read(&reloader.current(), "/docs/x"));
+    let generation = reloader.generation();
+    assert_eq!(reloader.generation(), generation, "nothing has changed meanwhile");
+    fs::rename(project.root.join("aside"), project.root.join("docs")).unwrap();
+    assert!(may_read(&reloader.current(), "/docs/x"));
+}
+
+#[test]
 fn mounts_that_came_to_contradict_each_other_give_nothing() {
     let project = Project::new();
     project.make("a");
@@ -80,6 +97,10 @@ fn mounts_that_came_to_contradict_each_other_give_nothing() {
     project.write(&(both("RW") + "hide = [\"*.key\"]\n"));
     assert!(!may_read(&reloader.current(), "/a/x"));
     assert!(reloader.error().is_some());
+    fs::remove_file(project.root.join("b")).unwrap();
+    project.make("b");
+    assert!(may_write(&reloader.current(), "/a/x"), "a person put it right");
+    assert!(reloader.error().is_none());
 }
 
 #[test]
