@@ -290,14 +290,18 @@ impl Runtime {
     pub fn resume(&self, thread: &InstanceKey, user: &str, settled: Option<Settled>) -> Result<Ended> {
         let (mut run, about) = self.open(thread, user)?;
         // Its task is known, and it ended before the first node: nothing of it was done, and all of it is to be.
-        if run.n == 0 || (run.next == NodeName::End && about.status == ThreadStatus::Running) {
+        let begins = run.n == 0 || (run.next == NodeName::End && about.status == ThreadStatus::Running);
+        if begins {
             run.begin_turn(about)?;
         }
         if run.next == NodeName::End {
             return Err(RunError::Over(thread.to_string()));
         }
         run.settled = settled;
-        run.tell(&RunEvent::Resumed(&run.state));
+        // What a run that begins has is the plan of the task before.
+        if !begins {
+            run.tell(&RunEvent::Resumed(&run.state));
+        }
         self.drive(run)
     }
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use paddock_config::{ConfigFile, Installation};
 use paddock_state::{SystemRoot, WorkspaceHome};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use crate::host;
 
@@ -61,10 +63,18 @@ pub(crate) fn answers(url: &str) -> bool {
 pub(crate) fn project_at(system: &SystemRoot, port: u16) -> Option<PathBuf> {
     let places = system.workspaces_dir();
     let has_it = |url: &str| url.rsplit_once(':').and_then(|(_, at)| at.parse().ok()) == Some(port);
-    let serves = |place: &PathBuf| written_in(place).iter().any(|(_, url)| has_it(url));
+    // One that was killed has no port any more, whoever has it now.
+    let serves = |place: &PathBuf| written_in(place).iter().any(|(file, url)| has_it(url) && is_alive(file));
     let names = host::names_in(&places).ok()?;
     let place = names.iter().map(|name| places.join(name)).find(serves)?;
     Some(WorkspaceHome::owner_of(&place)?.project_root().to_owned())
+}
+
+/// Does the process that wrote this file still live?
+fn is_alive(file: &Path) -> bool {
+    let process = file.file_name().and_then(|name| name.to_str()?.strip_prefix(FILES)?.strip_prefix('-')?.parse().ok());
+    let process = process.and_then(Pid::from_raw);
+    process.is_some_and(|process| !matches!(test_kill_process(process), Err(Errno::SRCH)))
 }
 
 /// The console's address: of one that still serves, else what the configuration says.

@@ -106,4 +106,7 @@ fn a_task_that_was_asked_for_is_not_over_with_the_answer_to_another() {
     let thread = world.process().runtime.record.thread("t").unwrap();
     assert_eq!(thread.prompt, "SECOND TASK");
     assert_eq!((thread.status, thread.told), (ThreadStatus::Running, None));
+    // Nothing of it was done, so there is nothing that it goes on with: what is known is the plan of the first task.
+    let next = world.process_watched(Arc::new(|event| assert!(!matches!(event, RunEvent::Resumed(_)))));
+    assert_eq!(next.resume("t").unwrap(), Ended::Done("second".into()));
 }

@@ -81,13 +81,14 @@ fn show(desk: &Desk, thread: &str, json: bool, printer: &Printer) -> anyhow::Res
     Ok(Ended::Done)
 }
 
-/// What a node did: the calls that the model asked for, or else what went into the conversation; of an answer, whose it is.
+/// What a node did: the calls that the model asked for, or else what went into the conversation; of an answer, whose it is. A call that
+/// is not over has no answer yet, and the state still has that of the one before.
 fn what(checkpoint: &CheckpointShown) -> String {
     let calls = asked_for(&checkpoint.answer["tool_calls"]);
     let said = checkpoint.said.as_deref().unwrap_or_default();
     match checkpoint.tool["tool_name"].as_str() {
         _ if !calls.is_empty() => calls.join(", "),
-        Some(tool) if checkpoint.node == "tools" => format!("{tool}: {said}"),
+        Some(tool) if checkpoint.node == "tools" && !said.is_empty() => format!("{tool}: {said}"),
         _ => said.to_owned(),
     }
 }

@@ -78,11 +78,10 @@ fn a_port_that_another_project_has_is_told_with_that_project() {
     assert_eq!(second.code, 1, "{second}");
     assert!(second.stderr.contains("`paddock serve` of \"") && second.stderr.contains("\" has it"), "{second}");
     assert!(second.stderr.contains(project.file_name().unwrap().to_str().unwrap()), "{second}");
-    server.signal(Signal::TERM);
-    assert!(server.ended().success());
-    // Of somebody else's port nothing is known.
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port().to_string();
+    // One that was killed has it no more, although it could not say so.
+    server.signal(Signal::KILL);
+    server.ended();
+    let _taken = std::net::TcpListener::bind(format!("127.0.0.1:{port}")).unwrap();
     let second = world.paddock(&["serve", "--config", &config, "--port", &port]);
     assert!(second.code == 1 && !second.stderr.contains("has it"), "{second}");
 }
