@@ -139,3 +139,28 @@ fn replay(desk: &Desk, thread: &str, json: bool, printer: &Printer) -> anyhow::R
     }
     Ok(if replayed.differs_at.is_none() { Ended::Done } else { Ended::Denied })
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_call_without_an_answer_is_not_told_with_that_of_the_one_before() {
+        let mut checkpoint = CheckpointShown {
+            n: 9,
+            node: "tools".to_owned(),
+            next: "tools".to_owned(),
+            turn: "t1".to_owned(),
+            seq: 7,
+            step: None,
+            tool: json!({ "tool_name": "read_file" }),
+            answer: Value::Null,
+            said: None,
+        };
+        assert_eq!(what(&checkpoint), "");
+        checkpoint.said = Some("12 lines".to_owned());
+        assert_eq!(what(&checkpoint), "read_file: 12 lines");
+    }
+}

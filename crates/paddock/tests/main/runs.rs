@@ -117,19 +117,6 @@ fn a_cancelled_run_is_over_and_a_fork_is_not() {
 }
 
 #[test]
-fn a_call_that_waits_is_not_told_with_the_answer_to_the_one_before() {
-    let world = World::seed();
-    world.write("workspace/old.txt", "one\n");
-    let delete = call("delete_file", &json!({ "path": "workspace/old.txt" }));
-    let look = call("list_dir", &json!({ "path": "workspace" }));
-    let model = script(&world, &[answer("- [ ] remove"), look, delete, answer("removed")]);
-    assert_eq!(begin(&world, "a", &model, &["--level", "admin"]).code, 3);
-    let shown = world.paddock(&["threads", "show", "a"]).stdout;
-    assert_eq!(shown.matches(" list_dir: ").count(), 1, "{shown}");
-    assert!(!shown.contains("delete_file: "), "{shown}");
-}
-
-#[test]
 fn a_run_that_nobody_works_on_is_said_to_be_stopped() {
     let world = World::seed();
     // The script is over before the plan is.
