@@ -19,8 +19,8 @@ use super::history::{Keeper, Taken, name_for};
 use super::host::{changed, kind_of, meta_of, open_beneath, open_dir, same_inode, store_error};
 use super::lock::{DirLock, lock_dirs, outlast_writers};
 use super::meter::Meter;
-use super::replace::Spot;
-use super::{Durability, PhysicalStore, TEMP_PREFIX};
+use super::replace::{Spot, Terms};
+use super::{Durability, HardLinks, PhysicalStore, TEMP_PREFIX};
 use crate::quota::UsageDelta;
 
 /// How often a change starts again because somebody was faster.
@@ -31,7 +31,8 @@ pub(super) type Try<T> = Result<Option<T>, StoreError>;
 
 /// Makes every change, in order.
 pub(super) fn apply(store: &PhysicalStore, call: &Call<'_>, set: &ChangeSet) -> Result<Applied, StoreError> {
-    let keeper = store.history.as_ref().filter(|_| set.keeps()).map(|place| place.ready()).transpose()?;
+    let keeper =
+        store.history.as_ref().filter(|_| set.keeps()).map(|place| place.ready(store.durability)).transpose()?;
     let mut work = Work {
         store,
         call,
@@ -59,7 +60,6 @@ pub(super) fn apply(store: &PhysicalStore, call: &Call<'_>, set: &ChangeSet) -> 
             }
         }
     }
-    work.settle_kept(&applied)?;
     Ok(applied)
 }
 
@@ -124,13 +124,10 @@ impl Work<'_> {
         (1..depth).rev().take_while(|above| made.contains(above)).count()
     }
 
-    /// Syncs where things are kept, once for the whole set.
-    fn settle_kept(&self, applied: &Applied) -> Result<(), StoreError> {
-        let any = applied.changes.iter().any(|change| matches!(change.before, Before::Kept(_)));
-        match &self.keeper {
-            Some(keeper) if any && self.store.durability == Durability::Disk => keeper.settle(),
-            _ => Ok(()),
-        }
+    /// How a file is put in place or taken away.
+    pub(super) fn terms(&self) -> Terms<'_> {
+        let links = self.store.hard_links == HardLinks::Read;
+        Terms { durability: self.store.durability, keeper: self.keeper.as_ref(), links }
     }
 
     /// Changes one file under its directory's lock.
@@ -175,7 +172,8 @@ impl Work<'_> {
             self.check(from_spot.look()?.as_ref(), expect)?;
         }
         rename_to_free_name(from_spot, to_spot)?;
-        self.settle_dirs(&[&from_dir, &to_dir])?;
+        // First where it is now: it is never lost on the way.
+        self.settle_dirs(&[&to_dir, &from_dir])?;
         let stat = to_spot.look()?;
         drop(lock);
         let kind = stat.as_ref().map(kind_of);
@@ -204,7 +202,7 @@ impl Work<'_> {
         let Some(before) = self.take_away(spot, &stat)? else { return Ok(None) };
         room.used();
         self.note(others);
-        self.settle_dirs(&[&dir])?;
+        self.terms().settle(&dir, &before)?;
         Ok(Some(AppliedChange { before, ..AppliedChange::default() }))
     }
 

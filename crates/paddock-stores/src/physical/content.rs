@@ -15,7 +15,7 @@ use rustix::fs::{OFlags, Stat};
 use super::apply::{Parents, Try, Work, counted_len, raced_link};
 use super::history::Opened;
 use super::host::{kind_of, meta_of, open_beneath, open_file, read_into, same_content, store_error};
-use super::replace::{NewContent, Placed, Spot, Terms, place, put_on, stamp, write_all};
+use super::replace::{NewContent, Placed, Spot, place, put_on, stamp, write_all};
 use super::{Durability, HardLinks};
 use crate::quota::UsageDelta;
 
@@ -202,10 +202,8 @@ impl Work<'_> {
     /// Puts new content in place of what was looked at, within the quota, and keeps that where it is asked for.
     fn put(&self, spot: Spot<'_>, old: Option<&Stat>, new: NewContent<'_>) -> Try<AppliedChange> {
         let room = self.meter.reserve(UsageDelta::between(old.map(counted_len), Some(new.len())))?;
-        let links = self.store.hard_links == HardLinks::Read;
-        let terms = Terms { durability: self.store.durability, keeper: self.keeper.as_ref(), links };
         let others = self.other_names(spot, old);
-        let Placed::Done(stat, before) = place(spot, old, new, terms)? else { return Ok(None) };
+        let Placed::Done(stat, before) = place(spot, old, new, self.terms())? else { return Ok(None) };
         room.used();
         self.note(others);
         let version = Some(meta_of(&stat).version);

@@ -147,11 +147,11 @@ impl KeptPlace {
 
     /// The directory, made if it is not there. Asked before a change is made, so that none is made that could not be kept
     /// for want of a directory.
-    pub(super) fn ready(&self) -> Result<Keeper> {
+    pub(super) fn ready(&self, durability: Durability) -> Result<Keeper> {
         let dir = match self.existing()? {
             Some(dir) => dir,
             None => {
-                make_dirs(&self.host, Mode::from_raw_mode(PRIVATE)).map_err(store_error)?;
+                make_dirs(&self.host, Mode::from_raw_mode(PRIVATE), durability).map_err(store_error)?;
                 self.existing()?.ok_or(ErrorKind::Io)?
             }
         };
@@ -398,7 +398,7 @@ mod tests {
         let looked_at = two.spot("f").look().unwrap().unwrap();
         fs::rename(two.host("f"), two.host("old")).unwrap();
         fs::write(two.host("f"), "theirs").unwrap();
-        let keeper = two.place.ready().unwrap();
+        let keeper = two.place.ready(Durability::Process).unwrap();
         let taken = |name| keeper.take(two.spot(name), &looked_at, Durability::Process).unwrap();
         assert!(matches!(taken("f"), Taken::Raced));
         assert_eq!(fs::read_to_string(two.host("f")).unwrap(), "theirs");
@@ -414,7 +414,7 @@ mod tests {
     #[test]
     fn a_directory_that_cannot_go_back_goes_beside() {
         let two = Two::new();
-        let keeper = two.place.ready().unwrap();
+        let keeper = two.place.ready(Durability::Process).unwrap();
         fs::create_dir(two.temp.path().join("history/d")).unwrap();
         fs::write(two.temp.path().join("history/d/inner"), "kept").unwrap();
         fs::write(two.host("d"), "taken meanwhile").unwrap();
@@ -430,7 +430,7 @@ mod tests {
         let two = Two::new();
         fs::write(two.host("f"), "looked at").unwrap();
         let looked_at = two.spot("f").look().unwrap().unwrap();
-        let keeper = two.place.ready().unwrap();
+        let keeper = two.place.ready(Durability::Process).unwrap();
         assert!(matches!(keeper.copy(two.spot("f"), &looked_at, Durability::Disk), Before::Kept(_)));
         fs::write(two.host("f"), "grew since then").unwrap();
         assert_eq!(keeper.copy(two.spot("f"), &looked_at, Durability::Disk), Before::Lost);

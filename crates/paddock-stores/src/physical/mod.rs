@@ -190,7 +190,7 @@ impl PhysicalStore {
     fn mount_for_change(&self) -> Result<Arc<OwnedFd>> {
         match self.mount(Duration::ZERO) {
             Err(e) if *e.kind() == ErrorKind::NotFound => {
-                make_dirs(&self.host, Mode::from_raw_mode(0o777)).map_err(store_error)?;
+                make_dirs(&self.host, Mode::from_raw_mode(0o777), self.durability).map_err(store_error)?;
                 self.mount(Duration::ZERO)
             }
             opened => opened,
@@ -293,19 +293,23 @@ fn open_without_links(dir: &Path) -> rustix::io::Result<OwnedFd> {
 }
 
 /// Makes a host directory and those above it, following no link: somebody may have put one where a
-/// directory used to be.
-fn make_dirs(dir: &Path, mode: Mode) -> rustix::io::Result<()> {
+/// directory used to be. What is acknowledged in it lasts no longer than its own name.
+fn make_dirs(dir: &Path, mode: Mode, durability: Durability) -> rustix::io::Result<()> {
     let Some((parent, name)) = dir.parent().zip(dir.file_name()) else { return Err(Errno::NOENT) };
     let above = match open_without_links(parent) {
         Err(Errno::NOENT) => {
-            make_dirs(parent, mode)?;
+            make_dirs(parent, mode, durability)?;
             open_without_links(parent)?
         }
         opened => opened?,
     };
     match rustix::fs::mkdirat(&above, name, mode) {
-        Err(Errno::EXIST) => Ok(()),
-        made => made,
+        Err(Errno::EXIST) => {}
+        made => made?,
+    }
+    match durability {
+        Durability::Disk => rustix::fs::fsync(&above),
+        Durability::Process => Ok(()),
     }
 }
 

@@ -72,6 +72,20 @@ pub(super) struct Terms<'a> {
     pub(super) links: bool,
 }
 
+impl Terms<'_> {
+    /// Makes a change of a directory last as it was promised. What it took away lasts where it is kept before it is gone
+    /// from here.
+    pub(super) fn settle(self, dir: &OwnedFd, before: &Before) -> Result<(), StoreError> {
+        if self.durability == Durability::Process {
+            return Ok(());
+        }
+        if let (Some(keeper), Before::Kept(_)) = (self.keeper, before) {
+            keeper.settle()?;
+        }
+        rustix::fs::fsync(dir).map_err(store_error)
+    }
+}
+
 /// A directory and a name in it, under the directory's lock.
 #[derive(Clone, Copy)]
 pub(super) struct Spot<'a> {
@@ -110,9 +124,7 @@ pub(super) fn place(
     if let (NewContent::Staged { staged, .. }, true) = (new, temp.is_adopted) {
         leave_home(staged)?;
     }
-    if terms.durability == Durability::Disk {
-        rustix::fs::fsync(spot.dir).map_err(store_error)?;
-    }
+    terms.settle(spot.dir, &before)?;
     rustix::fs::fstat(&temp.file).map(|stat| Placed::Done(stat, before)).map_err(store_error)
 }
 
@@ -512,7 +524,7 @@ mod tests {
         fs::create_dir(path.join("dir")).unwrap();
         fs::write(path.join("dir/f"), "old").unwrap();
         let dir = open_without_links(&path.join("dir")).unwrap();
-        let keeper = KeptPlace::new(&path.join("history")).unwrap().ready().unwrap();
+        let keeper = KeptPlace::new(&path.join("history")).unwrap().ready(Durability::Process).unwrap();
         let terms = Terms { durability: Durability::Process, keeper: Some(&keeper), links: true };
         let spot = Spot { dir: &dir, name: "f" };
         let old = spot.look().unwrap().unwrap();
@@ -535,7 +547,7 @@ mod tests {
         let path = fs::canonicalize(home.path()).unwrap();
         fs::create_dir(path.join("dir")).unwrap();
         let dir = open_without_links(&path.join("dir")).unwrap();
-        let keeper = KeptPlace::new(&path.join("history")).unwrap().ready().unwrap();
+        let keeper = KeptPlace::new(&path.join("history")).unwrap().ready(Durability::Process).unwrap();
         let spot = Spot { dir: &dir, name: "f" };
         for (links, names) in [(true, 2), (false, 1)] {
             fs::write(path.join("dir/f"), "old").unwrap();

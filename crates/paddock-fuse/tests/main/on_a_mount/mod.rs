@@ -6,6 +6,7 @@ mod ending;
 mod matrix;
 mod naming;
 mod one_way;
+mod power_loss;
 mod programs;
 mod reading;
 mod writing;
