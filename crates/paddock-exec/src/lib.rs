@@ -18,6 +18,7 @@ mod index;
 mod landlock;
 mod limits;
 mod maps;
+mod own_code;
 mod plan;
 #[cfg_attr(
     not(feature = "testing"),
@@ -40,6 +41,7 @@ mod veil;
 pub use error::{Error, ErrorKind, Part};
 pub use features::{Feature, features, missing};
 pub use index::{Index, Kind, Matches};
+pub use own_code::let_go_of_the_start;
 #[cfg(feature = "testing")]
 pub use protections::Protections;
 pub use proxy::Proxy;

@@ -315,3 +315,29 @@ fn a_server_that_is_asked_to_end_records_what_it_has_answered() {
         assert_eq!((rows("done"), rows("denied")), ((round + 1) * 5, round + 1), "{signal}");
     }
 }
+
+/// How many KiB of memory a process has, and the most that it ever had.
+fn resident(process: u32) -> (u64, u64) {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let of = |what: &str| {
+        let told = status.lines().find_map(|line| line.strip_prefix(what)).unwrap();
+        told.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+    };
+    (of("VmRSS:"), of("VmHWM:"))
+}
+
+#[test]
+fn the_code_that_only_the_start_needed_is_not_kept_resident() {
+    let world = World::seed();
+    let raw = Raw::greeted(&world, &["mcp"]);
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    loop {
+        let (now, most) = resident(raw.id());
+        if now + 4096 < most {
+            break;
+        }
+        assert!(std::time::Instant::now() < until, "{now} of {most} KiB are resident");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert!(raw.end().is_empty());
+}
