@@ -503,6 +503,9 @@ impl Vfs {
             self.refuse_holding_workspaces(OpKind::Delete, asked, &settled.path)?;
             if recursive {
                 doomed.extend(self.expand(call, OpKind::Delete, asked, &settled)?);
+            } else {
+                // Known before anybody is asked about a call that can only fail.
+                self.refuse_what_holds_something(call, asked, &settled)?;
             }
         }
         // Tree order puts a directory before what it holds; it can only go after it.
@@ -515,6 +518,17 @@ impl Vfs {
             .collect();
         let set = ChangeSet::new(doomed.into_iter().map(|(path, _)| delete(path)).collect());
         Ok((Work::Change { workspace: settled.workspace, set }, effects))
+    }
+
+    fn refuse_what_holds_something(&self, call: &Call<'_>, asked: &LogicalPath, dir: &Settled) -> Result<(), Refused> {
+        let (mut holds, store) = (false, &self.workspaces[dir.workspace].mount.store);
+        let walk = Walk { depth: Some(1), ..Walk::default() };
+        let walked = store.walk(call, &Place::bare(dir.rel.as_rel()), &walk, &mut |_| {
+            holds = true;
+            ControlFlow::Break(())
+        });
+        walked.map_err(|e| refusal(asked, e))?;
+        if holds { Err(store_refusal(asked, ErrorKind::NotEmpty)) } else { Ok(()) }
     }
 
     /// Everything below a directory, hidden or not, each path judged. One denied path refuses all.

@@ -292,15 +292,31 @@ fn new_workspace(policy: &AgentPolicy, project: &Project, op: OpKind, path: &Log
     } else {
         format!("[[agents.{}.workspace]]", policy.agent)
     };
-    let (prefix, directory) = (as_toml(&Value::from(format!("/{top}"))), as_toml(&Value::from(format!("../{top}"))));
-    // Beside the project: what lies in it is in a Workspace already, and one place must not be reached in two ways.
-    let text = format!(
-        "{table}\nprefix = {prefix}\nscope = \"{scope}\"\nmount = {{ physical = {directory} }}\nhide = [\".env\", \".env.*\"]\n"
-    );
-    let is_there = project.host().is_ok_and(|host| host::is_dir(&host.project_root().join("..").join(top)));
-    let place = match is_there {
-        true => "at the end of paddock.toml, with the directory that should be seen there".to_owned(),
-        false => format!("at the end of paddock.toml; {directory} is not there: name the directory that is meant"),
+    // Beside the project: what lies in it is in a Workspace already, and one place must not be reached in two ways. Or the host's
+    // own directory of that name, where a path of the host was asked about.
+    let (beside, hosts) = (format!("../{top}"), format!("/{top}"));
+    let is_there = |directory: &str| project.host().is_ok_and(|host| host::is_dir(&host.path_of(directory)));
+    let found = [&beside, &hosts].into_iter().find(|directory| is_there(directory));
+    let directory = as_toml(&Value::from(found.unwrap_or(&beside).as_str()));
+    let text = |prefix: &str| {
+        let prefix = as_toml(&Value::from(prefix));
+        format!(
+            "{table}\nprefix = {prefix}\nscope = \"{scope}\"\nmount = {{ physical = {directory} }}\nhide = [\".env\", \".env.*\"]\n"
+        )
+    };
+    let works = |text: &str| {
+        project.text().and_then(|file| project.unbuilt(&format!("{file}\n{text}"))).is_ok_and(|why| why.is_none())
+    };
+    let (same, elsewhere) = (text(&hosts), text(&format!("/host{hosts}")));
+    let (text, place) = match found {
+        // Commands have their own system under some names.
+        Some(_) if !works(&same) && works(&elsewhere) => {
+            (elsewhere, format!("at the end of paddock.toml, for the agent to find it below /host{hosts}"))
+        }
+        Some(_) => (same, "at the end of paddock.toml, with the directory that should be seen there".to_owned()),
+        None => {
+            (same, format!("at the end of paddock.toml; {directory} is not there: name the directory that is meant"))
+        }
     };
     WouldAllow { text, place, key: None, value: None }
 }

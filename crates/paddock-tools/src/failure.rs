@@ -84,8 +84,7 @@ impl Failure {
                 DenyRule::Own => "own",
                 DenyRule::HoldsWorkspace => "holds a Workspace",
             },
-            Self::Refused(Refused::Store { source, .. }) if *source.kind() == ErrorKind::UsedUp => "token_used",
-            Self::Refused(Refused::Store { .. }) => "store",
+            Self::Refused(Refused::Store { source, .. }) => of_store(source.kind()),
             Self::Refused(Refused::Misuse { .. }) => "misuse",
             Self::Refused(Refused::Gate(_)) => "gate",
             Self::Refused(Refused::NotApproved { name, .. }) => name,
@@ -102,6 +101,22 @@ impl Failure {
             Self::NotRecorded => "not recorded",
             Self::Defect => "defect",
         }
+    }
+}
+
+/// What a Store found in the way; "store" where the Store itself failed.
+fn of_store(kind: &ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::UsedUp => "token_used",
+        ErrorKind::NotFound => "not there",
+        ErrorKind::AlreadyExists => "exists",
+        ErrorKind::NotEmpty => "not empty",
+        ErrorKind::Stale => "changed meanwhile",
+        ErrorKind::Edit(_) => "no match",
+        ErrorKind::OverQuota { .. } => "over quota",
+        ErrorKind::Full => "no space",
+        ErrorKind::TooLarge { .. } => "too large",
+        _ => "store",
     }
 }
 

@@ -7,7 +7,7 @@ use paddock_desk::Project;
 use paddock_desk::explain::{self, Explained};
 
 pub(crate) fn run(global: &Global, options: &Why, printer: &Printer) -> anyhow::Result<Ended> {
-    let project = Project::find(&global.places())?;
+    let project = Project::with_config(&global.places())?;
     let policy = project.policy_of(global.agent())?.current();
     let told = explain::on_policy(&policy, &project, &options.operation, &options.path)?;
     if options.json {

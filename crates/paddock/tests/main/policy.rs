@@ -95,11 +95,11 @@ fn why_names_the_rule_and_its_line() {
       workspace: none covers this path
       rule: deny by default: what no Workspace covers cannot be reached
       instead: read is allowed in /project, /project/workspace
-      would allow it, at the end of paddock.toml; "../etc" is not there: name the directory that is meant:
+      would allow it, at the end of paddock.toml, for the agent to find it below /host/etc:
         [[workspace]]
-        prefix = "/etc"
+        prefix = "/host/etc"
         scope = "READ_ONLY"
-        mount = { physical = "../etc" }
+        mount = { physical = "/etc" }
         hide = [".env", ".env.*"]
     [exit 1]
     "#);
@@ -223,6 +223,8 @@ fn without_a_configuration_there_is_nothing_and_a_way_to_begin() {
     [exit 1]
     "#);
     assert_eq!(world.paddock(&["map", "--json"]).json()["tools"], serde_json::json!([]));
+    let why = world.paddock(&["why", "read", "x"]);
+    assert!(why.code == 2 && why.stderr.contains("there is no paddock.toml here or above"), "{why}");
     world.write("paddock.toml", "");
     assert_eq!(world.paddock(&["map", "--json"]).json()["tools"], serde_json::json!([]));
 }
