@@ -3,6 +3,7 @@
 //! What was there is read as the person in charge may read it, so hidden names stay hidden.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 
 use paddock_core::{Alter, Call, Effect, Holding, LogicalPath, Operation, Outcome, Refused, edit};
@@ -48,9 +49,17 @@ impl<'a> Contents<'a> {
         Self { call: Some(call), ..self }
     }
 
+    /// Whether there is anything to read, without reading any of it.
+    pub(crate) fn look(&self, effect: &Effect) -> Result<(), Refused> {
+        self.read(effect, 0..0).map(drop)
+    }
+
     /// What is there now.
     pub(crate) fn before(&self, effect: &Effect) -> Result<Vec<u8>, Refused> {
-        let range = 0..self.most as u64 + 1;
+        self.read(effect, 0..self.most as u64 + 1)
+    }
+
+    fn read(&self, effect: &Effect, range: Range<u64>) -> Result<Vec<u8>, Refused> {
         let read = Operation::Read { path: effect.path.clone(), range };
         let found = match self.call {
             Some(call) => self.person.look_within(call, read),

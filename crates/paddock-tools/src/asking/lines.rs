@@ -22,7 +22,7 @@ impl Lines {
         let mut found = Self::default();
         for ops in diff.grouped_ops(AROUND) {
             let lines = ops.iter().flat_map(|op| diff.iter_changes(op));
-            let lines = lines.map(|change| found.count(change.tag(), change.value())).collect();
+            let lines = lines.map(|change| found.add(change.tag(), change.value())).collect();
             if let Some(hunk) = hunk(&ops, lines) {
                 found.hunks.push(hunk);
             }
@@ -35,7 +35,12 @@ impl Lines {
         self.hunks.iter().flat_map(|hunk| &hunk.lines).map(|line| line.text.len() + 1).sum()
     }
 
-    fn count(&mut self, tag: ChangeTag, line: &str) -> DiffLine {
+    /// How many lines are shown.
+    pub(super) fn count(&self) -> usize {
+        self.hunks.iter().map(|hunk| hunk.lines.len()).sum()
+    }
+
+    fn add(&mut self, tag: ChangeTag, line: &str) -> DiffLine {
         let fate = match tag {
             ChangeTag::Equal => LineFate::Same,
             ChangeTag::Insert => LineFate::Added,

@@ -1,8 +1,10 @@
 //! What a call would change, path by path, as whoever decides is shown it.
 //!
 //! Every path is counted, and named with what becomes of it, before any line is shown: what is much must not hide what is bad. What does
-//! not fit is left out by whole paths, each with why.
+//! not fit is left out by whole paths, each with why. What there is room for is looked at before anything is read: however many paths a call
+//! has and however much is in them, so much is read and no more.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
 use paddock_core::{
@@ -17,9 +19,10 @@ use crate::person::Person;
 
 /// The largest content that is shown line by line.
 const LARGEST: usize = 256 * 1024;
-/// The most lines of all paths, in bytes.
+/// The most lines of all paths, in bytes and in lines: empty ones take room too, wherever they are shown.
 const LONGEST: usize = 512 * 1024;
-/// The most content that is compared for one preview, in bytes: a person is not waited for, but the agent is.
+const MOST_LINES: usize = 20_000;
+/// The most content that is read and compared for one preview, in bytes: a person is not waited for, but the agent is.
 const MOST_COMPARED: usize = 64 * 1024 * 1024;
 /// The most paths that are named, and how long they may be together.
 const MOST_PATHS: usize = 2000;
@@ -51,27 +54,38 @@ struct Making<'a> {
     asking: &'a Asking<'a>,
     contents: Contents<'a>,
     preview: Preview,
+    /// How much was read and made to be compared, in bytes.
     compared: usize,
+    /// How much is shown, in bytes and in lines.
     shown: usize,
+    lines: usize,
     names: usize,
 }
+
+/// Why the lines of a path are not there.
+type Why = Cow<'static, str>;
+
+const TOO_MUCH: Why = Cow::Borrowed("too much to be compared");
+const CONTENT: Why = Cow::Borrowed("content not shown");
 
 impl<'a> Making<'a> {
     fn of(asking: &'a Asking<'a>) -> Self {
         let person = Person::on(asking.policy, asking.audit);
         let contents = Contents::of(person, asking.tool, asking.given, asking.holding, LARGEST);
         let preview = Preview { whole: true, ..Preview::default() };
-        Self { asking, contents, preview, compared: 0, shown: 0, names: 0 }
+        Self { asking, contents, preview, compared: 0, shown: 0, lines: 0, names: 0 }
     }
 
     fn add(&mut self, effect: &Effect) {
-        let changed = self.changed(effect);
+        let path = visible(effect.path.as_str());
+        self.names += path.len();
+        let is_named = self.preview.paths.len() < MOST_PATHS && self.names <= LONGEST_NAMES;
+        let changed = self.changed(effect, path, is_named);
         let totals = &mut self.preview.totals;
         *totals.fates.entry(changed.fate).or_default() += 1;
         totals.added += changed.added;
         totals.removed += changed.removed;
-        self.names += changed.path.len();
-        if self.preview.paths.len() < MOST_PATHS && self.names <= LONGEST_NAMES {
+        if is_named {
             self.preview.paths.push(changed);
         }
     }
@@ -86,10 +100,10 @@ impl<'a> Making<'a> {
         self.preview
     }
 
-    fn changed(&mut self, effect: &Effect) -> Changed {
+    fn changed(&mut self, effect: &Effect, path: String, is_named: bool) -> Changed {
         let was = effect.was.as_ref().map(|was| was.kind);
         let mut changed = Changed {
-            path: visible(effect.path.as_str()),
+            path,
             fate: fate(effect.what),
             is_directory: effect.what == EffectKind::MakeDir || was == Some(Kind::Dir),
             leads_to: None,
@@ -101,51 +115,82 @@ impl<'a> Making<'a> {
         };
         match effect.what {
             EffectKind::MakeDir | EffectKind::MoveAway | EffectKind::MoveHere | EffectKind::Dress => {}
-            EffectKind::Delete => self.goes(effect, &mut changed),
+            EffectKind::Delete => self.goes(effect, is_named, &mut changed),
             EffectKind::Create | EffectKind::Replace | EffectKind::Append | EffectKind::Deliver => {
-                self.comes(effect, &mut changed);
+                self.comes(effect, is_named, &mut changed);
             }
         }
         changed
     }
 
     /// What goes, with its lines where it is a text.
-    fn goes(&mut self, effect: &Effect, changed: &mut Changed) {
+    fn goes(&mut self, effect: &Effect, is_named: bool, changed: &mut Changed) {
         if changed.is_directory {
             return;
         }
-        match self.contents.before(effect) {
+        match self.gone(effect, is_named) {
             Ok(old) => self.compare(&old, &[], changed),
             // Of what a recursive delete expanded to, the plan did not say what it was. What it holds is listed beside it.
-            Err(Refused::Store { source, .. }) if *source.kind() == ErrorKind::IsADirectory => {
-                changed.is_directory = true;
-            }
-            Err(_) => self.leave_out("a link, or not readable", changed),
+            Err(Unread::Directory) => changed.is_directory = true,
+            Err(Unread::Left(why)) => self.leave_out(why, changed),
+            Err(Unread::Unreadable) => self.leave_out("a link, or not readable", changed),
         }
     }
 
+    /// What goes, as far as there is room for it.
+    fn gone(&mut self, effect: &Effect, is_named: bool) -> Result<Vec<u8>, Unread> {
+        let Err(why) = self.room(is_named) else { return self.read(effect) };
+        if is_named {
+            // What it is can be told without reading it.
+            self.contents.look(effect).map_err(unreadable)?;
+        }
+        Err(Unread::Left(why))
+    }
+
     /// What comes, or changes.
-    fn comes(&mut self, effect: &Effect, changed: &mut Changed) {
+    fn comes(&mut self, effect: &Effect, is_named: bool, changed: &mut Changed) {
         if let Some(Alter::Link { leads_to }) = self.contents.altered(effect) {
             changed.leads_to = Some(visible(&self.asking.redactor.text(leads_to)));
             return;
         }
-        let old = if effect.what == EffectKind::Create { Some(Vec::new()) } else { self.old(effect) };
-        let new = old.as_deref().and_then(|old| self.contents.after(effect, old));
-        match (old, new) {
-            (Some(old), Some(new)) => self.compare(&old, &new, changed),
-            _ => self.leave_out("content not shown", changed),
+        match self.both(effect, is_named) {
+            Ok((old, new)) => self.compare(&old, &new, changed),
+            Err(why) => self.leave_out(why, changed),
         }
+    }
+
+    /// What is there now, as far as it is shown, and what would be.
+    fn both(&mut self, effect: &Effect, is_named: bool) -> Result<(Vec<u8>, Vec<u8>), Why> {
+        let old = if effect.what == EffectKind::Create {
+            Vec::new()
+        } else {
+            self.room(is_named)?;
+            let unseen = (effect.what == EffectKind::Deliver).then(Vec::new);
+            self.read(effect).ok().or(unseen).ok_or(CONTENT)?
+        };
+        // What would be there is at hand, whether its path is named or not.
+        self.room(true)?;
+        let new = self.contents.after(effect, &old).ok_or(CONTENT)?;
+        self.compared += new.len();
+        Ok((old, new))
+    }
+
+    /// Is there room for what one more path holds? Of a path that is not named nothing is read.
+    fn room(&self, is_named: bool) -> Result<(), Why> {
+        if is_named && self.compared + LARGEST < MOST_COMPARED { Ok(()) } else { Err(TOO_MUCH) }
+    }
+
+    /// What is there now. It counts however long it is.
+    fn read(&mut self, effect: &Effect) -> Result<Vec<u8>, Unread> {
+        let old = self.contents.before(effect).map_err(unreadable)?;
+        self.compared += old.len();
+        Ok(old)
     }
 
     /// Counts the lines of two contents, and shows them where they fit.
     fn compare(&mut self, old: &[u8], new: &[u8], changed: &mut Changed) {
         if old.len() > LARGEST || new.len() > LARGEST {
             return self.leave_out(format!("more than {LARGEST} bytes"), changed);
-        }
-        self.compared += old.len() + new.len();
-        if self.compared > MOST_COMPARED {
-            return self.leave_out("too much to be compared", changed);
         }
         let [old_text, new_text] = [old, new].map(|bytes| TextKind::of(bytes).decode(bytes));
         let (Some(old_text), Some(new_text)) = (old_text, new_text) else {
@@ -158,18 +203,19 @@ impl<'a> Making<'a> {
         }
         let lines = Lines::between(&old_shown, &new_shown);
         (changed.added, changed.removed) = (lines.added, lines.removed);
-        if self.shown + lines.bytes() > LONGEST {
+        if self.shown + lines.bytes() > LONGEST || self.lines + lines.count() > MOST_LINES {
             changed.not_shown = Some("too much to be shown beside the others".to_owned());
             return;
         }
         self.shown += lines.bytes();
+        self.lines += lines.count();
         changed.hunks = lines.hunks;
     }
 
     /// Says why no lines are shown, and that nobody counted them.
-    fn leave_out(&mut self, why: impl Into<String>, changed: &mut Changed) {
+    fn leave_out(&mut self, why: impl Into<Why>, changed: &mut Changed) {
         self.preview.totals.uncounted += 1;
-        changed.not_shown = Some(why.into());
+        changed.not_shown = Some(why.into().into_owned());
     }
 
     /// What becomes of the mode of a path, where that is worth a look.
@@ -184,11 +230,22 @@ impl<'a> Making<'a> {
         };
         mode_changes(effect.what, was, now?)
     }
+}
 
-    /// What is there now, as far as it is shown.
-    fn old(&self, effect: &Effect) -> Option<Vec<u8>> {
-        let unseen = || (effect.what == EffectKind::Deliver).then(Vec::new);
-        self.contents.before(effect).map_or_else(|_| unseen(), Some)
+/// Why nothing of a path was read.
+enum Unread {
+    /// There is nothing to read in it.
+    Directory,
+    /// It was left out.
+    Left(Why),
+    /// It cannot be read.
+    Unreadable,
+}
+
+fn unreadable(refused: Refused) -> Unread {
+    match refused {
+        Refused::Store { source, .. } if *source.kind() == ErrorKind::IsADirectory => Unread::Directory,
+        _ => Unread::Unreadable,
     }
 }
 

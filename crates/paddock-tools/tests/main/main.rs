@@ -7,6 +7,7 @@ mod changing;
 mod gates;
 mod lacking;
 mod middleware;
+mod previews;
 mod properties;
 mod quiet;
 mod reading;

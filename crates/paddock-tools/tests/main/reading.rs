@@ -183,7 +183,7 @@ impl Meddling for Restless {
         &*self.inner
     }
 
-    fn after_read(&self, range: &Range<u64>, meta: &mut Meta) {
+    fn after_read(&self, range: &Range<u64>, _: &mut Vec<u8>, meta: &mut Meta) {
         let left = self.changes.load(Ordering::SeqCst);
         if range.start > 0 && left > 0 {
             self.changes.store(left - 1, Ordering::SeqCst);

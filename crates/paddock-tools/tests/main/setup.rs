@@ -126,7 +126,7 @@ pub(crate) trait Meddling: Send + Sync {
         Ok(())
     }
 
-    fn after_read(&self, _range: &Range<u64>, _meta: &mut Meta) {}
+    fn after_read(&self, _range: &Range<u64>, _out: &mut Vec<u8>, _meta: &mut Meta) {}
 }
 
 pub(crate) struct Meddler<M>(pub(crate) M);
@@ -145,7 +145,7 @@ impl<M: Meddling> Store for Meddler<M> {
     fn read(&self, call: &Call<'_>, at: &Place<'_>, range: Range<u64>, out: &mut Vec<u8>) -> Result<Meta> {
         self.0.meddle("read")?;
         let mut meta = self.0.inner().read(call, at, range.clone(), out)?;
-        self.0.after_read(&range, &mut meta);
+        self.0.after_read(&range, out, &mut meta);
         Ok(meta)
     }
 
