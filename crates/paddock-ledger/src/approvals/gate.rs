@@ -2,6 +2,9 @@
 //!
 //! A decision is used up in the transaction that records the intent of the call, so that of two calls that bring the same one only one
 //! has an effect, whichever process each is in. Nothing is let through on an error.
+//!
+//! What a person is shown is made between two transactions, never within one: everybody else in the project would wait as long as it takes to
+//! read what a call would change.
 
 use paddock_core::{AgentName, Call, Earlier, Gate, Passed, Permit, Plan, Question, Refused, Request, Requester};
 use paddock_db::DbError;
@@ -236,39 +239,53 @@ impl Approvals {
         by: &Presented<'_>,
         kept: Option<&str>,
     ) -> Result<Way, Refused> {
-        let mut fresh = None;
+        let known = self.write(|session| self.known(session, call, request, plan, by, kept));
+        if let Some(way) = known.map_err(|error| unasked(&error))? {
+            return Ok(way);
+        }
+        // What is shown may take long to be made, so nobody waits for the database meanwhile; what is known by then is looked at again.
+        let row = self.new_row(call, request, plan, by, kept);
+        let values = row::values(&self.home, &row);
         let done = self.write(|session| {
-            // What a person refused by name stays refused, whatever they allowed in general.
-            let decided = if request.asked.holding().is_some() { None } else { self.decided(session, call, by)? };
-            if let Some(rejected @ Way::Rejected(_)) = decided {
-                return Ok(rejected);
-            }
-            if let Some(grant) = self.grant_for(session, call, request, plan, by)? {
-                return Ok(Way::Granted(grant));
-            }
-            if request.asked.holding().is_some() {
-                if kept.is_none() {
-                    return Ok(Way::Keep);
-                }
-                self.sweep(session)?;
-            } else if let Some(way) = decided {
+            if let Some(way) = self.known(session, call, request, plan, by, kept)? {
                 return Ok(way);
             }
-            // What is shown is made once, also where the transaction is tried again.
-            let row = fresh.get_or_insert_with(|| self.new_row(call, request, plan, by, kept));
-            if session.execute(row::INSERT, &row::values(&self.home, row))? == 1 {
+            if kept.is_some() {
+                self.sweep(session)?;
+            }
+            if session.execute(row::INSERT, &values)? == 1 {
                 return Ok(Way::Waits(row.id.clone()));
             }
             // Another process asked the same between the look and now.
             Ok(self.decided(session, call, by)?.unwrap_or(Way::Keep))
         });
         let way = done.map_err(|error| unasked(&error))?;
-        if let (Way::Waits(id), Some(row)) = (&way, &fresh)
-            && *id == row.id
-        {
-            self.tell(row, request.asked.terms());
+        if matches!(&way, Way::Waits(id) if *id == row.id) {
+            self.tell(&row, request.asked.terms());
         }
         Ok(way)
+    }
+
+    /// What is known of a call already; nothing where a person has to be asked.
+    fn known(
+        &self,
+        session: &mut dyn Session,
+        call: &Call<'_>,
+        request: &Request<'_>,
+        plan: &Plan,
+        by: &Presented<'_>,
+        kept: Option<&str>,
+    ) -> Result<Option<Way>, DbError> {
+        let is_held = request.asked.holding().is_some();
+        let decided = if is_held { None } else { self.decided(session, call, by)? };
+        // What a person refused by name stays refused, whatever they allowed in general.
+        if matches!(decided, Some(Way::Rejected(_))) {
+            return Ok(decided);
+        }
+        if let Some(grant) = self.grant_for(session, call, request, plan, by)? {
+            return Ok(Some(Way::Granted(grant)));
+        }
+        Ok(if is_held && kept.is_none() { Some(Way::Keep) } else { decided })
     }
 
     /// The changes of one command of an agent that were held and that it has not heard of, the newest first, with the one it brings

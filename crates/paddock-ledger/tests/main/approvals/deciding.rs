@@ -1,6 +1,9 @@
 //! What waits, and what a decision changes for the next identical call.
 
-use paddock_core::Risk;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use paddock_core::{Asked, Passed, Preview, Request, Requester, Risk, Terms};
 use paddock_ledger::approvals::{ApprovalError, ApprovalQuery, Decision, Reach, Status};
 
 use super::{Stopped, on_both, shows, to_new, write_of, writing};
@@ -40,6 +43,82 @@ fn what_is_not_above_the_threshold_is_not_asked() {
         ask.risk = Risk::Low;
         desk.call(&ask, write_of("/w/a", "newest\n")).unwrap();
     });
+}
+
+/// What is shown may take long to be made, and others work meanwhile.
+#[test]
+fn while_it_is_made_what_a_person_is_shown_nobody_waits_for_the_database() {
+    on_both(|ground| {
+        let (desk, other) = (ground.desk(), ground.desk());
+        let made = AtomicUsize::new(0);
+        let meanwhile = || {
+            made.fetch_add(1, Ordering::SeqCst);
+            other.approvals.withdraw("ap-another").unwrap();
+        };
+        let ask = Meanwhile { ask: writing(), meanwhile: &meanwhile };
+        let id = desk.with_call(|call| {
+            let plan = desk.vfs.plan(call, to_new()).unwrap();
+            let request = Request { tool: "write_file", risk: Risk::High, asked: &ask };
+            match desk.vfs.ask(call, &request, &plan).unwrap() {
+                Passed::Parked(id) => id,
+                other => panic!("{other:?}"),
+            }
+        });
+        assert_eq!((made.load(Ordering::SeqCst), desk.waiting()), (1, vec![id]));
+    });
+}
+
+/// Two that ask the same at the same moment wait under one id, and a person is told once.
+#[test]
+fn of_two_that_ask_the_same_while_it_is_made_what_is_shown_one_is_asked_about() {
+    on_both(|ground| {
+        let (desk, other) = (ground.desk(), ground.desk());
+        let first = Mutex::new(None);
+        let meanwhile = || *first.lock().unwrap() = Some(other.parked(&writing(), to_new()));
+        let ask = Meanwhile { ask: writing(), meanwhile: &meanwhile };
+        let passed = desk.with_call(|call| {
+            let plan = desk.vfs.plan(call, to_new()).unwrap();
+            let request = Request { tool: "write_file", risk: Risk::High, asked: &ask };
+            desk.vfs.ask(call, &request, &plan).unwrap()
+        });
+        let first = first.lock().unwrap().take().unwrap();
+        assert!(matches!(passed, Passed::Parked(id) if id == first));
+        assert_eq!(*ground.told.lock().unwrap(), [first.as_str()]);
+        assert_eq!(desk.waiting(), [first]);
+    });
+}
+
+/// A call during whose preview something else happens.
+struct Meanwhile<'a> {
+    ask: super::Ask,
+    meanwhile: &'a dyn Fn(),
+}
+
+impl Asked for Meanwhile<'_> {
+    fn terms(&self) -> &Terms {
+        self.ask.terms()
+    }
+
+    fn requester(&self) -> &Requester {
+        self.ask.requester()
+    }
+
+    fn rule(&self) -> Option<String> {
+        self.ask.rule()
+    }
+
+    fn arguments(&self) -> String {
+        self.ask.arguments()
+    }
+
+    fn shown_arguments(&self) -> String {
+        self.ask.shown_arguments()
+    }
+
+    fn preview(&self) -> Preview {
+        (self.meanwhile)();
+        self.ask.preview()
+    }
 }
 
 #[test]
