@@ -157,6 +157,11 @@ fn parts_of(preview: &Preview) -> Option<String> {
     preview.has_parts().then(|| serde_json::to_string(preview).unwrap_or_default())
 }
 
+/// A preview as text, which is all that a process of before there were parts knows of it. It shows that as it is, and as whole.
+fn words_of(preview: &Preview) -> String {
+    if preview.has_parts() { preview.to_string() } else { preview.words.clone() }
+}
+
 /// A preview as it was kept. Before there were parts it was one text, which is shown as it is and never read.
 fn preview(words: &str, whole: bool, parts: Option<&str>) -> Preview {
     let broken = || Preview::in_words("what it would change was kept and cannot be read any more");
@@ -172,9 +177,10 @@ pub(crate) fn digest(tool: &str, arguments: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
+/// The text of a preview is only for where there are no parts, and may be long.
 pub(crate) const COLUMNS: &str = "id, agent, session, thread, requested_for, tool, path, arguments, digest, state_version, policy, risk, rule, \
-     preview, whole, held, requested_at, expires_at, status, decided_at, decided_by, reason, edited, reach, token, used_by, \
-     of_call, told, told_at, parts";
+     CASE WHEN parts IS NULL THEN preview ELSE '' END, whole, held, requested_at, expires_at, status, decided_at, decided_by, reason, \
+     edited, reach, token, used_by, of_call, told, told_at, parts";
 
 pub(crate) const INSERT: &str = "INSERT INTO approval (home, id, agent, session, thread, requested_for, tool, path, arguments, digest, \
      state_version, policy, risk, rule, preview, whole, held, requested_at, expires_at, of_call, told, parts, status) \
@@ -196,7 +202,7 @@ pub(crate) fn values(home: &str, row: &Approval) -> Vec<Value> {
         row.policy.as_str().into(),
         row.risk.name().into(),
         row.rule.clone().into(),
-        row.preview.words.as_str().into(),
+        words_of(&row.preview).into(),
         row.preview.whole.into(),
         row.held.clone().into(),
         row.requested_at.into(),
@@ -246,4 +252,84 @@ pub(crate) fn read(row: &Row) -> Approval {
 /// A word that is none means the worst.
 pub(crate) fn risk(text: &str) -> Risk {
     [Risk::Low, Risk::Medium].into_iter().find(|risk| risk.name() == text).unwrap_or(Risk::High)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::time::{Duration, Instant};
+
+    use paddock_core::{Changed, Fate, Totals};
+    use paddock_db::statements::Storage;
+    use paddock_db::{Durability, Sqlite};
+
+    use super::super::schema;
+    use super::*;
+
+    fn deleted(path: &str) -> Changed {
+        Changed {
+            path: path.to_owned(),
+            fate: Fate::Deleted,
+            is_directory: false,
+            leads_to: None,
+            mode: None,
+            added: 0,
+            removed: 0,
+            hunks: Vec::new(),
+            not_shown: None,
+        }
+    }
+
+    fn asking_about(preview: Preview) -> Approval {
+        Approval {
+            id: "ap".to_owned(),
+            agent: "main".to_owned(),
+            session: "s1".to_owned(),
+            thread: None,
+            user: None,
+            tool: "delete_file".to_owned(),
+            path: "/w".to_owned(),
+            arguments: "{}".to_owned(),
+            digest: digest("delete_file", "{}"),
+            state_version: String::new(),
+            policy: String::new(),
+            risk: Risk::High,
+            rule: None,
+            preview,
+            held: None,
+            requested_at: 1,
+            expires_at: 2,
+            status: Status::Pending,
+            decided_at: None,
+            decided_by: None,
+            reason: None,
+            edited: None,
+            reach: None,
+            token: None,
+            used_by: None,
+            of_call: digest("delete_file", "{}"),
+            told: None,
+            told_at: None,
+        }
+    }
+
+    /// A process that was started before there were parts goes on after an update, and shows what it finds as whole.
+    #[test]
+    fn the_column_that_an_older_process_shows_names_every_path() {
+        let directory = tempfile::tempdir().unwrap();
+        let database = Sqlite::new(directory.path().join("state.db"), vec![schema::SQLITE], Durability::Process);
+        let storage: &dyn Storage = &database;
+        let totals = Totals { fates: BTreeMap::from([(Fate::Deleted, 2)]), ..Totals::default() };
+        let paths = vec![deleted("/w/one"), deleted("/w/two")];
+        let row = asking_about(Preview { totals, paths, whole: true, ..Preview::default() });
+        let until = Instant::now() + Duration::from_secs(60);
+        storage.change(until, |session| session.execute(INSERT, &values("", &row))).unwrap();
+
+        let old = storage.look(|session| session.query("SELECT preview, whole FROM approval", &[])).unwrap();
+        let (text, whole) = (old[0][0].text(), old[0][1].int() != 0);
+        assert!(whole && text.contains("deleted      /w/one") && text.contains("deleted      /w/two"), "{text:?}");
+
+        let now = storage.look(|session| session.query(&format!("SELECT {COLUMNS} FROM approval"), &[])).unwrap();
+        assert_eq!(read(&now[0]), row, "who knows of parts reads them and nothing else");
+    }
 }

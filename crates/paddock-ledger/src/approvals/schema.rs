@@ -122,7 +122,8 @@ macro_rules! tables {
     };
 }
 
-/// What would change in parts, as JSON. What was asked before has it as one text, in `preview`.
+/// What would change in parts, as JSON. What was asked before has it as one text, in `preview`; it
+/// stands there all the same, for a process of before that still runs.
 const PARTS: &str = "ALTER TABLE approval ADD COLUMN parts TEXT";
 
 /// The tables on SQLite.
