@@ -14,7 +14,6 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use paddock_core::CallId;
-use paddock_ledger::approvals::ApprovalQuery;
 
 use crate::shared::{Shared, Who, on_a_thread};
 
@@ -138,7 +137,7 @@ pub(crate) async fn show(State(shared): State<Shared>) -> Response {
         let shared = shared.clone();
         on_a_thread(move || {
             let lost = shared.desk.audit_log().map_or(0, |log| log.lost());
-            let waiting = shared.desk.approvals()?.list(&ApprovalQuery::default()).map_or(0, |list| list.len());
+            let waiting = shared.desk.approvals()?.waiting().unwrap_or(0);
             Ok((lost, waiting))
         })
         .await
@@ -158,7 +157,7 @@ pub(crate) async fn show(State(shared): State<Shared>) -> Response {
     gauge("paddock_mcp_calls", "Calls of agents under way.", usage.calls as u64);
     gauge("paddock_mcp_streams", "Streams of MCP clients.", usage.streams as u64);
     if let Ok((lost, waiting)) = kept {
-        gauge("paddock_approvals_waiting", "Calls that wait for a person.", waiting as u64);
+        gauge("paddock_approvals_waiting", "Calls that wait for a person.", waiting);
         gauge("paddock_audit_rows_lost", "Rows of the audit that could not be kept and are not told of yet.", lost);
     }
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], out).into_response()

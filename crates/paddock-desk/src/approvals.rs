@@ -1,18 +1,21 @@
 //! What waits for a person, shown whole; what was decided; and what is allowed without asking again.
 //!
+//! One approval is shown whole. Many together come without their lines, which nobody makes for them: each may have very many.
+//!
 //! A look makes nothing on disk. A decision ([`deciding`]) is bound to what was looked at: whoever decides says which state of
 //! the request they saw, and of several decisions one counts.
 
 pub mod changes;
 pub mod deciding;
 
-use paddock_core::{Requester, visible};
+use paddock_core::{Preview, Requester, visible};
 use paddock_ledger::approvals::{Approval, ApprovalError, ApprovalQuery, Approvals, Decision, Grant, Reach};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::desk::Desk;
+use crate::diff::MOST_LINES;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::moment;
 
@@ -71,11 +74,12 @@ pub struct ApprovalShown {
     pub held: bool,
     /// How many paths would change and how, and how many lines; nothing where that is not known.
     pub summary: String,
-    /// Every path that would change; the first of them where they are too many to be named.
+    /// Every path that would change; the first of them where they are too many to be named. In a list without the lines: `more` of each diff
+    /// says how many they are.
     pub changes: Vec<ChangeShown>,
     /// Where all paths that would change lie, and how many there, if not every one of them is named.
     pub spots: Vec<String>,
-    /// What would change as text, for people. It is not made to be read by programs: `changes` is.
+    /// What would change as text, for people; nothing in a list. It is not made to be read by programs: `changes` is.
     pub preview: String,
     /// Is all that would change shown?
     pub whole: bool,
@@ -89,6 +93,45 @@ pub struct ApprovalShown {
     pub reaches: Vec<Offer>,
 }
 
+impl ApprovalShown {
+    /// How many lines there are that are not told here.
+    #[must_use]
+    pub fn more(&self) -> u64 {
+        self.changes.iter().map(|change| change.diff.more).sum()
+    }
+}
+
+/// How much of what would change is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    /// All of it.
+    Whole,
+    /// The first lines, as many as one diff has elsewhere.
+    FirstLines,
+    /// Every path, and no lines.
+    Paths,
+}
+
+impl Extent {
+    fn lines(self) -> usize {
+        match self {
+            Self::Whole => usize::MAX,
+            Self::FirstLines => MOST_LINES,
+            Self::Paths => 0,
+        }
+    }
+
+    /// The text for people. What has no parts has nothing else.
+    fn text(self, preview: &Preview) -> String {
+        let is_told = match self {
+            Self::Whole => true,
+            Self::FirstLines => !preview.has_parts(),
+            Self::Paths => false,
+        };
+        if is_told { preview.to_string() } else { String::new() }
+    }
+}
+
 /// One way to agree.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Offer {
@@ -98,6 +141,13 @@ pub struct Offer {
     pub words: String,
     /// Why it cannot be chosen.
     pub withheld: Option<String>,
+}
+
+impl Offer {
+    /// Keeps it for where all lines are shown.
+    fn withhold_unseen(&mut self) {
+        self.withheld.get_or_insert_with(|| "not all of what it would change is shown here".to_owned());
+    }
 }
 
 /// How far a decision reaches.
@@ -122,6 +172,11 @@ impl ReachWord {
     #[must_use]
     pub fn name(self) -> &'static str {
         Reach::from(self).name()
+    }
+
+    /// Does it reach to calls that nobody has seen?
+    fn is_of_other_calls(self) -> bool {
+        matches!(self, Self::Session | Self::Always)
     }
 }
 
@@ -206,11 +261,30 @@ pub(crate) fn recorded(desk: &Desk) -> Result<Option<&Approvals>> {
     Ok(if desk.is_recorded()? { desk.approvals().ok().map(|approvals| &**approvals) } else { None })
 }
 
-/// Approvals, the newest first; a page of them where a limit is said.
+/// Approvals without the lines that would change, the newest first; a page of them where a limit is said.
 ///
 /// # Errors
 /// When they cannot be asked for.
 pub fn list(desk: &Desk, asked: &ListAsked) -> Result<Vec<ApprovalShown>> {
+    listed(desk, asked, |approval| shown(&approval, Extent::Paths))
+}
+
+/// The same with the first lines of each, to decide about them one beside the other. Nobody agrees there for longer to what is not shown
+/// there whole.
+///
+/// # Errors
+/// When they cannot be asked for.
+pub fn inbox(desk: &Desk, asked: &ListAsked) -> Result<Vec<ApprovalShown>> {
+    listed(desk, asked, |approval| {
+        let mut one = shown(&approval, Extent::FirstLines);
+        if one.more() > 0 {
+            one.reaches.iter_mut().filter(|offer| offer.reach.is_of_other_calls()).for_each(Offer::withhold_unseen);
+        }
+        one
+    })
+}
+
+fn listed<T>(desk: &Desk, asked: &ListAsked, each: impl FnMut(Approval) -> T) -> Result<Vec<T>> {
     let which = asked.which.unwrap_or(Which::Waiting);
     let query = ApprovalQuery {
         all: which == Which::All,
@@ -220,8 +294,7 @@ pub fn list(desk: &Desk, asked: &ListAsked) -> Result<Vec<ApprovalShown>> {
         after: asked.after.clone(),
         limit: asked.limit,
     };
-    let found = recorded(desk)?.map_or(Ok(Vec::new()), |approvals| approvals.list(&query)).map_err(told)?;
-    Ok(found.iter().map(shown).collect())
+    recorded(desk)?.map_or(Ok(Vec::new()), |approvals| approvals.list_as(&query, each)).map_err(told)
 }
 
 /// How many wait.
@@ -237,7 +310,7 @@ pub fn waiting(desk: &Desk) -> Result<u64> {
 /// # Errors
 /// When there is none, or several begin so.
 pub fn show(desk: &Desk, id: &str) -> Result<ApprovalShown> {
-    find(desk, id).map(|found| shown(&found))
+    find(desk, id).map(|found| whole(&found))
 }
 
 /// The approval with this id, or the only one whose id begins so: of those that wait, or else of all.
@@ -272,9 +345,10 @@ pub(crate) fn withdraw(
     unwanted: impl Fn(&Approval) -> bool,
 ) -> Result<()> {
     let Some(approvals) = recorded(desk)? else { return Ok(()) };
-    for approval in approvals.list(among).map_err(told)?.iter().filter(|one| unwanted(one)) {
+    let found = approvals.list_as(among, |one| unwanted(&one).then_some(one.id)).map_err(told)?;
+    for id in found.iter().flatten() {
         let reject = Decision::Reject(why.to_owned());
-        approvals.decide(&approval.id, None, desk.by(), &reject).map_err(told)?;
+        approvals.decide(id, None, desk.by(), &reject).map_err(told)?;
     }
     Ok(())
 }
@@ -350,9 +424,7 @@ fn offers(approval: &Approval) -> Vec<Offer> {
 
 fn withheld(word: ReachWord, approval: &Approval) -> Option<&'static str> {
     match word {
-        ReachWord::Session | ReachWord::Always if !approval.preview.whole => {
-            Some("what it would change cannot be shown whole")
-        }
+        _ if word.is_of_other_calls() && !approval.preview.whole => Some("what it would change cannot be shown whole"),
         ReachWord::Session if Requester::is_of_one_call(&approval.session) => {
             Some("the process that asked made this one call and has ended")
         }
@@ -360,8 +432,14 @@ fn withheld(word: ReachWord, approval: &Approval) -> Option<&'static str> {
     }
 }
 
-pub(super) fn shown(approval: &Approval) -> ApprovalShown {
+/// All of an approval.
+pub(super) fn whole(approval: &Approval) -> ApprovalShown {
+    shown(approval, Extent::Whole)
+}
+
+fn shown(approval: &Approval, extent: Extent) -> ApprovalShown {
     let preview = &approval.preview;
+    let mut room = extent.lines();
     let arguments: Value = serde_json::from_str(&approval.arguments).unwrap_or(Value::Null);
     let command = arguments.get("command").filter(|_| approval.tool == "execute_command").map(in_a_line);
     let is_pending = approval.status == paddock_ledger::approvals::Status::Pending;
@@ -390,9 +468,9 @@ pub(super) fn shown(approval: &Approval) -> ApprovalShown {
         used_by: approval.used_by.clone(),
         held: approval.held.is_some(),
         summary: preview.summary(),
-        changes: preview.paths.iter().map(changes::shown).collect(),
+        changes: preview.paths.iter().map(|path| changes::shown(path, &mut room)).collect(),
         spots: preview.spots.iter().map(ToString::to_string).collect(),
-        preview: preview.to_string(),
+        preview: extent.text(preview),
         whole: preview.whole,
         added: preview.totals.added,
         removed: preview.totals.removed,

@@ -11,7 +11,7 @@ use similar::TextDiff;
 use crate::unified::LARGEST;
 
 /// The most lines of one diff.
-const MOST_LINES: usize = 2000;
+pub(crate) const MOST_LINES: usize = 2000;
 /// The most bytes of one line.
 const LONGEST_LINE: usize = 4000;
 

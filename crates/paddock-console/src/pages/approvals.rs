@@ -59,7 +59,8 @@ fn inbox(visit: &Visit<Nothing, Looked>) -> Result<Page> {
     let (which, limit) = if decided { (Which::Decided, DECIDED) } else { (Which::Waiting, A_PAGE) };
     let asked =
         ListAsked { which: Some(which), after: visit.query.after.clone(), limit: Some(limit), ..ListAsked::default() };
-    let mut found = approvals::list(&visit.shared.desk, &asked)?;
+    let look = if decided { approvals::list } else { approvals::inbox };
+    let mut found = look(&visit.shared.desk, &asked)?;
     let here = |yes: bool| yes.then_some("page");
     let tab = if decided { "?which=decided&after=" } else { "?after=" };
     let more = found.last().filter(|_| found.len() == limit).map(|last| format!("/approvals{tab}{}", in_url(&last.id)));

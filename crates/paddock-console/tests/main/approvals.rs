@@ -241,6 +241,42 @@ fn each_file_that_would_change_has_its_own_part_on_the_page() {
     assert_eq!(approval["changes"].as_array().unwrap().len(), 4, "{approval}");
 }
 
+/// Many together have no lines: an agent decides how many wait, and how long each is.
+#[test]
+fn a_list_tells_every_path_and_no_lines_and_a_page_the_first_of_them() {
+    let served = Served::start();
+    let long = |line: usize| (0..3000).map(|n| format!("{line}-{n}\n")).collect::<String>();
+    let listed = parked(&served, "long.txt", &long(1));
+    let shown = served.get(&at(&listed)).json();
+    let lines = |approval: &Value| {
+        let hunks = approval["changes"][0]["diff"]["hunks"].as_array().unwrap();
+        hunks.iter().map(|hunk| hunk["lines"].as_array().unwrap().len()).sum::<usize>()
+    };
+    let diff = &listed["changes"][0]["diff"];
+    assert_eq!((lines(&listed), &diff["removed"], &diff["more"]), (0, &json!(3000), &json!(3000)), "{listed}");
+    assert_eq!((&listed["preview"], &listed["removed"]), (&json!(""), &json!(3000)), "{listed}");
+    assert_eq!((lines(&shown), &shown["changes"][0]["diff"]["more"]), (3000, &json!(0)));
+    assert!(shown["preview"].as_str().unwrap().contains("\n-1-2999\n"));
+    for same in ["id", "summary", "shown", "whole", "added", "reaches", "spots"] {
+        assert_eq!(listed[same], shown[same], "{same}");
+    }
+    for same in ["path", "fate", "is_directory", "words"] {
+        assert_eq!(listed["changes"][0][same], shown["changes"][0][same], "{same}");
+    }
+
+    // The inbox has the first lines of each, says so, and lets nobody agree for longer to what it does not show.
+    parked(&served, "longer.txt", &long(2));
+    let inbox = served.get("/approvals").text();
+    assert_eq!(inbox.matches("<del>").count(), 2 * 2000, "of each as many as of any diff");
+    assert_eq!(inbox.matches("not all of what it would change is shown here").count(), 4, "{inbox}");
+    let own = format!("/approvals/{}", listed["id"].as_str().unwrap());
+    assert!(inbox.contains(&format!("1000 lines not shown here: <a href=\"{own}\">look at all of it</a>")), "{inbox}");
+    let page = served.get(&own).text();
+    assert!(page.matches("<del>").count() == 3000 && !page.contains("not shown here"), "{page}");
+    assert_eq!(decide(&served, &listed, json!({ "decision": "reject" })).status, 200);
+    assert_eq!(served.get("/approvals?which=decided").text().matches("<del>").count(), 0);
+}
+
 #[test]
 fn the_inbox_says_all_that_a_decision_needs() {
     let rule = "\n[approvals]\nabove = \"low\"\n[[approvals.rule]]\ntool = \"write_file\"\npath = \"/project/workspace/**\"\nrisk = \"high\"\nwhy = \"looked at by a person\"\n";

@@ -25,21 +25,30 @@ pub struct ChangeShown {
     pub words: String,
 }
 
-pub(super) fn shown(changed: &Changed) -> ChangeShown {
+/// A path with the lines that there is room for, which it takes up.
+pub(super) fn shown(changed: &Changed, room: &mut usize) -> ChangeShown {
     let Changed { path, fate, is_directory, leads_to, mode, added, removed, hunks, not_shown } = changed;
-    let hunks = hunks.iter().map(hunk).collect();
+    let all: usize = hunks.iter().map(|hunk| hunk.lines.len()).sum();
+    let more = all.saturating_sub(*room) as u64;
+    let hunks = hunks.iter().map_while(|one| hunk(one, room)).collect();
     ChangeShown {
         path: path.clone(),
         fate: fate.name().to_owned(),
         is_directory: *is_directory,
         leads_to: leads_to.clone(),
         mode: mode.clone(),
-        diff: Diff { added: *added, removed: *removed, hunks, more: 0, not_shown: not_shown.clone() },
+        diff: Diff { added: *added, removed: *removed, hunks, more, not_shown: not_shown.clone() },
         words: changed.to_string(),
     }
 }
 
-fn hunk(hunk: &DiffHunk) -> Hunk {
+/// The lines of a hunk that there is room for; nothing where there is none.
+fn hunk(hunk: &DiffHunk, room: &mut usize) -> Option<Hunk> {
+    let shown = hunk.lines.len().min(*room);
+    *room -= shown;
+    if shown == 0 {
+        return None;
+    }
     let (mut old, mut new) = (hunk.old_start, hunk.new_start);
     let line = |line: &paddock_core::DiffLine| {
         let kind = match line.fate {
@@ -57,5 +66,5 @@ fn hunk(hunk: &DiffHunk) -> Hunk {
             is_ended: line.is_ended,
         }
     };
-    Hunk { header: hunk.to_string(), lines: hunk.lines.iter().map(line).collect() }
+    Some(Hunk { header: hunk.to_string(), lines: hunk.lines[..shown].iter().map(line).collect() })
 }

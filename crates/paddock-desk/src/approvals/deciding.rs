@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{ApprovalShown, GrantShown, ReachWord, find, find_grant, grant_shown, in_words, shown, told};
+use super::{ApprovalShown, GrantShown, ReachWord, find, find_grant, grant_shown, in_words, told, whole};
 use crate::acts::Act;
 use crate::desk::Desk;
 use crate::failure::{Failure, FailureKind, Result};
@@ -174,7 +174,7 @@ impl<'d> Table<'d> {
     fn answer(&self, decided: &Approval, words: String, made: Option<Made>) -> Result<Decided> {
         // What was made is used by now.
         let now = self.desk.approvals()?.show(&decided.id).map_err(told)?;
-        Ok(Decided { approval: shown(&now), words, made, next: next(decided) })
+        Ok(Decided { approval: whole(&now), words, made, next: next(decided) })
     }
 
     /// Refuses what the policy of today would deny: agreeing to it would promise what does not come.

@@ -1,4 +1,4 @@
-//! How much of what is held goes through the database at once: however much is kept, a transaction and an answer stay small.
+//! How much of what is held and shown goes through the database at once: however much is kept, a transaction and an answer stay small.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use paddock_db::{DbError, Durability, Sqlite};
 use tempfile::TempDir;
 
 use super::row::{self, Approval, Status, digest};
-use super::{Approvals, Using, schema};
+use super::{ApprovalQuery, Approvals, Using, schema};
 
 /// No transaction writes more; `TOGETHER` and one piece are less.
 const MOST_WRITTEN: usize = 8 * 1024 * 1024;
@@ -184,6 +184,18 @@ fn a_large_file_is_kept_in_many_small_transactions() {
     assert!(written.iter().sum::<usize>() > 12_000_000, "{written:?}");
     let back = world.approvals.load(&world.held("ap", "{}")).unwrap();
     assert!(back.alterations == kept, "it comes back as it was kept");
+}
+
+#[test]
+fn of_a_list_one_is_loaded_at_a_time() {
+    let world = World::new();
+    let each = world.held("0", "{}").preview.words.len();
+    (1..20).for_each(|number| drop(world.held(&number.to_string(), "{}")));
+    world.seen.lock().unwrap().answered.clear();
+    assert_eq!(world.approvals.list(&ApprovalQuery::default()).unwrap().len(), 20);
+    let answered = std::mem::take(&mut world.seen.lock().unwrap().answered);
+    assert!(answered.iter().all(|bytes| *bytes < 2 * each), "{answered:?}");
+    assert!(answered.iter().sum::<usize>() > 20 * each, "{answered:?}");
 }
 
 #[test]

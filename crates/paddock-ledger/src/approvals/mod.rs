@@ -198,6 +198,14 @@ impl Approvals {
     /// # Errors
     /// When the database cannot be asked.
     pub fn list(&self, query: &ApprovalQuery) -> Result<Vec<Approval>> {
+        self.list_as(query, |approval| approval)
+    }
+
+    /// The same, with what is made of each: one is loaded at a time, because each may say very much of what would change.
+    ///
+    /// # Errors
+    /// When the database cannot be asked.
+    pub fn list_as<T>(&self, query: &ApprovalQuery, mut make: impl FnMut(Approval) -> T) -> Result<Vec<T>> {
         let now = self.now();
         let mut params: Vec<Value> = vec![self.home.as_str().into()];
         let mut narrowed = String::new();
@@ -222,9 +230,16 @@ impl Approvals {
             narrow(&behind, after.as_str().into());
         }
         narrow(" ORDER BY requested_at DESC, id LIMIT ?n", limit_of(query.limit).into());
-        let sql = format!("SELECT {} FROM approval WHERE home = ?1{narrowed}", row::COLUMNS);
-        let rows = self.read(|session| session.query(&sql, &params))?;
-        Ok(rows.iter().map(row::read).map(|found| self.as_of_now(found)).collect())
+        let sql = format!("SELECT id FROM approval WHERE home = ?1{narrowed}");
+        Ok(self.read(|session| {
+            let ids = session.query(&sql, &params)?;
+            let mut made = Vec::with_capacity(ids.len());
+            for id in &ids {
+                let found = self.find_in(session, id[0].text())?;
+                made.extend(found.map(|found| make(self.as_of_now(found))));
+            }
+            Ok(made)
+        })?)
     }
 
     /// The ids that begin so, some of them, each with whether it still waits.

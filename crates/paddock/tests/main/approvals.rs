@@ -39,6 +39,8 @@ fn a_delete_waits_is_shown_is_approved_and_runs_once() {
 
     let listed = world.paddock(&["approvals", "list", "--json"]).json();
     assert_eq!((&listed[0]["id"], listed.as_array().unwrap().len()), (&json!(id), 1));
+    let diff = &listed[0]["changes"][0]["diff"];
+    assert_eq!((&diff["hunks"], &diff["removed"], &diff["more"]), (&json!([]), &json!(2), &json!(2)), "{listed}");
     assert_eq!(world.paddock(&["approvals", "list", "--agent", "other", "--json"]).json(), json!([]));
     let shown = world.paddock(&["approvals", "show", &id]);
     for words in ["delete_file", "main", "high", "+0 −2", "-one", "this call, once", "--reach always", "old.txt"] {
