@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use paddock_core::{AccessScope, AgentPolicy, OpKind, Vfs, Workspace};
 
 use crate::messages::how_to_begin;
-use crate::tools::command::first;
+use crate::tools::command::starting;
 
 /// The most Workspaces that the map lists.
 const MOST_LINES: usize = 100;
@@ -47,8 +47,8 @@ pub(crate) fn filesystem_map(policy: &AgentPolicy) -> String {
         "A path belongs to the Workspace with the longest prefix of it. Relative paths start at {}.",
         policy.base
     );
-    if let Some(first) = policy.commands.as_ref().and_then(|_| first(policy.vfs.workspaces())) {
-        let _ = writeln!(out, "Commands (execute_command) see the same Workspaces and start in {}.", first.prefix());
+    if let Some(start) = policy.commands.as_ref().and_then(|_| starting(policy)) {
+        let _ = writeln!(out, "Commands (execute_command) see the same Workspaces and start in {}.", start.prefix());
     }
     out
 }

@@ -10,8 +10,8 @@ use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
 use paddock_core::{
-    AccessScope, Alteration, CommandLine, CommandSettings, CommandSpec, Earlier, Effect, EffectKind, Holding,
-    LogicalPath, OpKind, Operation, Outcome, Proposed, Ran, Refused, Risk, Workspace,
+    AccessScope, AgentPolicy, Alteration, CommandLine, CommandSettings, CommandSpec, Earlier, Effect, EffectKind,
+    Holding, LogicalPath, OpKind, Operation, Outcome, Proposed, Ran, Refused, Risk, Workspace,
 };
 use serde_json::{Map, Value, json};
 
@@ -75,11 +75,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The Workspace that is named, a directory in it, or the first read-write Workspace.
+    /// The Workspace that is named, a directory in it, or the one where commands start by themselves.
     pub(crate) fn of(cx: &Context<'_>, named: Option<&str>) -> Result<Self, Failure> {
         let vfs = &cx.policy().vfs;
         let Some(named) = named else {
-            let directory = first(vfs.workspaces()).ok_or_else(|| cx.not_provided())?.prefix().clone();
+            let directory = starting(cx.policy()).ok_or_else(|| cx.not_provided())?.prefix().clone();
             return Ok(Self { directory, confined: false });
         };
         let directory = cx.path(named)?;
@@ -93,6 +93,15 @@ impl Place {
         }
         Ok(Self { directory, confined: !is_workspace })
     }
+}
+
+/// Where commands start by themselves: in the read-write Workspace where relative paths start, so that commands and file tools are at home
+/// in the same one, else in the one that a person wrote first.
+pub(crate) fn starting(policy: &AgentPolicy) -> Option<&Workspace> {
+    let workspaces = policy.vfs.workspaces();
+    let around = workspaces.iter().filter(|workspace| policy.base.below(workspace.prefix()).is_some());
+    let base = around.max_by_key(|workspace| workspace.prefix().as_str().len());
+    base.filter(|workspace| workspace.scope() == AccessScope::ReadWrite).or_else(|| first(workspaces))
 }
 
 /// The read-write Workspace that a person wrote first.

@@ -65,6 +65,18 @@ fn test_4_a_dangerous_command_is_refused() {
 }
 
 #[test]
+fn commands_and_file_tools_are_at_home_in_one_workspace() {
+    let workspaces = ["a", "b"].map(|name| {
+        format!("[[workspace]]\nprefix = \"/{name}\"\nscope = \"RW\"\nmount = {{ physical = \"{name}\" }}\n")
+    });
+    let world = |base: &str| World::configured(&format!("{base}{}[commands]\n", workspaces.concat()));
+    let based = world("base = \"/b\"\n");
+    assert_eq!(printed(&execute(&based, "pwd")), "/b\n");
+    assert!(based.paddock(&["map"]).stdout.contains("start in /b."));
+    assert_eq!(printed(&execute(&world(""), "pwd")), "/a\n");
+}
+
+#[test]
 fn test_5_a_safe_command_lists_the_workspace() {
     let world = World::seed();
     world.write("workspace/hello.txt", "hello");
