@@ -31,7 +31,7 @@ pub(super) fn apply(store: &ForeignStore, call: &Call<'_>, set: &ChangeSet) -> R
     // All at once: what is known about the paths holds until the last of them is done.
     let held = store.locks.claim(call, &store.namespace, &claimed(set))?;
     let mut shelf = shelf_for(store, call, set, &held);
-    let mut work = Work { store, lasting: HashSet::new() };
+    let mut work = Work { store, several: set.changes().len() > 1, lasting: HashSet::new() };
     let mut applied = Applied::default();
     for change in set.changes() {
         match call.tick(1).and_then(|()| work.make(&shelf, change)) {
@@ -39,7 +39,7 @@ pub(super) fn apply(store: &ForeignStore, call: &Call<'_>, set: &ChangeSet) -> R
                 shelf.made(change);
                 applied.changes.push(done);
             }
-            Err(e) if *e.kind() == ErrorKind::NotFound && work.may_be_gone(set, change) => {
+            Err(e) if *e.kind() == ErrorKind::NotFound && work.may_be_gone(change) => {
                 shelf.made(change);
                 applied.changes.push(AppliedChange { before: Before::Absent, ..AppliedChange::default() });
             }
@@ -77,6 +77,8 @@ fn shelf_for<'a>(store: &'a ForeignStore, call: &'a Call<'a>, set: &'a ChangeSet
 
 struct Work<'a> {
     store: &'a ForeignStore,
+    /// Is the change at hand one of several?
+    several: bool,
     /// Directories that are known to be there by themselves.
     lasting: HashSet<RelPathBuf>,
 }
@@ -84,15 +86,18 @@ struct Work<'a> {
 impl Work<'_> {
     /// One of many doomed paths that went away by itself is no reason to stop half-way; and where no directory is there
     /// without a file in it, one goes with its last.
-    fn may_be_gone(&self, set: &ChangeSet, change: &Change) -> bool {
-        let goes_by_itself = set.changes().len() > 1 || !self.store.abilities.make_dir;
-        *change.act() == Act::Delete && change.expect() == Expect::Any && goes_by_itself
+    fn may_be_gone(&self, change: &Change) -> bool {
+        let goes_by_itself = !self.store.abilities.make_dir && change.expect() == Expect::Any;
+        *change.act() == Act::Delete && (self.several || goes_by_itself)
     }
 
     fn make(&mut self, shelf: &Shelf<'_>, change: &Change) -> Result<AppliedChange> {
         let path = change.path();
         let there = shelf.find_any(path)?;
-        check(there.as_ref(), change.expect())?;
+        // What is gone is no other version of what was meant.
+        if there.is_some() || !self.may_be_gone(change) {
+            check(there.as_ref(), change.expect())?;
+        }
         let kind = there.as_ref().map(Node::kind);
         match change.act() {
             Act::Write { content, .. } => self.write(shelf, path, kind, content, None),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use paddock_core::{
     Act, Applied, AppliedChange, Before, Call, Change, ChangeSet, ErrorKind, Expect, Kind, Looks, Own, PLAIN_MODE,
-    RelPath, StoreError,
+    RelPath, StoreError, Version,
 };
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
@@ -41,15 +41,15 @@ pub(super) fn apply(store: &PhysicalStore, call: &Call<'_>, set: &ChangeSet) -> 
         keeper,
         meter: Meter::new(store.usage_counter(), set.quota(), call.deadline),
         own: set.own(),
+        several: set.changes().len() > 1,
         made: RefCell::default(),
     };
-    let several = set.changes().len() > 1;
     let mut applied = Applied::default();
     for change in set.changes() {
         match call.tick(1).and_then(|()| work.make(change)) {
             Ok(done) => applied.changes.push(done),
             // One of many doomed paths that went away by itself is no reason to stop half-way.
-            Err(e) if several && *change.act() == Act::Delete && *e.kind() == ErrorKind::NotFound => {
+            Err(e) if work.several && *change.act() == Act::Delete && *e.kind() == ErrorKind::NotFound => {
                 applied.changes.push(AppliedChange { before: Before::Absent, ..AppliedChange::default() });
             }
             Err(e) if applied.changes.is_empty() => return Err(e),
@@ -63,6 +63,12 @@ pub(super) fn apply(store: &PhysicalStore, call: &Call<'_>, set: &ChangeSet) -> 
     Ok(applied)
 }
 
+/// A file that has other names, and the state in which it was found.
+pub(super) struct Shared {
+    file: OwnedFd,
+    found: Version,
+}
+
 pub(super) struct Work<'a> {
     pub(super) store: &'a PhysicalStore,
     pub(super) call: &'a Call<'a>,
@@ -73,6 +79,8 @@ pub(super) struct Work<'a> {
     pub(super) meter: Meter<'a>,
     /// What the same run did to files that have other names.
     own: &'a Own,
+    /// Is the change at hand one of several?
+    several: bool,
     /// How deep the directories lie that were made for the change at hand.
     made: RefCell<Vec<usize>>,
 }
@@ -195,7 +203,10 @@ impl Work<'_> {
         let Some(_lock) = self.hold(&[(dir_path, &dir)])? else { return Ok(None) };
         let spot = Spot { dir: &dir, name };
         let found = spot.look()?;
-        self.check(found.as_ref(), expect)?;
+        // What is gone is no other version of what was meant; only where it is all that was meant, that has to be told.
+        if found.is_some() || !self.several {
+            self.check(found.as_ref(), expect)?;
+        }
         let stat = found.ok_or(ErrorKind::NotFound)?;
         let room = self.meter.reserve(UsageDelta::between(Some(counted_len(&stat)), None))?;
         let others = self.other_names(spot, Some(&stat));
@@ -229,28 +240,34 @@ impl Work<'_> {
     pub(super) fn check(&self, found: Option<&Stat>, expect: Expect) -> Result<(), StoreError> {
         match (check(found, expect), found) {
             // What this very run did to the file, by another of its names, is nobody else's doing.
-            (Err(_), Some(stat))
-                if matches!(expect, Expect::UnchangedSince(_))
-                    && self.own.left(number(stat), meta_of(stat).version) =>
-            {
-                Ok(())
-            }
+            (Err(_), Some(stat)) if self.is_own_doing(stat, expect) => Ok(()),
             (checked, _) => checked,
         }
     }
 
+    fn is_own_doing(&self, stat: &Stat, expect: Expect) -> bool {
+        let (file, now) = (number(stat), meta_of(stat).version);
+        match expect {
+            Expect::UnchangedSince(_) => self.own.left(file, now),
+            Expect::Is(version) => self.own.led(file, version, now),
+            Expect::Any | Expect::Absent => false,
+        }
+    }
+
     /// A file that has other names than the one at which it changes. What is done to it shows in all of them.
-    pub(super) fn other_names(&self, spot: Spot<'_>, stat: Option<&Stat>) -> Option<OwnedFd> {
+    pub(super) fn other_names(&self, spot: Spot<'_>, stat: Option<&Stat>) -> Option<Shared> {
         let stat = stat.filter(|stat| stat.st_nlink > 1 && kind_of(stat) != Kind::Dir)?;
         let file = open_beneath(spot.dir, spot.name, OFlags::PATH | OFlags::NOFOLLOW).ok()?;
         let opened = rustix::fs::fstat(&file).ok()?;
-        (number(&opened) == number(stat)).then_some(file)
+        let found = meta_of(stat).version;
+        (number(&opened) == number(stat) && meta_of(&opened).version == found).then_some(Shared { file, found })
     }
 
     /// Notes in which state such a file was left.
-    pub(super) fn note(&self, file: Option<OwnedFd>) {
-        if let Some(stat) = file.and_then(|file| rustix::fs::fstat(file).ok()) {
-            self.own.note(number(&stat), meta_of(&stat).version);
+    pub(super) fn note(&self, shared: Option<Shared>) {
+        let Some(Shared { file, found }) = shared else { return };
+        if let Ok(stat) = rustix::fs::fstat(file) {
+            self.own.note(number(&stat), found, meta_of(&stat).version);
         }
     }
 

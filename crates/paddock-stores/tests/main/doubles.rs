@@ -10,7 +10,7 @@ use paddock_core::{
 };
 use paddock_stores::conformance::world::{self, Open, path_of};
 use paddock_stores::doubles::{Denying, FailsAt, Lacking, Method, Panicking, Recording, Shared, Stalling};
-use paddock_stores::{MemoryStore, PhysicalStore};
+use paddock_stores::{HardLinks, KeptPlace, MemoryStore, PhysicalStore};
 
 fn vfs(spaces: Vec<(&str, AccessScope, Arc<dyn Store>)>) -> Vfs {
     let workspace = |(prefix, scope, store)| Workspace::new(path_of(prefix), scope, Mount::new(store, None));
@@ -258,4 +258,109 @@ fn what_somebody_saves_while_a_file_moves_to_another_workspace_stays() {
     let alone = Operation::Move { from: path_of("/from/d/first"), to: path_of("/to/alone") };
     assert_eq!(kind(run(&vfs, alone)), ErrorKind::Stale);
     assert_eq!(std::fs::read_to_string(mount.join("d/first")).unwrap(), "before\nsaved\nsaved\n");
+}
+
+/// A directory on disk as builds leave them: one file by two names, and another.
+fn linked(dir: &std::path::Path) -> std::path::PathBuf {
+    let mount = dir.join("mount");
+    std::fs::create_dir_all(mount.join("d/deps")).unwrap();
+    std::fs::write(mount.join("d/deps/one"), "built\n").unwrap();
+    std::fs::write(mount.join("d/other"), "other\n").unwrap();
+    for name in ["d/two", "d/three"] {
+        std::fs::hard_link(mount.join("d/deps/one"), mount.join(name)).unwrap();
+    }
+    mount
+}
+
+/// Moves `/from/d` to `/to/d`.
+fn moved(from: Arc<dyn Store>) -> (Vfs, Result<Outcome, Refused>) {
+    let to: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let vfs = vfs(vec![("/from", AccessScope::ReadWrite, from), ("/to", AccessScope::ReadWrite, to)]);
+    let moved = run(&vfs, Operation::Move { from: path_of("/from/d"), to: path_of("/to/d") });
+    (vfs, moved)
+}
+
+fn read(vfs: &Vfs, at: &str) -> String {
+    match run(vfs, Operation::Read { path: path_of(at), range: 0..100 }) {
+        Ok(Outcome::Read { bytes, .. }) => String::from_utf8(bytes).unwrap(),
+        other => panic!("{at}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_file_by_several_names_moves_to_another_workspace_whole() {
+    for keeps in [false, true] {
+        let dir = tempfile::TempDir::new().unwrap();
+        let mount = linked(dir.path());
+        let mut disk = PhysicalStore::new(&mount).unwrap();
+        if keeps {
+            disk = disk.with_history(KeptPlace::new(&dir.path().join("history")).unwrap());
+        }
+        let (vfs, moved) = moved(Arc::new(disk));
+        moved.unwrap();
+        assert!(!mount.join("d").exists());
+        for name in ["deps/one", "two", "three"] {
+            assert_eq!(read(&vfs, &format!("/to/d/{name}")), "built\n");
+        }
+    }
+}
+
+#[test]
+fn what_somebody_saves_by_another_name_while_a_directory_moves_stays() {
+    for (when, stays) in [(Method::Apply, "d/two"), (Method::Read, "d/deps/one")] {
+        let dir = tempfile::TempDir::new().unwrap();
+        let mount = linked(dir.path());
+        let saved = mount.join("d/three");
+        // Once everything was copied, or before the last of its names is: the others were copied as they were.
+        let others = move |method, path: &str| {
+            if method == when && path == "d/two" {
+                std::fs::write(&saved, "saved\n").unwrap();
+            }
+        };
+        let (_, moved) = moved(Arc::new(Shared::new(Arc::new(PhysicalStore::new(&mount).unwrap()), others)));
+        assert_eq!(kind(moved), ErrorKind::Stale);
+        assert_eq!(std::fs::read_to_string(mount.join(stays)).unwrap(), "saved\n");
+    }
+}
+
+#[test]
+fn a_file_by_several_names_that_is_refused_moves_nowhere() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let mount = linked(dir.path());
+    let disk = PhysicalStore::new(&mount).unwrap().with_hard_links(HardLinks::Deny);
+    let (_, moved) = moved(Arc::new(disk));
+    assert_eq!(kind(moved), ErrorKind::HardLinked);
+    for name in ["d/deps/one", "d/two", "d/three", "d/other"] {
+        assert!(mount.join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn what_goes_by_itself_once_it_was_copied_stops_no_move() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let mount = linked(dir.path());
+    let doomed = mount.join("d/other");
+    let others = move |method, path: &str| {
+        if method == Method::Apply && path == "d/other" {
+            std::fs::remove_file(&doomed).unwrap();
+        }
+    };
+    let (vfs, moved) = moved(Arc::new(Shared::new(Arc::new(PhysicalStore::new(&mount).unwrap()), others)));
+    moved.unwrap();
+    assert!(!mount.join("d").exists());
+    assert_eq!(read(&vfs, "/to/d/other"), "other\n");
+    // Of one alone it is told.
+    std::fs::create_dir(mount.join("d")).unwrap();
+    std::fs::write(mount.join("d/other"), "other\n").unwrap();
+    let (mount, doomed) = (mount.clone(), mount.join("d/other"));
+    let others = move |method, _: &str| {
+        if method == Method::Apply {
+            std::fs::remove_file(&doomed).unwrap();
+        }
+    };
+    let alone: Arc<dyn Store> = Arc::new(Shared::new(Arc::new(PhysicalStore::new(&mount).unwrap()), others));
+    let to: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let vfs = crate::doubles::vfs(vec![("/from", AccessScope::ReadWrite, alone), ("/to", AccessScope::ReadWrite, to)]);
+    let moved = run(&vfs, Operation::Move { from: path_of("/from/d/other"), to: path_of("/to/other") });
+    assert_eq!(kind(moved), ErrorKind::Stale);
 }
