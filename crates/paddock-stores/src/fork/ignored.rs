@@ -1,7 +1,8 @@
 //! What a `.gitignore` names among what an Overlay changed, as the Overlay shows these files: build output, mostly.
 //!
 //! It is told apart and stays where it is: two builds contradict each other in every file, and nobody means to merge
-//! them. A repository itself is never apart, and what goes with a directory that goes is not either.
+//! them. A repository itself is only apart with a directory around it that is, and what goes with a directory that goes
+//! is not apart either.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,6 +15,9 @@ use crate::virtual_store::Overlaid;
 
 /// Where the rules are that Git itself reads.
 const RULES: &str = ".gitignore";
+
+/// Git's own directory, to which it applies none of them.
+const REPOSITORY: &str = ".git";
 
 /// Takes what is named out of what was found, which is in tree order. Answers the uppermost of it.
 pub(super) fn set_apart(seen: &Overlaid<'_>, findings: &mut Vec<Finding<'_>>) -> Result<Vec<RelPathBuf>> {
@@ -56,7 +60,10 @@ impl Rules<'_> {
         let mut ways: Vec<RelPath<'_>> = path.ancestors().collect();
         ways.reverse();
         for way in ways {
-            let dir = way.split_last().map_or(RelPath::HERE, |(dir, _)| dir);
+            let (dir, name) = way.split_last().unwrap_or((RelPath::HERE, ""));
+            if name == REPOSITORY {
+                return Ok(false);
+            }
             if self.inside(dir)?.names(way.as_str(), is_dir || way != path) {
                 return Ok(true);
             }

@@ -84,6 +84,38 @@ fn what_goes_with_its_directory_is_not_apart_and_a_repository_never_is() {
     });
 }
 
+/// Git applies its rules to no directory of its own, and to no file in one.
+#[test]
+fn rules_that_match_everything_leave_no_repository_behind() {
+    for rules in ["*\n!*/\n!*.rs\n", ".*\n*.o\n"] {
+        on_every_ground(&[], built, |ground, setting| {
+            ground.write(&w(".gitignore"), rules);
+            for path in [".git/HEAD", ".git/refs/heads/main", "sub/.git/x.o", "sub/b.rs", ".cache/x.o", "x.o"] {
+                ground.write(&f(path), "here\n");
+            }
+            let repositories = [".git", ".git/HEAD", ".git/refs", ".git/refs/heads", ".git/refs/heads/main"];
+            let shown = [&repositories[..], &["sub", "sub/.git", "sub/.git/x.o", "sub/b.rs"]].concat();
+            let (found, ignored) = told(ground);
+            let found: Vec<String> = found.into_iter().filter(|path| path != ".cache").collect();
+            assert_eq!(found, names(&shown), "{}: {rules}", setting.name);
+            assert!(ignored.iter().any(|path| path.starts_with(".cache")), "{}: {rules} {ignored:?}", setting.name);
+            assert!(ignored.contains(&"x.o".to_owned()), "{}: {rules} {ignored:?}", setting.name);
+            apply(ground);
+            assert_eq!(ground.text(&w(".git/HEAD")).unwrap(), "here\n", "{}: {rules}", setting.name);
+            assert!(ground.read(&w(".cache/x.o")).is_none(), "{}: {rules}", setting.name);
+        });
+    }
+}
+
+/// A repository in a directory that is apart goes with that directory.
+#[test]
+fn a_repository_in_what_is_apart_stays_with_it() {
+    on_every_ground(&[], built, |ground, setting| {
+        ground.write(&f("target/lib/.git/HEAD"), "here\n");
+        assert_eq!(told(ground), (Vec::new(), names(&["target/lib"])), "{}", setting.name);
+    });
+}
+
 /// The rules are the fork's own, and those of each directory count in it.
 #[test]
 fn a_rule_that_the_fork_makes_or_takes_back_counts() {
