@@ -10,7 +10,7 @@
 //! Every one is remembered: forgotten, it could still be undone, and the work it carried would be out of sight. Those that the
 //! ledger knows no more are told as undone, and go with the next apply.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use paddock_core::{Call, CallId, RelPath, RelPathBuf, Result};
 
@@ -18,7 +18,7 @@ use super::VirtualStore;
 use super::base::{Content, NewRow, Row, RowKind, Rows, RowsMut};
 use super::change::NOTES;
 use super::memory_base::join;
-use super::overlay::remove_notes;
+use super::overlay::{everything_at, remove_notes};
 
 /// Where it is remembered. No path can lead there, as with notes.
 const APPLIED: &str = "\u{1}applied";
@@ -68,6 +68,37 @@ pub(super) fn note(rows: &dyn Rows, applies: &[Remembered], path: RelPath<'_>) -
         }
     }
     Ok(note)
+}
+
+/// Does a note about one of these directories, the nearest first, say that what the layer below held in them is no ancestor?
+pub(super) fn is_hidden<'p>(
+    rows: &dyn Rows,
+    applies: &[Remembered],
+    dirs: impl Iterator<Item = RelPath<'p>>,
+) -> Result<bool> {
+    for dir in dirs {
+        match note(rows, applies, dir)?.map(|row| row.kind) {
+            None => {}
+            Some(kind) => return Ok(kind != RowKind::Dir),
+        }
+    }
+    Ok(false)
+}
+
+/// The paths, this one and those below it, that there may be a note about without the applies that were undone.
+pub(super) fn noted(rows: &dyn Rows, applies: &[Remembered], path: RelPath<'_>) -> Result<BTreeSet<String>> {
+    let undone = applies.iter().filter(|apply| apply.undone).map(Remembered::key);
+    let mut found = BTreeSet::new();
+    for top in undone.chain([NOTES.to_owned()]) {
+        let keys = everything_at(rows, &join(&top, path.as_str()))?;
+        found.extend(keys.iter().map(|key| key[top.len() + 1..].to_owned()));
+    }
+    Ok(found)
+}
+
+/// What says of a path that there is nothing any more.
+pub(super) fn gone() -> Row {
+    Row { kind: RowKind::Whiteout, len: 0, mode: 0, modified: 0, version: 0, body: None }
 }
 
 /// Remembers the notes about what an apply changed. What was undone before it is part of them from now on.

@@ -6,9 +6,11 @@
 //! replaced by the Overlay's own rows once these were applied below. Nothing here changes what an agent sees.
 
 use std::collections::HashSet;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
-use paddock_core::{Call, ErrorKind, Kind, LastName, Meta, RelPath, RelPathBuf, Result, Version, View, tree_order};
+use paddock_core::{
+    Call, ErrorKind, Kind, LastName, Meta, RelPath, RelPathBuf, Result, Version, View, Walk, tree_order,
+};
 
 use super::VirtualStore;
 use super::applied;
@@ -158,12 +160,8 @@ impl<'a> Overlaid<'a> {
         if let Some(note) = self.note(path)? {
             return Ok(Thing::of_row(note));
         }
-        for above in path.ancestors().skip(1) {
-            match self.note(above)?.map(|row| row.kind) {
-                None => {}
-                Some(RowKind::Dir) => break,
-                Some(_) => return Ok(Thing::Absent),
-            }
+        if applied::is_hidden(self.layers.rows, &self.applies, path.ancestors().skip(1))? {
+            return Ok(Thing::Absent);
         }
         match self.layers.lower.filter(|_| self.frozen) {
             Some(lower) => Thing::seen(self.layers.call, lower, path),
@@ -268,7 +266,6 @@ impl VirtualStore {
         changed: &[RelPathBuf],
         apart: &[RelPathBuf],
     ) -> Result<bool> {
-        let apart: HashSet<&str> = apart.iter().map(RelPathBuf::as_str).collect();
         let mut same = false;
         self.base.write(call, &self.namespace, &mut |rows| {
             same = own_rows(call, &*rows, "")? == applied;
@@ -276,31 +273,78 @@ impl VirtualStore {
                 return Ok(());
             }
             rows.advance()?;
-            let kept = self.keep_apart(rows, applied, &apart)?;
+            let known = applied::applies(&*rows, &self.undone)?;
+            let notes = self.notes_of(call, &*rows, &known, applied, apart)?;
+            let kept = keep_apart(rows, &known, apart)?;
             applied::remember(rows, &self.undone, call.id, changed)?;
             remove_notes_unless(rows, NOTES, &|key| kept.contains(key))?;
-            for OwnRow { key, row } in applied.iter().filter(|own| !own.is_in(&apart)) {
-                applied::put(rows, &join(NOTES, key), row)?;
-            }
-            Ok(())
+            notes.iter().try_for_each(|(key, row)| applied::put(rows, &join(NOTES, key), row))
         })?;
         Ok(same)
     }
 
-    /// What is noted of rows that stay apart stays noted, as it is without the applies that were undone. Answers where: nothing
-    /// else holds these contents, so the notes are never taken away.
-    fn keep_apart(&self, rows: &mut dyn RowsMut, all: &[OwnRow], apart: &HashSet<&str>) -> Result<HashSet<String>> {
-        let known = applied::applies(&*rows, &self.undone)?;
-        let mut kept = HashSet::new();
-        for own in all.iter().filter(|own| own.is_in(apart)) {
-            if let Some(note) = applied::note(&*rows, &known, own.path()?.as_rel())? {
-                let key = join(NOTES, &own.key);
+    /// What is noted of rows that were applied: they themselves. Only a directory that was made anew and leads to what stays
+    /// apart hides that from the layer below no more than before; it hides what else was there.
+    fn notes_of(
+        &self,
+        call: &Call<'_>,
+        rows: &dyn Rows,
+        known: &[applied::Remembered],
+        applied: &[OwnRow],
+        apart: &[RelPathBuf],
+    ) -> Result<Vec<(String, Row)>> {
+        let is_apart: HashSet<&str> = apart.iter().map(RelPathBuf::as_str).collect();
+        let leading = apart.iter().flat_map(|path| path.as_rel().ancestors().skip(1).map(RelPath::as_str));
+        let leads: HashSet<&str> = leading.collect();
+        let own: HashSet<&str> = applied.iter().map(|own| own.key.as_str()).collect();
+        let mut notes = Vec::with_capacity(applied.len());
+        for own_row @ OwnRow { key, row } in applied.iter().filter(|own| !own.is_in(&is_apart)) {
+            let path = own_row.path()?;
+            let mut row = row.clone();
+            if row.kind == RowKind::OpaqueDir
+                && leads.contains(key.as_str())
+                && let Some(lower) = self.lower.as_ref().filter(|_| self.lower_is_frozen)
+                && !applied::is_hidden(rows, known, path.as_rel().ancestors())?
+            {
+                row.kind = RowKind::Dir;
+                for name in names_in(call, lower, path.as_rel())? {
+                    if !own.contains(name.as_str()) && !is_apart.contains(name.as_str()) {
+                        notes.push((name, applied::gone()));
+                    }
+                }
+            }
+            notes.push((key.clone(), row));
+        }
+        Ok(notes)
+    }
+}
+
+/// What is noted of paths that stay apart, and below them, stays noted, as it is without the applies that were undone. Answers
+/// where: nothing else holds these contents, so the notes are never taken away.
+fn keep_apart(rows: &mut dyn RowsMut, known: &[applied::Remembered], apart: &[RelPathBuf]) -> Result<HashSet<String>> {
+    let mut kept = HashSet::new();
+    for path in apart {
+        for noted in applied::noted(&*rows, known, path.as_rel())? {
+            if let Some(note) = applied::note(&*rows, known, rel(&noted)?.as_rel())? {
+                let key = join(NOTES, &noted);
                 applied::put(rows, &key, &note)?;
                 kept.insert(key);
             }
         }
-        Ok(kept)
     }
+    Ok(kept)
+}
+
+/// What a View shows in a directory, each by its path; nothing where there is none.
+fn names_in(call: &Call<'_>, view: &View, dir: RelPath<'_>) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    if Thing::seen(call, view, dir)?.kind() == Some(Kind::Dir) {
+        view.walk(call, dir, &Walk { depth: Some(1), ..Walk::default() }, &mut |entry| {
+            names.extend(entry.plain.then(|| entry.path.to_owned()));
+            ControlFlow::Continue(())
+        })?;
+    }
+    Ok(names)
 }
 
 /// The rows below a key, in tree order. Directories have rows above what they hold, so that all are found.
@@ -360,20 +404,29 @@ pub(super) fn remove_notes(rows: &mut dyn RowsMut, key: &str) -> Result<()> {
 
 /// The same, but for those that stay.
 fn remove_notes_unless(rows: &mut dyn RowsMut, key: &str, stays: &dyn Fn(&str) -> bool) -> Result<()> {
-    let mut todo = vec![key.to_owned()];
-    while let Some(key) = todo.pop() {
+    for key in everything_at(&*rows, key)? {
         if !stays(&key) && rows.get(&key)?.is_some() {
             rows.remove(&key, false)?;
         }
+    }
+    Ok(())
+}
+
+/// A key, and every key below it, whatever stands there.
+pub(super) fn everything_at(rows: &dyn Rows, key: &str) -> Result<Vec<String>> {
+    let mut found = vec![key.to_owned()];
+    let mut looked_at = 0;
+    while let Some(key) = found.get(looked_at).cloned() {
+        looked_at += 1;
         let mut after: Option<String> = None;
         loop {
             let page = rows.children(&key, after.as_deref(), PAGE)?;
-            todo.extend(page.iter().map(|(name, _)| join(&key, name)));
+            found.extend(page.iter().map(|(name, _)| join(&key, name)));
             match page.last() {
                 Some((name, _)) if page.len() == PAGE => after = Some(name.clone()),
                 _ => break,
             }
         }
     }
-    Ok(())
+    Ok(found)
 }

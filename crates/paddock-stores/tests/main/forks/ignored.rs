@@ -116,6 +116,61 @@ fn a_repository_in_what_is_apart_stays_with_it() {
     });
 }
 
+#[test]
+fn what_is_apart_in_a_directory_that_was_made_anew_keeps_its_ancestor() {
+    let before = |ground: &Ground| {
+        built(ground);
+        ground.write(&w("target/deep/old"), "old\n");
+        ground.write(&w("target/old"), "old\n");
+    };
+    on_every_ground(&[], before, |ground, setting| {
+        ground.delete(&f("target"));
+        ground.write(&f("target/out"), "here\n");
+        ground.write(&f("a.rs"), "A\n");
+        let ignored = names(&["target/deep", "target/old", "target/out"]);
+        assert_eq!(told(ground), (names(&["a.rs"]), ignored.clone()), "{}", setting.name);
+        // However often the rest is applied.
+        for content in ["A\n", "B\n"] {
+            ground.write(&f("a.rs"), content);
+            apply(ground);
+            assert_eq!(told(ground), (Vec::new(), ignored.clone()), "{}", setting.name);
+        }
+        let whole = ["removed target/deep", "removed target/deep/old", "removed target/old", "changed target/out"];
+        assert_eq!(ground.diff(), whole, "{}", setting.name);
+        ground.apply();
+        assert_eq!(ground.text(&w("target/out")).unwrap(), "here\n", "{}", setting.name);
+        assert!(ground.read(&w("target/old")).is_none(), "{}", setting.name);
+    });
+}
+
+/// What is applied beside it is over: what comes there later is none of the fork's doing.
+#[test]
+fn what_goes_beside_what_is_apart_goes_once() {
+    let before = |ground: &Ground| {
+        ground.write(&w(".gitignore"), "/target/*\n!/target/keep\n!/target/both\n!/target/all/\n");
+        for path in ["target/out", "target/keep", "target/both", "target/all/x"] {
+            ground.write(&w(path), "old\n");
+        }
+    };
+    on_every_ground(&[], before, |ground, setting| {
+        ground.delete(&f("target"));
+        ground.write(&f("target/out"), "here\n");
+        ground.delete(&w("target/both"));
+        let gone = names(&["target/all", "target/all/x", "target/keep"]);
+        assert_eq!(told(ground), (gone, names(&["target/out"])), "{}", setting.name);
+        apply(ground);
+        assert!(ground.read(&w("target/keep")).is_none(), "{}", setting.name);
+        for path in ["target/keep", "target/both", "target/all/x"] {
+            ground.write(&w(path), "old\n");
+        }
+        assert_eq!(told(ground), (Vec::new(), names(&["target/out"])), "{}", setting.name);
+        assert_eq!(ground.diff(), ["changed target/out"], "{}", setting.name);
+        // The directory itself was applied: its mode changes here alone.
+        ground.chmod(&f("target"), 0o750);
+        assert_eq!(told(ground).0, names(&["target"]), "{}", setting.name);
+    });
+}
+
 /// The rules are the fork's own, and those of each directory count in it.
 #[test]
 fn a_rule_that_the_fork_makes_or_takes_back_counts() {
