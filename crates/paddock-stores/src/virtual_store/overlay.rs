@@ -276,7 +276,7 @@ impl VirtualStore {
             let known = applied::applies(&*rows, &self.undone)?;
             let notes = self.notes_of(call, &*rows, &known, applied, apart)?;
             let kept = keep_apart(rows, &known, apart)?;
-            applied::remember(rows, &self.undone, call.id, changed)?;
+            applied::remember(rows, &self.undone, call.id, &with_what_hides(applied, changed)?)?;
             remove_notes_unless(rows, NOTES, &|key| kept.contains(key))?;
             notes.iter().try_for_each(|(key, row)| applied::put(rows, &join(NOTES, key), row))
         })?;
@@ -333,6 +333,12 @@ fn keep_apart(rows: &mut dyn RowsMut, known: &[applied::Remembered], apart: &[Re
         }
     }
     Ok(kept)
+}
+
+/// What an apply changes, and the directories whose notes will hide what was in them before, though they are as they were.
+fn with_what_hides(applied: &[OwnRow], changed: &[RelPathBuf]) -> Result<Vec<RelPathBuf>> {
+    let hiding = applied.iter().filter(|own| own.row.kind == RowKind::OpaqueDir).map(OwnRow::path);
+    hiding.chain(changed.iter().cloned().map(Ok)).collect()
 }
 
 /// What a View shows in a directory, each by its path; nothing where there is none.

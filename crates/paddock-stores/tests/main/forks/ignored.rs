@@ -143,6 +143,30 @@ fn what_is_apart_in_a_directory_that_was_made_anew_keeps_its_ancestor() {
     });
 }
 
+#[test]
+fn what_was_applied_with_the_rest_and_undone_is_apart_as_it_was() {
+    let before = |ground: &Ground| {
+        built(ground);
+        ground.write(&w("target/old"), "old\n");
+    };
+    on_every_ground(&[], before, |ground, setting| {
+        ground.delete(&f("target"));
+        ground.write(&f("target/out"), "here\n");
+        ground.apply();
+        let undone = with_call(|call| ground.fork.applies(call)).unwrap();
+        before(ground);
+        ground.write(&f("a.rs"), "A\n");
+        let known = apart(ground).without(undone);
+        let merge = with_call(|call| fork::merge(call, &known, &ground.view, &at(SOURCE))).unwrap();
+        ground.alter(merge.ready().unwrap().to_vec()).unwrap();
+        assert!(with_call(|call| merge.applied(call, &known)).unwrap());
+        // What is known of the first apply went with the second.
+        assert_eq!(told(ground), (Vec::new(), names(&["target/old", "target/out"])), "{}", setting.name);
+        assert_eq!(ground.diff(), ["removed target/old", "changed target/out"], "{}", setting.name);
+        assert_eq!(ground.conflicts(), [""; 0], "{}", setting.name);
+    });
+}
+
 /// What is applied beside it is over: what comes there later is none of the fork's doing.
 #[test]
 fn what_goes_beside_what_is_apart_goes_once() {

@@ -121,3 +121,21 @@ fn a_path_that_was_put_below_alone_and_undone_is_in_conflict_again() {
         assert_eq!(paths(ground, &[first]), [""; 0], "{}: it was not undone", setting.name);
     });
 }
+
+#[test]
+fn an_apply_of_a_directory_that_was_made_anew_is_undone() {
+    let before = |ground: &Ground| {
+        files(ground);
+        ground.write(&w("d/out"), "old\n");
+        ground.write(&w("d/gone"), "old\n");
+    };
+    on_every_ground(&[], before, |ground, setting| {
+        ground.delete(&f("d"));
+        ground.write(&f("d/out"), "here\n");
+        ground.apply();
+        let apply = applies(ground)[0];
+        ground.write(&w("d/out"), "old\n");
+        ground.write(&w("d/gone"), "old\n");
+        assert_eq!(paths(ground, &[apply]), ["d/gone", "d/out"], "{}", setting.name);
+    });
+}
