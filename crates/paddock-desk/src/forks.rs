@@ -22,7 +22,7 @@ pub use resolving::{ResolveAsked, Resolved, ResolvedPath, Side, conflicts, resol
 use crate::approvals;
 use crate::desk::Desk;
 use crate::failure::{Failure, FailureKind, Result};
-use crate::layered::{self, Layered};
+use crate::layered::{self, Layered, Unopened};
 
 /// A fork, and how it stands beside its source.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -210,12 +210,12 @@ pub fn lost(desk: &Desk, layer: &str, agent: &AgentName) -> Result<Option<String
     let called = layered::called(&name);
     let layer = match layered.open(&layers, &name) {
         Ok(layer) => layer,
-        Err(LayerError::SourceGone { .. }) => {
+        Err(Unopened::Layer(LayerError::SourceGone { .. })) => {
             let held = layers.held(&layered.call(agent), &name).map_err(layered::told)?;
             let text = format!("{called} holds {} of its own, and its source is gone", layered::paths(held));
             return Ok((held > 0).then_some(text));
         }
-        Err(error) => return Err(layered::told(error)),
+        Err(error) => return Err(error.into()),
     };
     let holdings = layered::compared(&layered.call(&layer.policy.agent), &layer)?;
     if holdings.is_empty() {
@@ -256,8 +256,8 @@ pub fn discard_unless_lost(desk: &Desk, layer: &str, agent: &AgentName, may_be_l
 fn standing(layered: &Layered, layers: &Layers<'_>, call: &Call<'_>, fork: &ForkRecord) -> Result<ForkShown> {
     let layer = match layered.open(layers, &LayerName::Fork(fork.clone())) {
         Ok(layer) => layer,
-        Err(LayerError::SourceGone { .. }) => return Ok(shown(fork, None, true, None)),
-        Err(error) => return Err(layered::told(error)),
+        Err(Unopened::Layer(LayerError::SourceGone { .. })) => return Ok(shown(fork, None, true, None)),
+        Err(error) => return Err(error.into()),
     };
     // One that cannot be compared must not keep the others from being shown.
     let holdings = match layered::compared(call, &layer) {

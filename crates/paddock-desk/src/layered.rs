@@ -9,6 +9,7 @@ use paddock_config::{ConfigFile, Host, Installation, Layer, LayerError, LayerNam
 use paddock_core::{
     AgentName, Call, CallId, CallRecord, Cancel, LogicalPath, Refused, RelPathBuf, Risk, StoreError, visible,
 };
+use paddock_ledger::history::HistoryError;
 use paddock_stores::fork::{self, Holdings};
 
 use crate::desk::Desk;
@@ -57,21 +58,32 @@ impl Layered {
     }
 
     /// Opens a fork or an overlay, with what a `.gitignore` names left apart.
-    pub fn open(&self, layers: &Layers<'_>, name: &LayerName) -> Result<Layer, LayerError> {
+    pub fn open(&self, layers: &Layers<'_>, name: &LayerName) -> Result<Layer, Unopened> {
         let layer = self.open_whole(layers, name)?;
         Ok(Layer { store: layer.store.leaving_ignored(true), ..layer })
     }
 
     /// Opens a fork or an overlay, with those of its applies left out that were undone since: what they carried is not
     /// below any more. One that the history knows no more may have been: rather is something shown again than lost from sight.
-    pub fn open_whole(&self, layers: &Layers<'_>, name: &LayerName) -> Result<Layer, LayerError> {
+    pub fn open_whole(&self, layers: &Layers<'_>, name: &LayerName) -> Result<Layer, Unopened> {
         let layer = layers.open(name)?;
-        let mut undone = layer.store.applies(&self.call(&layer.policy.agent))?;
-        undone.retain(|call| {
-            let known = self.installation.history().map(|history| history.find_call(&call.to_string()));
-            known.is_some_and(|row| row.map_or(true, |row| row.undone_by.is_some()))
-        });
+        let mut undone = Vec::new();
+        for call in layer.store.applies(&self.call(&layer.policy.agent)).map_err(LayerError::Store)? {
+            if self.was_undone(call)? {
+                undone.push(call);
+            }
+        }
         Ok(Layer { store: layer.store.without(undone), ..layer })
+    }
+
+    /// Was it undone, or is it not known any more? A history that does not answer says neither.
+    fn was_undone(&self, call: CallId) -> Result<bool, HistoryError> {
+        let Some(history) = self.installation.history() else { return Ok(false) };
+        match history.find_call(&call.to_string()) {
+            Ok(row) => Ok(row.undone_by.is_some()),
+            Err(HistoryError::NoSuchCall(_)) => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 
     /// A call of the person's, on behalf of an agent.
@@ -96,6 +108,36 @@ impl Layered {
             effect: true,
         };
         self.installation.audit().record(&record).map_err(|error| store_problem(path, error))
+    }
+}
+
+/// Why a fork or an overlay could not be opened.
+#[derive(Debug)]
+pub enum Unopened {
+    /// There is none, or what it stands on cannot be had.
+    Layer(LayerError),
+    /// The history does not say which of its applies were undone.
+    Past(HistoryError),
+}
+
+impl From<LayerError> for Unopened {
+    fn from(error: LayerError) -> Self {
+        Self::Layer(error)
+    }
+}
+
+impl From<HistoryError> for Unopened {
+    fn from(error: HistoryError) -> Self {
+        Self::Past(error)
+    }
+}
+
+impl From<Unopened> for Failure {
+    fn from(error: Unopened) -> Self {
+        match error {
+            Unopened::Layer(error) => told(error),
+            Unopened::Past(error) => past::told(error),
+        }
     }
 }
 

@@ -131,7 +131,7 @@ pub fn apply(desk: &Desk, layer: &str, agent: &AgentName, how: Applying) -> Resu
     let layers = layered.layers()?;
     let name = layers.find(layer, agent).map_err(layered::told)?;
     let opened = if how.ignored { layered.open_whole(&layers, &name) } else { layered.open(&layers, &name) };
-    let layer = opened.map_err(layered::told)?;
+    let layer = opened?;
     let audit = layered.installation.audit();
     let person = Person::on(&layer.policy, &*audit).named(desk.by());
     let call = person.call();

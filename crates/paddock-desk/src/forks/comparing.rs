@@ -188,7 +188,7 @@ pub fn compare(desk: &Desk, layer: &str, agent: &AgentName, ignored: bool) -> Re
     let layers = layered.layers()?;
     let name = layers.find(layer, agent).map_err(layered::told)?;
     let opened = if ignored { layered.open_whole(&layers, &name) } else { layered.open(&layers, &name) };
-    let layer = opened.map_err(layered::told)?;
+    let layer = opened?;
     let call = layered.call(&layer.policy.agent);
     let Holdings { differences, left_out, ignored } = layered::compared(&call, &layer)?;
     let conflicts = match differences.iter().any(|difference| difference.conflict) {

@@ -76,7 +76,7 @@ pub fn resolve(desk: &Desk, layer: &str, agent: &AgentName, asked: &ResolveAsked
     let layers = layered.layers()?;
     let name = layers.find(layer, agent).map_err(layered::told)?;
     // Whoever names a path means it, also where a .gitignore does.
-    let layer = layered.open_whole(&layers, &name).map_err(layered::told)?;
+    let layer = layered.open_whole(&layers, &name)?;
     let paths = meant(&name, &conflicts_of(&layered, &layer)?, &asked.paths)?;
     let (below, here) = (Place::below(&layer), Place::here(&name)?);
     let (from, to) = match asked.keep {
@@ -102,7 +102,7 @@ pub fn resolve(desk: &Desk, layer: &str, agent: &AgentName, asked: &ResolveAsked
     };
     let acted = person.act("resolve", &call, Operation::Alter { path, alterations });
     let acted = acted.map_err(|refused| take_back(&layered, &person, &call, &refused, ("resolved", "resolve")))?;
-    let layer = layered.open(&layers, &name).map_err(layered::told)?;
+    let layer = layered.open(&layers, &name)?;
     let conflicts = conflicts_of(&layered, &layer)?.len();
     Ok(Resolved { changed, kept: asked.keep, call: acted.call.to_string(), conflicts })
 }
@@ -115,7 +115,7 @@ pub fn conflicts(desk: &Desk, layer: &str, agent: &AgentName) -> Result<Vec<Stri
     let layered = Layered::at(desk)?;
     let layers = layered.layers()?;
     let name = layers.find(layer, agent).map_err(layered::told)?;
-    let found = conflicts_of(&layered, &layered.open(&layers, &name).map_err(layered::told)?)?;
+    let found = conflicts_of(&layered, &layered.open(&layers, &name)?)?;
     Ok(found.iter().map(|path| path.as_str().to_owned()).collect())
 }
 

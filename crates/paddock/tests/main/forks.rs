@@ -214,6 +214,23 @@ fn an_apply_that_the_history_knows_no_more_does_not_hide_what_was_undone() {
     assert_eq!(world.paddock(&["discard", "x"]).code, 2, "it is asked for");
 }
 
+/// A history that does not answer says nothing about what was undone, and nobody must go on as if it had.
+#[test]
+fn a_history_that_cannot_be_asked_is_told() {
+    let world = world();
+    assert_eq!(world.paddock(&["fork", "/w", "x"]).code, 0);
+    write(&world, "/forks/x/a.txt", "of the fork\n");
+    assert_eq!(world.paddock(&["apply", "x"]).code, 0);
+    let database = rusqlite::Connection::open(place(&world).join("state.db")).unwrap();
+    database.execute("ALTER TABLE history_call RENAME COLUMN undone_by TO away", ()).unwrap();
+    for asked in [&["diff", "x"][..], &["apply", "x", "--dry-run"], &["discard", "x"]] {
+        let told = world.paddock(asked);
+        assert!(told.code == 1 && told.stderr.contains("state.db"), "{asked:?}: {told}");
+    }
+    database.execute("ALTER TABLE history_call RENAME COLUMN away TO undone_by", ()).unwrap();
+    assert_eq!(world.paddock(&["diff", "x"]).stdout, "");
+}
+
 #[test]
 fn a_fork_of_a_virtual_workspace_stands_on_the_moment_it_was_made() {
     let world = world();
