@@ -236,7 +236,8 @@ pub fn lost(desk: &Desk, layer: &str, agent: &AgentName) -> Result<Option<String
     }
     if !holdings.ignored.is_empty() {
         text += if text.is_empty() { "" } else { "\n" };
-        text += &layered::by_the_way(&holdings.ignored);
+        let (paths, first) = (layered::paths(holdings.ignored.len()), layered::first_of(&holdings.ignored));
+        text += &format!("{called} holds {paths} that a .gitignore names and no apply took over:{first}");
     }
     Ok(Some(text))
 }

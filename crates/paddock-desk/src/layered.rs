@@ -162,13 +162,18 @@ pub fn out_of_sight(layer: &Layer, left_out: &[RelPathBuf]) -> String {
 
 /// What a `.gitignore` names and an apply leaves, in words.
 pub fn by_the_way(ignored: &[RelPathBuf]) -> String {
-    let mut text =
-        format!("by the way, what .gitignore names stays in it (--ignored takes it along): {}", paths(ignored.len()));
-    for path in ignored.iter().take(MOST_NAMED) {
+    let count = paths(ignored.len());
+    format!("by the way, what .gitignore names stays in it (--ignored takes it along): {count}{}", first_of(ignored))
+}
+
+/// The first of many paths, each on a line of its own, and how many more there are.
+pub fn first_of(all: &[RelPathBuf]) -> String {
+    let mut text = String::new();
+    for path in all.iter().take(MOST_NAMED) {
         text.push_str("\n  ");
         text.push_str(&visible(path.as_str()));
     }
-    if let more @ 1.. = ignored.len().saturating_sub(MOST_NAMED) {
+    if let more @ 1.. = all.len().saturating_sub(MOST_NAMED) {
         text.push_str(&format!("\n  … and {more} more"));
     }
     text
