@@ -19,7 +19,7 @@ use crate::failure::{Failure, FailureKind, Result};
 use crate::{past, workspaces};
 
 pub use act::{Changed, delete, make_dir, move_to, put};
-pub(crate) use act::{NEW, leaving, taking};
+pub(crate) use act::{NEW, leaving, taking, writing};
 pub use look::{EntryShown, FileShown, Listing, Opened, TextShown, list, open, stat, text};
 pub use receive::Receiving;
 pub use search::{FileHits, Found, Line, Named, Sought, named, search};

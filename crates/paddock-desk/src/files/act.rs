@@ -1,11 +1,11 @@
 //! Changing: what a person puts, moves, makes and takes away. Each act is one call, and `paddock undo` takes it back.
 
-use paddock_core::{Alter, Alteration, Expect, Kind, Operation, Outcome, Version};
+use paddock_core::{Alter, Alteration, Expect, Kind, Looks, Operation, Outcome, PLAIN_MODE, Version};
 use paddock_tools::Acted;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::look::facts;
+use super::look::{Facts, facts};
 use super::{Receiving, Spot, refused};
 use crate::failure::{Failure, FailureKind, Result};
 use crate::project::count_first;
@@ -56,22 +56,35 @@ pub fn put(spot: &Spot, received: Receiving, expect: Expect) -> Result<Changed> 
 
 /// The change that puts what has arrived at the path, and whether it is new there.
 pub(crate) fn taking(spot: &Spot, received: Receiving, expect: Expect) -> Result<(Alteration, bool)> {
-    let there = match facts(spot, &spot.person()) {
-        Ok(there) => Some(there),
-        Err(failure) if failure.kind() == FailureKind::Missing => None,
-        Err(failure) => return Err(failure),
-    };
-    match &there {
-        Some(there) if there.kind == Kind::Dir => {
-            return Err(in_the_way(spot, "a directory"));
-        }
-        // It would go, and what it leads to stay as it is.
-        Some(there) if there.is_link => return Err(in_the_way(spot, "reached through a link")),
-        _ => {}
-    }
+    let there = replaced(spot)?;
     let mode = there.as_ref().and_then(|there| there.meta.as_ref()?.mode).unwrap_or(NEW);
     let how = Alter::Take(received.staged(mode));
     Ok((Alteration { path: spot.path.clone(), how, expect }, there.is_none()))
+}
+
+/// The changes that put a content at the path that fits into memory, with this mode where it is known.
+pub(crate) fn writing(spot: &Spot, content: Vec<u8>, mode: Option<u32>, expect: Expect) -> Result<Vec<Alteration>> {
+    let had = replaced(spot)?.and_then(|there| there.meta?.mode).map(|mode| mode & PLAIN_MODE);
+    let path = || spot.path.clone();
+    let mut changes = vec![Alteration { path: path(), how: Alter::Write { content, mode }, expect }];
+    // What is replaced keeps its mode.
+    if had.is_some() && mode.is_some() && had != mode {
+        let how = Alter::Dress(Looks { mode, modified: None });
+        changes.push(Alteration { path: path(), how, expect: Expect::Any });
+    }
+    Ok(changes)
+}
+
+/// What is there where a file is to be put; nothing where that is new.
+fn replaced(spot: &Spot) -> Result<Option<Facts>> {
+    match facts(spot, &spot.person()) {
+        Ok(there) if there.kind == Kind::Dir => Err(in_the_way(spot, "a directory")),
+        // It would go, and what it leads to stay as it is.
+        Ok(there) if there.is_link => Err(in_the_way(spot, "reached through a link")),
+        Ok(there) => Ok(Some(there)),
+        Err(failure) if failure.kind() == FailureKind::Missing => Ok(None),
+        Err(failure) => Err(failure),
+    }
 }
 
 /// The change that takes a file away, as long as it has this version.

@@ -16,7 +16,7 @@ use crate::files::{self, Receiving, Spot};
 use crate::layered::{self, Layered};
 use crate::project;
 
-/// How much is copied at once.
+/// How much is copied at once, and of how much no file is made.
 const PIECE: u64 = 1024 * 1024;
 
 /// Which side of a conflict is kept.
@@ -85,8 +85,9 @@ pub fn resolve(desk: &Desk, layer: &str, agent: &AgentName, asked: &ResolveAsked
     };
     project::count_first()?;
     let both = paths.iter().map(|path| agreeing(desk, from.spot(desk, path)?, &to.spot(desk, path)?));
-    let alterations = both.collect::<Result<Vec<Alteration>>>()?;
-    let changed = alterations.iter().map(ResolvedPath::of).collect();
+    let both = both.collect::<Result<Vec<Vec<Alteration>>>>()?;
+    let changed = both.iter().filter_map(|of_one| of_one.first()).map(ResolvedPath::of).collect();
+    let alterations = both.into_iter().flatten().collect();
     let policy = desk.policy(&to.agent)?.current();
     let audit = desk.audit();
     let person = Person::on(&policy, &*audit).named(desk.by());
@@ -96,8 +97,8 @@ pub fn resolve(desk: &Desk, layer: &str, agent: &AgentName, asked: &ResolveAsked
         let below = layer.store.will_be_below(&call, &paths);
         below.map_err(|error| layered::store_problem(&layer.source, error))?;
     }
-    let path = match alterations.as_slice() {
-        [one] => one.path.clone(),
+    let path = match paths.as_slice() {
+        [one] => to.prefix.join(one.as_rel()),
         _ => to.prefix.clone(),
     };
     let acted = person.act("resolve", &call, Operation::Alter { path, alterations });
@@ -170,13 +171,18 @@ impl Place {
     }
 }
 
-/// What puts on one side what the other holds, as long as that is as it was looked at.
-fn agreeing(desk: &Desk, from: Spot, to: &Spot) -> Result<Alteration> {
+/// What puts on one side what the other holds, as long as that is as it was looked at. A content that waits in a file
+/// keeps it open, and there may be more conflicts than open files: only what is large does.
+fn agreeing(desk: &Desk, from: Spot, to: &Spot) -> Result<Vec<Alteration>> {
     let there = version_of(to)?;
     if version_of(&from)?.is_none() {
-        return Ok(files::leaving(to, there));
+        return Ok(vec![files::leaving(to, there)]);
     }
+    let expect = there.map_or(Expect::Absent, Expect::Is);
     let opened = files::open(from)?;
+    if opened.len() <= PIECE {
+        return files::writing(to, opened.piece(0..opened.len())?, opened.mode(), expect);
+    }
     let mut received = Receiving::begin(desk, to, Some(opened.len()))?.with_mode(opened.mode());
     let mut at = 0;
     while at < opened.len() {
@@ -184,8 +190,7 @@ fn agreeing(desk: &Desk, from: Spot, to: &Spot) -> Result<Alteration> {
         received.push(&piece)?;
         at += PIECE;
     }
-    let expect = there.map_or(Expect::Absent, Expect::Is);
-    files::taking(to, received, expect).map(|(alteration, _)| alteration)
+    files::taking(to, received, expect).map(|(alteration, _)| vec![alteration])
 }
 
 /// The version of a file; nothing where nothing is.

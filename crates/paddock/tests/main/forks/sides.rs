@@ -1,5 +1,7 @@
 //! Sides of a conflict that are kept, and modes, which are a side's as much as its content.
 
+use std::process::Command;
+
 use serde_json::json;
 
 use super::{CONFIG, read, tool, without_ids, world, write};
@@ -200,4 +202,29 @@ fn a_fork_that_nobody_wants_goes_without_a_look_at_what_would_be_lost() {
     assert!(asked.code != 0 && !asked.stderr.contains("--yes"), "{asked}");
     let gone = world.paddock(&["discard", "x", "--yes"]);
     assert_eq!(gone.code, 0, "{gone}");
+}
+
+/// Many conflicts are as many contents, and no program may have that many files open.
+#[test]
+fn a_side_is_kept_of_more_conflicts_than_files_may_be_open() {
+    const CONFLICTS: usize = 200;
+    let world = with_commands();
+    execute(&world, &format!("for n in $(seq {CONFLICTS}); do echo here > $n; done; chmod 755 1; chmod 600 3"));
+    for n in 1..=CONFLICTS {
+        world.write(&format!("w/{n}"), "below\n");
+    }
+    let program = world.command(&["resolve", "x", "--all", "--keep", "here"]);
+    let mut frugal = Command::new("/bin/sh");
+    frugal.args(["-c", "ulimit -n 128 && exec \"$0\" \"$@\""]).arg(program.get_program()).args(program.get_args());
+    frugal.current_dir(world.project()).env_clear();
+    frugal.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let kept = world.run(frugal, "");
+    assert_eq!((kept.code, kept.stdout.lines().count()), (0, CONFLICTS), "{kept}");
+    for n in 1..=CONFLICTS {
+        assert_eq!(world.read(&format!("w/{n}")), "here\n");
+    }
+    assert_eq!((mode_of(&world, "w/1"), mode_of(&world, "w/3"), mode_of(&world, "w/4")), (0o755, 0o600, 0o644));
+    assert_eq!(world.paddock(&["diff", "x"]).stdout, "");
+    assert_eq!(world.paddock(&["undo"]).code, 0);
+    assert_eq!((world.read("w/1"), mode_of(&world, "w/1")), ("below\n".to_owned(), 0o644));
 }
