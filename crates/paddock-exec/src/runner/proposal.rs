@@ -263,10 +263,11 @@ impl Ignores {
         Self { base: base.to_owned(), known: HashMap::new() }
     }
 
-    /// Does one of them name this path, or a directory above it?
+    /// Does one of them name this path, or a directory above it? Git applies them to no directory of its own.
     fn name(&mut self, path: &Path, is_dir: bool) -> bool {
         let steps: Vec<&Path> = path.ancestors().filter(|step| !step.as_os_str().is_empty()).collect();
-        steps.into_iter().rev().any(|step| self.names_entry(step, is_dir || step != path))
+        let mut outside = steps.into_iter().rev().take_while(|step| !step.ends_with(".git"));
+        outside.any(|step| self.names_entry(step, is_dir || step != path))
     }
 
     fn names_entry(&mut self, path: &Path, is_dir: bool) -> bool {

@@ -84,6 +84,11 @@ fn what_a_command_changes_by_the_way_is_not_what_an_undo_means() {
     execute(&world, "mkdir build && echo 1 > build/out && echo three > b.txt");
     let (both, meant) = newest_and_meant(&world);
     assert_eq!((&both["by_the_way"], &meant), (&json!(false), &both["call"]));
+    // Git has no rules for its own directory: what is committed is meant, whatever is ignored.
+    world.write("work/.gitignore", "*\n");
+    execute(&world, "git add -f b.txt && git -c user.name=a -c user.email=a@b.c commit -qm both");
+    let (commit, meant) = newest_and_meant(&world);
+    assert_eq!((&commit["by_the_way"], &meant), (&json!(false), &commit["call"]), "{commit}");
 }
 
 #[test]
