@@ -50,6 +50,16 @@ impl TextKind {
         }
     }
 
+    /// As [`Self::decode`], where the text says all that the bytes hold, a mark in front of them too, and a program that takes them
+    /// for another encoding finds the same words; else nothing.
+    pub fn decode_faithfully(self, bytes: &[u8]) -> Option<String> {
+        match self {
+            Self::Binary => None,
+            Self::Utf8 => std::str::from_utf8(bytes).ok().map(str::to_owned),
+            Self::Encoded(encoding) => decode_exactly(bytes, encoding).filter(|_| encoding.is_single_byte()),
+        }
+    }
+
     /// How many bytes one line feed takes.
     pub fn unit(self) -> usize {
         if matches!(self, Self::Encoded(e) if e == UTF_16LE || e == UTF_16BE) { 2 } else { 1 }

@@ -5,7 +5,7 @@
 //! that goes to rmcp's own reading, which stays the authority on everything else.
 //!
 //! A request that cannot be read is still answered: its sender waits. It must never be answered twice, and
-//! what is JSON and cannot be told to be a request is never answered. A line that is no JSON at all is told apart: the
+//! a notification or an answer that cannot be read never is. A line that is no message at all is told apart: the
 //! connection answers one of a row, lest two programs answer each other forever.
 
 use rmcp::ErrorData;
@@ -13,6 +13,7 @@ use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorCode, JsonObject, JsonRpcMessage,
     JsonRpcVersion2_0, MetaObject, RequestId, RequestMetaObject,
 };
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
 use crate::id_finder::IdFinder;
@@ -24,8 +25,8 @@ pub(crate) enum Incoming {
     Message(Box<ClientJsonRpcMessage>),
     /// A request that cannot be read, to be answered with this.
     Refused(RequestId, ErrorData),
-    /// No JSON, and nobody can say what it was meant to be.
-    NoJson(ErrorData),
+    /// No message, and nobody can say what it was meant to be.
+    NoMessage(ErrorData),
     /// Nothing that anybody waits for.
     Nothing,
 }
@@ -57,9 +58,44 @@ fn refuse(line: &[u8], error: &serde_json::Error) -> Incoming {
     };
     match id {
         Some(id) => Incoming::Refused(id, answer),
-        None if is_json => Incoming::Nothing,
-        None => Incoming::NoJson(answer),
+        None if is_json && Shape::of(line).is_some_and(Shape::wants_no_answer) => Incoming::Nothing,
+        None => Incoming::NoMessage(answer),
     }
+}
+
+/// What of a message an object has, whatever it holds there.
+#[derive(Deserialize)]
+#[serde(default)]
+struct Shape {
+    #[serde(deserialize_with = "is_there")]
+    id: bool,
+    #[serde(deserialize_with = "is_there")]
+    method: bool,
+    #[serde(deserialize_with = "is_there")]
+    result: bool,
+    #[serde(deserialize_with = "is_there")]
+    error: bool,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        Self { id: false, method: false, result: false, error: false }
+    }
+}
+
+impl Shape {
+    fn of(line: &[u8]) -> Option<Self> {
+        serde_json::from_slice(line).ok()
+    }
+
+    /// Is it a notification, or something that may be meant as an answer?
+    fn wants_no_answer(self) -> bool {
+        if self.method { !self.id } else { self.id || self.result || self.error }
+    }
+}
+
+fn is_there<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    IgnoredAny::deserialize(deserializer).map(|_| true)
 }
 
 /// Exactly a `tools/call`, and nothing beside what such a request always has.
@@ -206,17 +242,33 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_not_answered() {
-        for line in [&b""[..], b"  \r", b"[]", b"{}", b"{\"jsonrpc\":\"2.0\",\"id\":1,\"answer\":2}"] {
+    fn what_wants_no_answer_gets_none() {
+        let passed_over = [
+            &b""[..],
+            b"  \r",
+            b"{\"jsonrpc\":\"2.0\",\"id\":1,\"answer\":2}",
+            b"{\"jsonrpc\":\"2.0\",\"id\":null,\"result\":7}",
+            b"{\"jsonrpc\":\"1.0\",\"method\":\"notifications/initialized\"}",
+        ];
+        for line in passed_over {
             assert!(matches!(read(line), Incoming::Nothing), "{line:?}");
         }
     }
 
     #[test]
-    fn what_is_no_json_is_told_apart() {
+    fn what_is_no_message_is_told_apart() {
+        let told = |line: &[u8]| match read(line) {
+            Incoming::NoMessage(error) => error.code.0,
+            other => panic!("{line:?}: {other:?}"),
+        };
         for line in [&b"hello"[..], b"\xff\xfe", b"{\"jsonrpc\""] {
-            let Incoming::NoJson(error) = read(line) else { panic!("{line:?}") };
-            assert_eq!(error.code.0, -32700, "{line:?}");
+            assert_eq!(told(line), -32700, "{line:?}");
+        }
+        let with_id = |id: &str| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/list\"}}");
+        let requests = ["null", "{}", "1.5"].map(with_id);
+        let others = ["[]", "[1,2]", "null", "7", "{}", "{\"jsonrpc\":\"2.0\"}"].map(str::to_owned);
+        for line in requests.iter().chain(&others) {
+            assert_eq!(told(line.as_bytes()), -32600, "{line}");
         }
     }
 

@@ -76,12 +76,12 @@ where
                 Next::Line(line) => {
                     let weight = weight(line.len());
                     let incoming = message::read(self.lines.bytes(line));
-                    let was_puzzled = std::mem::replace(&mut self.puzzled, matches!(incoming, Incoming::NoJson(_)));
+                    let was_puzzled = std::mem::replace(&mut self.puzzled, matches!(incoming, Incoming::NoMessage(_)));
                     match incoming {
                         // Once: somebody who answers our answers with more of it would never end.
-                        Incoming::NoJson(error) if !was_puzzled => self.answer(None, error),
+                        Incoming::NoMessage(error) if !was_puzzled => self.answer(None, error),
                         Incoming::Message(message) if self.is_welcome(&message) => return Ok(Some((*message, weight))),
-                        Incoming::Message(_) | Incoming::NoJson(_) | Incoming::Nothing => {}
+                        Incoming::Message(_) | Incoming::NoMessage(_) | Incoming::Nothing => {}
                         Incoming::Refused(id, error) => self.answer(Some(id), error),
                     }
                 }

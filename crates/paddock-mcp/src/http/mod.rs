@@ -264,7 +264,7 @@ impl<H: ServerHandler + Clone> HttpService<H> {
                 Message::Word => {}
             },
             Incoming::Refused(id, error) => return Err(Refusal::unreadable(Some(id), error)),
-            Incoming::NoJson(_) | Incoming::Nothing => return Err(Refusal::no_message()),
+            Incoming::NoMessage(_) | Incoming::Nothing => return Err(Refusal::no_message()),
         }
         // What was taken is kept for as long as the handler works, whether or not somebody still reads the answer.
         parts.extensions.insert(load.clone());

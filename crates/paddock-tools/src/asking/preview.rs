@@ -192,9 +192,13 @@ impl<'a> Making<'a> {
         if old.len() > LARGEST || new.len() > LARGEST {
             return self.leave_out(format!("more than {LARGEST} bytes"), changed);
         }
-        let [old_text, new_text] = [old, new].map(|bytes| TextKind::of(bytes).decode(bytes));
-        let (Some(old_text), Some(new_text)) = (old_text, new_text) else {
+        if [old, new].iter().any(|bytes| TextKind::of(bytes) == TextKind::Binary) {
             return self.leave_out(format!("no text: {} bytes", new.len().max(old.len())), changed);
+        }
+        // What is read as text with something missing could change there unseen.
+        let [old_text, new_text] = [old, new].map(|bytes| TextKind::of(bytes).decode_faithfully(bytes));
+        let (Some(old_text), Some(new_text)) = (old_text, new_text) else {
+            return self.leave_out("bytes that are no plain text", changed);
         };
         // Before they are compared: a value can have several lines.
         let (old_shown, new_shown) = (self.asking.redactor.text(&old_text), self.asking.redactor.text(&new_text));

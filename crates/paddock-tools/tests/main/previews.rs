@@ -67,6 +67,33 @@ fn of_deleting(store: &Arc<Meddler<Counting>>) -> Preview {
     gate.0.lock().unwrap().take().unwrap()
 }
 
+/// What is shown of a file that holds this and is written over.
+fn of_writing(old: &[u8], new: &str) -> Preview {
+    let gate = Arc::new(Looking::default());
+    let store = holding(&[("file", old)]);
+    let vfs = Vfs::new(vec![workspace("/w", RW, store)], Arc::<Looking>::clone(&gate), Arc::new(NoJournal));
+    let toolbox = Toolbox::fixed(AgentPolicy::new(AgentName::main(), path("/"), vfs.unwrap()));
+    call(&toolbox, "write_file", json!({"path": "/w/file", "content": new}));
+    gate.0.lock().unwrap().take().unwrap()
+}
+
+#[test]
+fn no_change_of_bytes_hides_behind_a_text_that_looks_the_same() {
+    let ordinary = "# café\n".repeat(200);
+    let text = format!("{ordinary}if ($pw eq \"\u{fffd}\") {{\n");
+    let broken = [ordinary.as_bytes(), b"if ($pw eq \"\xff\") {\n"].concat();
+    let hidden = of_writing(&broken, &text);
+    assert!(!hidden.whole && hidden.paths[0].hunks.is_empty(), "{hidden:?}");
+    assert!(hidden.paths[0].not_shown.as_ref().is_some_and(|why| why.contains("no plain text")), "{hidden:?}");
+    // In another encoding a shell reads other words.
+    let wide: Vec<u8> = "\u{feff}\n;id;#x\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert!(!of_writing(&wide, "plain\n").whole);
+    let marked = of_writing(b"#!/bin/sh\n", "\u{feff}#!/bin/sh\n");
+    let lines: Vec<&str> = marked.paths[0].hunks[0].lines.iter().map(|line| line.text.as_str()).collect();
+    assert_eq!(lines, ["#!/bin/sh", "\\u{feff}#!/bin/sh"], "{marked:?}");
+    assert!(of_writing(b"caf\xe9 au lait\n", "tea\n").whole, "a letter of an older encoding is shown");
+}
+
 fn named(count: usize) -> Vec<String> {
     (0..count).map(|n| format!("many/{n:05}")).collect()
 }
