@@ -47,7 +47,7 @@ pub(crate) fn rules(shown: &[Shown], tools: &[PathBuf]) -> Rules {
     let version = sys::landlock_version();
     let all = handled(version);
     let mut places: Vec<(PathBuf, u64)> = Vec::new();
-    if shown.iter().any(|shown| shown.how == How::WriteOnly) {
+    if shown.iter().any(|shown| shown.how.is_write_only()) {
         places.extend(system::RESERVED.iter().map(|name| (Path::new("/").join(name), READ)));
         places.extend(tools.iter().map(|tool| (tool.clone(), READ)));
     } else {
@@ -71,7 +71,7 @@ fn of_scope(how: &How, all: u64) -> u64 {
     match how {
         How::ReadOnly => READ,
         How::Direct | How::Staged(_) => all & !(MAKE_CHAR | MAKE_BLOCK),
-        How::WriteOnly => WRITE_ONLY,
+        How::WriteOnly | How::Dropped(_) => WRITE_ONLY,
     }
 }
 

@@ -159,7 +159,14 @@ impl Places {
                 self.overlay(all, shown, from, Some(fresh(stage, shown)?))?;
             }
             How::Direct => self.direct(shown, from, at)?,
-            How::WriteOnly => self.write_only(all, shown, from, at)?,
+            How::WriteOnly => {
+                self.refuse_readable(all, shown, from)?;
+                self.steps.push(Step::Bind { from: seen_as(shown, from)?, at, read_only: false });
+            }
+            How::Dropped(stage) => {
+                self.refuse_readable(all, shown, from)?;
+                self.overlay(all, shown, from, Some(fresh(stage, shown)?))?;
+            }
         }
         Ok(())
     }
@@ -234,15 +241,14 @@ impl Places {
         Ok(())
     }
 
-    fn write_only(&mut self, all: &[Shown], shown: &Shown, from: &Path, at: CString) -> Result<(), Error> {
-        let readable = outer(all, &shown.at).is_some_and(|outer| outer.how != How::WriteOnly);
+    fn refuse_readable(&self, all: &[Shown], shown: &Shown, from: &Path) -> Result<(), Error> {
+        let readable = outer(all, &shown.at).is_some_and(|outer| !outer.how.is_write_only());
         if readable && !is_empty(from)? {
             return Err(Error::Place {
                 at: shown.at.clone(),
                 why: "a WRITE_ONLY Workspace inside one that can be read must be an empty drop box",
             });
         }
-        self.steps.push(Step::Bind { from: seen_as(shown, from)?, at, read_only: false });
         Ok(())
     }
 

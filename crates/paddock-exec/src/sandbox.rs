@@ -104,6 +104,16 @@ pub enum How {
     /// Below another shown place that can be read the kernel cannot refuse reading, so there the place must be an
     /// empty drop box: what the command could read is then only what it wrote itself.
     WriteOnly,
+    /// As [`How::WriteOnly`], and what is written goes to a layer above the place: so it is a drop box of which the kernel's table
+    /// of mounts does not tell where it is on the host.
+    Dropped(Stage),
+}
+
+impl How {
+    /// Can nothing be read there?
+    pub(crate) fn is_write_only(&self) -> bool {
+        matches!(self, How::WriteOnly | How::Dropped(_))
+    }
 }
 
 /// Where the changes of a staged run go.

@@ -165,10 +165,14 @@ impl Scene {
                 (base, How::Staged(layer), masks)
             }
             AccessScope::WriteOnly => {
-                let dropped = stage.directory(&format!("box-{n}"))?;
+                let layer = sandbox::Stage {
+                    upper: stage.directory(&format!("box-{n}"))?,
+                    work: stage.directory(&format!("work-{n}"))?,
+                    held: Vec::new(),
+                };
                 opened = None;
-                self.layers.push(Layer { prefix, from: From::Box(dropped.clone()) });
-                (dropped, How::WriteOnly, Vec::new())
+                self.layers.push(Layer { prefix, from: From::Box(layer.upper.clone()) });
+                (stage.directory(&format!("below-{n}"))?, How::Dropped(layer), Vec::new())
             }
         };
         self.shown.push(Shown { at, what: What::Host(what), how, masks, guarded, opened });

@@ -301,6 +301,12 @@ mount = { physical = "inbox" }
         execute(&world, "ls /inbox; cat /inbox/old.txt; stat -c %s /inbox/old.txt; echo hello > /inbox/new.txt");
     assert!(!text(&answer).contains("private") && !text(&answer).contains("old.txt\n7"), "{answer:#}");
     assert_eq!((world.read("inbox/new.txt"), world.read("inbox/old.txt")), ("hello\n".into(), "private".into()));
+    // Nor where any of it is on the host.
+    let table = printed(&execute(&world, "cat /proc/self/mountinfo /proc/self/mounts"));
+    assert!(table.contains(" /inbox ") && !table.contains(world.path().to_str().unwrap()), "{table}");
+    assert!(!table.contains("staged/"), "{table}");
+    execute(&world, "mkdir -p /inbox/a/b && echo deep > /inbox/a/b/c && echo again > /inbox/new.txt");
+    assert_eq!((world.read("inbox/a/b/c"), world.read("inbox/new.txt")), ("deep\n".into(), "again\n".into()));
 }
 
 #[test]
