@@ -156,7 +156,7 @@ impl Offer {
 pub enum ReachWord {
     /// This call, once.
     Once,
-    /// This exact call, as often as it comes.
+    /// This exact call, as often as it comes; of a command, as often as it makes the same change.
     Exact,
     /// This tool, for as long as the session lasts that asked.
     Session,
@@ -404,6 +404,9 @@ pub(crate) fn in_words(reach: Reach, approval: &Approval) -> String {
     let risk = approval.risk.name();
     match reach {
         Reach::Once => "this call, once".to_owned(),
+        Reach::Exact if approval.held.is_some() => {
+            format!("this exact command of {agent}, as often as it makes the same change")
+        }
         Reach::Exact => format!("this exact call of {agent}, as often as it comes"),
         Reach::Session => format!("every {tool} of {agent} up to {risk} risk, until the session ends that asked"),
         Reach::Always => format!(

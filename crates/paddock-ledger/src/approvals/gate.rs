@@ -48,7 +48,7 @@ impl Gate for Approvals {
         if requester.token.is_none() && request.risk <= terms.above {
             return Ok(Passed::Now(permit.grant()));
         }
-        let (of_call, digest) = digests(request)?;
+        let Digests { of_call, digest, exact } = digests(request)?;
         let state = state_of(plan, &asked.state());
         let now = self.now();
         let id = call.id.to_string();
@@ -59,6 +59,7 @@ impl Gate for Approvals {
             tool: request.tool,
             of_call: &of_call,
             digest: &digest,
+            exact: &exact,
             state: &state,
             now,
         };
@@ -163,16 +164,26 @@ impl Gate for Approvals {
     }
 }
 
-/// What stands for a call by itself, and with what it changed already.
-fn digests(request: &Request<'_>) -> Result<(String, String), Refused> {
+/// What stands for a call.
+struct Digests {
+    /// By itself.
+    of_call: String,
+    /// With what it changed already, as that is kept.
+    digest: String,
+    /// As often as it comes.
+    exact: String,
+}
+
+fn digests(request: &Request<'_>) -> Result<Digests, Refused> {
+    let own = || digest(request.tool, &request.asked.arguments());
     let Some(holding) = request.asked.holding() else {
-        let of_call = digest(request.tool, &request.asked.arguments());
-        return Ok((of_call.clone(), of_call));
+        let of_call = own();
+        return Ok(Digests { digest: of_call.clone(), exact: of_call.clone(), of_call });
     };
-    let of_call =
-        holding.of.map_or_else(|| digest(request.tool, &request.asked.arguments()), std::borrow::ToOwned::to_owned);
-    let changes = held::digest(&of_call, &holding).map_err(|error| not_held(&error))?;
-    Ok((of_call, changes))
+    let of_call = holding.of.map_or_else(own, std::borrow::ToOwned::to_owned);
+    let digest = held::digest(&of_call, &holding).map_err(|error| not_held(&error))?;
+    let exact = held::exact(&of_call, &holding).map_err(|error| not_held(&error))?;
+    Ok(Digests { of_call, digest, exact })
 }
 
 /// The decision that a call brings, by its name alone.
@@ -334,7 +345,7 @@ impl Approvals {
     ) -> Result<Option<String>, DbError> {
         let grants = self.grants_in(session, Some((call.agent.as_str(), request.tool)))?;
         let path = plan.path().as_str();
-        let covers = |grant: &&super::Grant| grant.covers(by.digest, path, &by.requester.session, request.risk);
+        let covers = |grant: &&super::Grant| grant.covers(by.exact, path, &by.requester.session, request.risk);
         Ok(grants.iter().find(covers).map(|grant| grant.id.clone()))
     }
 
@@ -397,7 +408,7 @@ impl Approvals {
             risk: request.risk,
             rule: asked.rule(),
             preview: asked.preview(),
-            held: kept.map(str::to_owned),
+            held: kept.map(|_| by.exact.to_owned()),
             requested_at: by.now,
             expires_at: by.now.saturating_add(expires),
             status: Status::Pending,

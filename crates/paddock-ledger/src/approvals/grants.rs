@@ -14,7 +14,7 @@ pub struct Grant {
     pub agent: String,
     /// The tool.
     pub tool: String,
-    /// Only this exact call.
+    /// Only this exact call; of a command, only where it makes the same change.
     pub digest: Option<String>,
     /// Only on this path.
     pub path: Option<String>,
@@ -39,7 +39,7 @@ impl Grant {
     pub(super) fn of(approval: &Approval, reach: Reach, id: String, by: &str, now: i64) -> Option<Self> {
         let (digest, path, session) = match reach {
             Reach::Once => return None,
-            Reach::Exact => (Some(approval.digest.clone()), None, None),
+            Reach::Exact => (Some(approval.held.as_ref().unwrap_or(&approval.digest).clone()), None, None),
             Reach::Session => (None, None, Some(approval.session.clone())),
             Reach::Always => (None, Some(approval.path.clone()), None),
         };

@@ -99,6 +99,16 @@ impl Entry {
         Ok(Self { path: alteration.path.to_string(), how, expect })
     }
 
+    /// The same without the times of one run.
+    fn at_any_time(self) -> Self {
+        let how = match self.how {
+            How::Take { mode, .. } => How::Take { mode, modified: 0 },
+            How::Dress { mode, modified } => How::Dress { mode, modified: modified.map(|_| 0) },
+            other => other,
+        };
+        Self { how, expect: Expected::Any, ..self }
+    }
+
     fn alteration(self, content: Vec<u8>) -> Result<Alteration, NotHeld> {
         let path = |text: &str| LogicalPath::parse(text, &LogicalPath::top()).map_err(|_| NotHeld::Unfit);
         let how = match self.how {
@@ -140,6 +150,24 @@ fn content_of(how: &Alter) -> Result<Vec<u8>, NotHeld> {
         }
         _ => Ok(Vec::new()),
     }
+}
+
+/// Stands for what becomes of which path, the same whenever the command runs: without times, and without what must be true before.
+pub(super) fn exact(of_call: &str, holding: &Holding<'_>) -> Result<String, NotHeld> {
+    let mut parts = Vec::with_capacity(holding.alterations.len());
+    for alteration in holding.alterations {
+        let entry = serde_json::to_string(&Entry::of(alteration)?.at_any_time()).map_err(std::io::Error::from)?;
+        let content = blake3::hash(&content_of(&alteration.how)?);
+        parts.push((&alteration.path, format!("{}:{entry}{}\n", entry.len(), content.to_hex())));
+    }
+    // Paths come as a directory lists them; of one path, what comes first counts.
+    parts.sort_by_key(|(path, _)| *path);
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(format!("what becomes of which path\n{of_call}\n").as_bytes());
+    for (_, part) in &parts {
+        hasher.update(part.as_bytes());
+    }
+    Ok(hasher.finalize().to_hex().to_string())
 }
 
 /// Stands for exactly these changes: paths, contents, modes, and what must be true before.

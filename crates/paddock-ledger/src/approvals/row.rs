@@ -44,7 +44,7 @@ impl Status {
 pub enum Reach {
     /// This call, once.
     Once,
-    /// This exact call, as often as it comes.
+    /// This exact call, as often as it comes; of a command, as often as it makes the same change.
     Exact,
     /// This tool, for as long as the session lasts that asked.
     Session,
@@ -99,7 +99,7 @@ pub struct Approval {
     pub rule: Option<String>,
     /// What would change.
     pub preview: Preview,
-    /// The change of a command that waits for this.
+    /// Stands for the change of a command that waits for this, the same whenever the command runs.
     pub held: Option<String>,
     /// When it was asked, in milliseconds since 1970.
     pub requested_at: i64,

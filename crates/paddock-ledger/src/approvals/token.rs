@@ -42,6 +42,8 @@ pub(crate) struct Presented<'a> {
     /// Stands for the call by itself, without what it changed already.
     pub(crate) of_call: &'a str,
     pub(crate) digest: &'a str,
+    /// Stands for the call as often as it comes: of a command, with what it changes, whenever it runs.
+    pub(crate) exact: &'a str,
     pub(crate) state: &'a str,
     pub(crate) now: i64,
 }

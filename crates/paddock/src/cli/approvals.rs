@@ -91,7 +91,7 @@ pub(crate) struct ApprovalEdit {
 pub(crate) enum ReachWord {
     /// This call, once
     Once,
-    /// This exact call, as often as it comes
+    /// This exact call, as often as it comes; of a command, as often as it makes the same change
     Exact,
     /// This tool, for as long as the session lasts that asked
     Session,

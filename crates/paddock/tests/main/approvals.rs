@@ -481,6 +481,30 @@ fn a_held_change_that_is_rejected_is_gone() {
 }
 
 #[test]
+fn what_is_allowed_exactly_of_a_command_is_the_change_that_was_seen() {
+    let world = with_old_file();
+    let command = "find . -name old.txt -delete; echo new > new.txt";
+    let id = exec(&world, command).json()["structured"]["approval"].as_str().unwrap().to_owned();
+    let shown = world.paddock(&["approvals", "show", &id]);
+    assert!(shown.stdout.contains("this exact command of main, as often as it makes the same change"), "{shown}");
+    assert_eq!(decide(&world, &["approve", &id, "--reach", "exact"]).code, 0);
+    assert_eq!(exec(&world, command).code, 0, "it hears that it was made");
+    for _ in 0..2 {
+        world.write("workspace/old.txt", "one\ntwo\n");
+        std::fs::remove_file(world.project().join("workspace/new.txt")).unwrap();
+        let again = exec(&world, command);
+        assert_eq!(again.code, 0, "{again}");
+        assert!(!world.has("workspace/old.txt") && world.has("workspace/new.txt"));
+    }
+    let grants = world.paddock(&["approvals", "grants", "--json"]).json();
+    assert_eq!((&grants[0]["reach"], &grants[0]["uses"]), (&json!("exact"), &json!(2)), "{grants}");
+    // The same words that do something else are asked about.
+    world.write("workspace/deeper/old.txt", "three\n");
+    assert_eq!(exec(&world, command).code, 3);
+    assert!(world.has("workspace/deeper/old.txt"));
+}
+
+#[test]
 fn a_command_whose_changes_take_effect_at_once_is_asked_about_before_it_runs() {
     let world = with_old_file();
     let direct = world.read("paddock.toml").replace("[commands]", "[commands]\nchanges = \"direct\"");

@@ -15,6 +15,10 @@ fn alteration(at: &str, how: Alter, expect: Expect) -> Alteration {
     Alteration { path: path(at), how, expect }
 }
 
+fn to(text: &str) -> Alter {
+    Alter::Write { content: text.into(), mode: None }
+}
+
 fn staged(content: &[u8], modified: SystemTime) -> Staged {
     let mut file = tempfile::tempfile().unwrap();
     file.write_all(content).unwrap();
@@ -23,11 +27,10 @@ fn staged(content: &[u8], modified: SystemTime) -> Staged {
 
 /// "a" becomes other content, and "d" is made with a file in it.
 fn changes() -> Vec<Alteration> {
-    let write = |text: &str| Alter::Write { content: text.into(), mode: None };
     vec![
-        alteration("/w/a", write("held\n"), Expect::Any),
+        alteration("/w/a", to("held\n"), Expect::Any),
         alteration("/w/d", Alter::MakeDir, Expect::Any),
-        alteration("/w/d/b", write("new\n"), Expect::Absent),
+        alteration("/w/d/b", to("new\n"), Expect::Absent),
     ]
 }
 
@@ -226,5 +229,45 @@ fn only_so_many_wait_at_once_and_a_decision_makes_room() {
         assert!(why.contains("wait for a person already"), "{why}");
         desk.decide(&first, &Decision::Reject("no".to_owned()));
         desk.parked(&ask(17), commit(changes()));
+    });
+}
+
+/// The same change as each run makes it: what has to be true before is another thing, and so is the order of the files.
+fn changes_of_run(run: usize) -> Vec<Alteration> {
+    let expect = if run == 0 { Expect::Absent } else { Expect::Any };
+    let mut made = vec![alteration("/w/a", to("held\n"), Expect::Any), alteration("/w/b", to("new\n"), expect)];
+    if run % 2 == 1 {
+        made.reverse();
+    }
+    made
+}
+
+#[test]
+fn what_is_allowed_exactly_is_the_same_change_by_the_same_command_whenever_it_runs() {
+    on_both(|ground| {
+        let desk = ground.desk();
+        let run = |number| (command(changes_of_run(number)), commit(changes_of_run(number)));
+        let (first, operation) = run(0);
+        let id = desk.parked(&first, operation);
+        desk.approve(&id, Reach::Exact);
+        make(&desk, desk.approvals.held(&id).unwrap().unwrap()).unwrap();
+        for number in [1, 2] {
+            ground.store.plant("a", "old\n");
+            let (again, operation) = run(number);
+            desk.call(&again, operation).unwrap();
+            assert_eq!(ground.text("a").as_deref(), Some("held\n"));
+        }
+        assert_eq!(desk.approvals.grants().unwrap()[0].uses, 2);
+
+        let others = [("/w/b", to("other\n")), ("/w/c", to("new\n")), ("/w/b", Alter::Delete)];
+        for (at, how) in others {
+            let mut other = changes_of_run(2);
+            other[1] = alteration(at, how, Expect::Any);
+            let told = desk.call(&command(other.clone()), commit(other));
+            assert!(matches!(told, Err(Stopped::Parked(_))), "{at}: {told:?}");
+        }
+        let mut elsewhere = command(changes_of_run(2));
+        elsewhere.arguments = r#"{"command":"make other"}"#.to_owned();
+        assert!(matches!(desk.call(&elsewhere, commit(changes_of_run(2))), Err(Stopped::Parked(_))));
     });
 }
