@@ -9,7 +9,7 @@ pub mod changes;
 pub mod deciding;
 
 use paddock_core::{Preview, Requester, visible};
-use paddock_ledger::approvals::{Approval, ApprovalError, ApprovalQuery, Approvals, Decision, Grant, Reach};
+use paddock_ledger::approvals::{Approval, ApprovalError, ApprovalQuery, Approvals, Decision, Grant, Reach, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -395,7 +395,14 @@ pub(crate) fn told(error: ApprovalError) -> Failure {
         ApprovalError::Database(_) => FailureKind::Broken,
         _ => FailureKind::Failed,
     };
-    Failure::of(kind, visible(&error.to_string()), error.hint())
+    let hint = match error {
+        ApprovalError::Decided { status: Status::Rejected, until, .. } => format!(
+            "it stands until {}; where the file has changed by then, or paddock.toml has, the call is asked about anew",
+            moment::shown(moment::of_millis(until))
+        ),
+        _ => error.hint().to_owned(),
+    };
+    Failure::of(kind, visible(&error.to_string()), hint)
 }
 
 /// How far a decision reaches, in plain words.
@@ -445,7 +452,7 @@ fn shown(approval: &Approval, extent: Extent) -> ApprovalShown {
     let mut room = extent.lines();
     let arguments: Value = serde_json::from_str(&approval.arguments).unwrap_or(Value::Null);
     let command = arguments.get("command").filter(|_| approval.tool == "execute_command").map(in_a_line);
-    let is_pending = approval.status == paddock_ledger::approvals::Status::Pending;
+    let is_pending = approval.status == Status::Pending;
     // The token is for the call alone.
     ApprovalShown {
         id: approval.id.clone(),

@@ -73,6 +73,8 @@ pub enum ApprovalError {
         status: Status,
         /// Who decided.
         by: Option<String>,
+        /// Until when a decision counts, in milliseconds since 1970.
+        until: i64,
     },
     /// What was shown is not what it is now.
     #[error("approval \"{0}\" is no longer what was shown: look at it again")]
@@ -108,6 +110,10 @@ impl ApprovalError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::NoApproval(_) => "`paddock approvals list` shows those that wait; `--all` shows all",
+            Self::Decided { status: Status::Rejected, .. } => {
+                "it stands until it expires; where what the call would change is something else by then, or `paddock.toml` is, the \
+                 call is asked about anew"
+            }
             Self::Decided { .. } => "an approval is decided once; the agent can ask again",
             Self::NotAsShown(_) => "`paddock approvals show ID` shows what it is now",
             Self::NotWhole(_) => "approve it once",

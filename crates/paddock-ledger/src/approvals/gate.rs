@@ -116,7 +116,6 @@ impl Gate for Approvals {
         }
         match newest.status {
             Status::Pending if waits(newest) => Ok(Earlier::Waits(newest.id.clone())),
-            Status::Rejected if now < newest.expires_at => Err(rejected(newest)),
             Status::Approved if now < newest.expires_at => {
                 let held = self.load(newest).map_err(|error| not_held(&error))?;
                 Ok(Earlier::Agreed(Box::new(held)))
@@ -288,11 +287,11 @@ impl Approvals {
         kept: Option<&str>,
     ) -> Result<Option<Way>, DbError> {
         let is_held = request.asked.holding().is_some();
-        let decided = if is_held { None } else { self.decided(session, call, by)? };
         // What a person refused by name stays refused, whatever they allowed in general.
-        if matches!(decided, Some(Way::Rejected(_))) {
-            return Ok(decided);
+        if let Some(refused) = self.refused(session, call, by, is_held)? {
+            return Ok(Some(Way::Rejected(refused)));
         }
+        let decided = if is_held { None } else { self.decided(session, call, by)? };
         if let Some(grant) = self.grant_for(session, call, request, plan, by)? {
             return Ok(Some(Way::Granted(grant)));
         }
@@ -300,7 +299,7 @@ impl Approvals {
     }
 
     /// The changes of one command of an agent that were held and that it has not heard of, the newest first, with the one it brings
-    /// the decision about; and how many of all its commands wait. The others are counted and never loaded: each may be large.
+    /// the decision about, and without those that a person refused: what the command changes now may be another thing. And how many of all its commands wait. The others are counted and never loaded: each may be large.
     fn held_of(
         &self,
         session: &mut dyn Session,
@@ -310,7 +309,7 @@ impl Approvals {
     ) -> Result<(Vec<Approval>, usize), DbError> {
         let sql = format!(
             "SELECT {} FROM approval WHERE home = ?1 AND agent = ?2 AND of_call = ?3 AND held IS NOT NULL \
-             AND status <> 'expired' AND (told_at IS NULL OR id = ?4) ORDER BY requested_at DESC, id",
+             AND status NOT IN ('expired', 'rejected') AND (told_at IS NULL OR id = ?4) ORDER BY requested_at DESC, id",
             row::COLUMNS
         );
         let brought = brought.unwrap_or_default().into();
@@ -349,10 +348,46 @@ impl Approvals {
         Ok(grants.iter().find(covers).map(|grant| grant.id.clone()))
     }
 
-    /// What was decided about this call, or that it waits already.
+    /// The refusal that stands for this call: of the same, as it was shown, under the same policy, until its time is over.
+    fn refused(
+        &self,
+        session: &mut dyn Session,
+        call: &Call<'_>,
+        by: &Presented<'_>,
+        is_held: bool,
+    ) -> Result<Option<Approval>, DbError> {
+        // A command ran before anybody was asked, so what it changed says whether it is the same.
+        let (same, exact) = if is_held {
+            ("of_call = ?3 AND held = ?4", by.exact)
+        } else {
+            ("of_call = ?3 AND digest = ?4 AND held IS NULL", by.digest)
+        };
+        let sql = format!(
+            "SELECT {} FROM approval WHERE home = ?1 AND agent = ?2 AND {same} AND tool = ?5 AND state_version = ?6 AND policy = ?7 \
+             AND COALESCE(thread, '') = ?8 AND COALESCE(requested_for, '') = ?9 AND expires_at > ?10 AND status = 'rejected' \
+             ORDER BY requested_at DESC, id LIMIT 1",
+            row::COLUMNS
+        );
+        let Requester { thread, user, .. } = by.requester;
+        let values = [
+            self.home.as_str().into(),
+            call.agent.as_str().into(),
+            by.of_call.into(),
+            exact.into(),
+            by.tool.into(),
+            by.state.into(),
+            by.terms.policy.as_str().into(),
+            thread.as_deref().unwrap_or_default().into(),
+            user.as_deref().unwrap_or_default().into(),
+            by.now.into(),
+        ];
+        Ok(session.query(&sql, &values)?.first().map(row::read))
+    }
+
+    /// What was agreed to about this call, or that it waits already.
     fn decided(&self, session: &mut dyn Session, call: &Call<'_>, by: &Presented<'_>) -> Result<Option<Way>, DbError> {
         let sql = format!(
-            "SELECT {} FROM approval WHERE home = ?1 AND agent = ?2 AND digest = ?3 AND status <> 'expired' \
+            "SELECT {} FROM approval WHERE home = ?1 AND agent = ?2 AND digest = ?3 AND status NOT IN ('expired', 'rejected') \
              AND held IS NULL ORDER BY requested_at DESC, id",
             row::COLUMNS
         );
@@ -369,17 +404,16 @@ impl Approvals {
             return Ok(None);
         };
         let is_as_it_was = newest.state_version == by.state && newest.policy == by.terms.policy;
-        if by.now >= newest.expires_at || (newest.status != Status::Rejected && !is_as_it_was) {
+        if by.now >= newest.expires_at || !is_as_it_was {
             self.expire(session, &newest.id)?;
             return Ok(None);
         }
         Ok(Some(match newest.status {
-            Status::Rejected => Way::Rejected(newest),
             // The decision about a run comes back with its token.
             Status::Approved | Status::Edited if newest.thread.is_some() => Way::Waits(newest.id),
             Status::Approved => Way::Agreed(newest),
             Status::Edited => Way::Edited(newest),
-            Status::Pending | Status::Expired => Way::Waits(newest.id),
+            Status::Pending | Status::Rejected | Status::Expired => Way::Waits(newest.id),
         }))
     }
 

@@ -319,7 +319,8 @@ impl Approvals {
     ) -> Result<Approval> {
         let id = approval.id.clone();
         if approval.status != Status::Pending {
-            return Err(ApprovalError::Decided { id, status: approval.status, by: approval.decided_by });
+            let Approval { status, decided_by: by, expires_at: until, .. } = approval;
+            return Err(ApprovalError::Decided { id, status, by, until });
         }
         if shown.is_some_and(|shown| shown != approval.shown()) {
             return Err(ApprovalError::NotAsShown(id));
@@ -349,7 +350,7 @@ impl Approvals {
         if !self.keep_decision(session, &approval)? {
             // Somebody else decided between the look and now.
             let now = self.find_in(session, &id)?.ok_or_else(|| ApprovalError::NoApproval(id.clone()))?;
-            return Err(ApprovalError::Decided { id, status: now.status, by: now.decided_by });
+            return Err(ApprovalError::Decided { id, status: now.status, by: now.decided_by, until: now.expires_at });
         }
         self.sweep(session)?;
         if let Decision::Approve(reach) = decision

@@ -188,7 +188,7 @@ impl Asked for Ask {
 }
 
 /// What came of a call that did not run.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Stopped {
     Parked(String),
     Edited { arguments: String, token: String },

@@ -124,6 +124,8 @@ enum Changes {
     Made(Vec<Effect>),
     /// Nothing of it was made.
     Dropped(Vec<String>),
+    /// Nothing of it was made, because of what a person decided or has to decide first: in a word, and why.
+    NotApproved(&'static str, String),
     /// It stopped half-way, and what was made before that could not be taken back: it stays, and is recorded.
     Partly(String),
     /// A person would have to decide, and there is nobody to ask.
@@ -240,6 +242,9 @@ fn commit(
         (Ok(_), _) => Err(Failure::Defect),
         (Err(_), Some(risk)) => Ok(Changes::NobodyToAsk(risk, made)),
         (Err(Failure::Parked(id)), None) => Ok(Changes::Held(id, weighed, made)),
+        (Err(Failure::Refused(refused @ Refused::NotApproved { name, .. })), None) => {
+            Ok(Changes::NotApproved(name, messages::reason_of_command(&cx.policy().vfs, &refused)))
+        }
         // Planned, let through, and then something was in the way.
         (Err(Failure::Refused(refused)), None) if !made.is_empty() => Ok(take_back(cx, &refused)),
         (Err(Failure::Refused(refused)), None) => Ok(Changes::Dropped(reasons(cx, place, &refused, &alterations))),
@@ -339,6 +344,9 @@ impl Done {
         if let Changes::Dropped(reasons) = &self.changes {
             answer = answer.with("error", "dropped").with("reasons", reasons.clone());
         }
+        if let Changes::NotApproved(name, reason) = &self.changes {
+            answer = answer.with("error", *name).with("reasons", vec![reason.clone()]);
+        }
         if let Changes::Partly(reason) = &self.changes {
             answer = answer.with("error", "partly").with("reasons", vec![reason.clone()]);
         }
@@ -362,7 +370,7 @@ impl Done {
             Changes::Held(id, ..) => Verdict::Parked(id.clone()),
             Changes::Made(_) if self.ran.exit == 0 && self.ran.ended_by.is_none() => Verdict::Done,
             Changes::Made(_) => Verdict::Failed,
-            Changes::Dropped(_) | Changes::NobodyToAsk(..) => Verdict::Denied,
+            Changes::Dropped(_) | Changes::NotApproved(..) | Changes::NobodyToAsk(..) => Verdict::Denied,
             Changes::Partly(_) => Verdict::Failed,
         }
     }
@@ -395,6 +403,9 @@ impl Done {
             Changes::Dropped(reasons) => {
                 lines.push("❌ ERROR: Nothing it changed was kept, because:".to_owned());
                 lines.extend(reasons.iter().map(|reason| format!("- {reason}")));
+            }
+            Changes::NotApproved(_, reason) => {
+                lines.push(format!("❌ ERROR: Nothing it changed was kept. {reason}"));
             }
             Changes::Partly(reason) => {
                 lines.push(format!(

@@ -81,6 +81,26 @@ fn what_is_rejected_is_told_with_its_reason() {
 }
 
 #[test]
+fn what_was_rejected_is_asked_about_anew_where_it_is_something_else_by_now() {
+    let world = with_old_file();
+    let id = parked(&delete(&world, "workspace/old.txt"));
+    assert_eq!(decide(&world, &["reject", &id]).code, 0);
+    assert_eq!(delete(&world, "workspace/old.txt").code, 1);
+    let again = decide(&world, &["approve", &id]);
+    assert!(again.code == 1 && again.stderr.contains("is rejected already, by alice"), "{again}");
+    assert!(again.stderr.contains("it stands until 20") && again.stderr.contains("is asked about anew"), "{again}");
+    world.write("paddock.toml", format!("{}\n# changed\n", world.read("paddock.toml")));
+    let second = parked(&delete(&world, "workspace/old.txt"));
+    assert_ne!(second, id);
+    assert_eq!(decide(&world, &["reject", &second]).code, 0);
+    world.write("workspace/old.txt", "three\n");
+    let third = parked(&delete(&world, "workspace/old.txt"));
+    assert_eq!(decide(&world, &["approve", &third]).code, 0);
+    assert_eq!(delete(&world, "workspace/old.txt").code, 0);
+    assert!(!world.has("workspace/old.txt"));
+}
+
+#[test]
 fn an_edited_call_runs_with_the_other_arguments_if_the_policy_allows_them() {
     let world = with_old_file();
     world.write("workspace/older.txt", "x\n");
@@ -476,8 +496,33 @@ fn a_held_change_that_is_rejected_is_gone() {
     let id = held.json()["structured"]["approval"].as_str().unwrap().to_owned();
     assert_eq!(decide(&world, &["reject", &id, "--reason", "keep it"]).code, 0);
     let told = exec(&world, REMOVE);
-    assert!(told.code == 125 && told.stdout.contains("keep it"), "{told}");
+    assert!(told.code == 125 && told.stdout.contains("alice rejected this call: keep it"), "{told}");
     assert!(world.has("workspace/old.txt") && !world.has("workspace/log.txt"));
+    assert_eq!(world.paddock(&["approvals", "list", "--json"]).json(), json!([]));
+    // The same words that would change something else are asked about.
+    world.write("workspace/old.txt", "three\n");
+    let other = exec(&world, REMOVE);
+    assert_eq!(other.code, 3, "{other}");
+    let id = other.json()["structured"]["approval"].as_str().unwrap().to_owned();
+    assert_eq!(decide(&world, &["approve", &id]).code, 0);
+    assert!(!world.has("workspace/old.txt") && world.has("workspace/log.txt"));
+}
+
+#[test]
+fn what_is_asked_about_before_it_runs_is_rejected_by_its_words() {
+    let world = with_old_file();
+    let direct = world.read("paddock.toml").replace("[commands]", "[commands]\nchanges = \"direct\"");
+    world.write("paddock.toml", &direct);
+    let asked = |words: &str| exec(&world, words);
+    let id = asked("echo ran >> log.txt").json()["structured"]["approval"].as_str().unwrap().to_owned();
+    assert_eq!(decide(&world, &["reject", &id, "--reason", "no log"]).code, 0);
+    world.write("workspace/log.txt", "another\n");
+    let told = asked("echo ran >> log.txt");
+    assert!(told.code == 125 && told.stdout.contains("no log"), "{told}");
+    assert_eq!(asked("echo run >> log.txt").code, 3);
+    world.write("paddock.toml", format!("{direct}\n# changed\n"));
+    assert_eq!(asked("echo ran >> log.txt").code, 3);
+    assert_eq!(world.read("workspace/log.txt"), "another\n");
 }
 
 #[test]

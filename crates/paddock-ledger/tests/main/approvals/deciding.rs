@@ -188,6 +188,50 @@ fn what_changed_since_is_asked_anew_with_what_would_change_now() {
     });
 }
 
+/// It stands for what was shown, and for no longer than it could have been agreed to.
+#[test]
+fn a_rejection_stands_for_what_was_shown_and_nothing_else() {
+    on_both(|ground| {
+        let desk = ground.desk();
+        let id = desk.parked(&writing(), to_new());
+        desk.decide(&id, &Decision::Reject("no".to_owned()));
+        assert!(matches!(desk.write(), Err(Stopped::Refused("rejected", _))));
+        // Under another policy it is another question, and so is it about other content.
+        let mut ask = writing();
+        ask.terms.policy = "p2".to_owned();
+        let anew = desk.parked(&ask, to_new());
+        assert_eq!(desk.parked(&ask, to_new()), anew);
+        ground.store.plant("a", "somebody else's\n");
+        let changed = desk.parked(&writing(), to_new());
+        assert_ne!(changed, id);
+        assert_eq!(desk.approvals.show(&id).unwrap().status, Status::Rejected, "what was decided is still told");
+        // Nor is it another thread's.
+        let mut other = writing();
+        other.requester.thread = Some("t2".to_owned());
+        desk.parked(&other, to_new());
+        desk.approve(&changed, Reach::Once);
+        desk.write().unwrap();
+        assert_eq!(ground.text("a").as_deref(), Some("new\n"));
+    });
+}
+
+/// Whatever was asked and agreed to meanwhile: what is as it was when a person said no is refused.
+#[test]
+fn what_is_again_as_it_was_when_it_was_rejected_is_refused() {
+    on_both(|ground| {
+        let desk = ground.desk();
+        let id = desk.parked(&writing(), to_new());
+        desk.decide(&id, &Decision::Reject("no".to_owned()));
+        let mut ask = writing();
+        ask.terms.policy = "p2".to_owned();
+        let anew = desk.parked(&ask, to_new());
+        desk.approve(&anew, Reach::Exact);
+        assert!(matches!(desk.write(), Err(Stopped::Refused("rejected", _))), "no grant outranks it");
+        desk.call(&ask, to_new()).unwrap();
+        assert_eq!(ground.text("a").as_deref(), Some("new\n"));
+    });
+}
+
 #[test]
 fn a_decision_under_another_policy_does_not_count() {
     on_both(|ground| {

@@ -171,7 +171,12 @@ fn what_is_rejected_or_over_is_gone() {
     assert!(parts() > 0);
     desk.decide(&id, &Decision::Reject("no".to_owned()));
     assert_eq!(parts(), 0);
-    assert!(matches!(earlier(&desk), Err(Refused::NotApproved { name: "rejected", .. })));
+    assert!(
+        matches!(earlier(&desk), Ok(Earlier::Nothing { waiting: 0 })),
+        "what it changes now is seen when it has run"
+    );
+    assert!(matches!(desk.call(&command(changes()), commit(changes())), Err(Stopped::Refused("rejected", _))));
+    assert_eq!(parts(), 0, "nothing is kept of what nobody is asked about");
     ground.wait(101);
     let second = parked(&desk);
     assert_ne!(second, id);
@@ -229,6 +234,33 @@ fn only_so_many_wait_at_once_and_a_decision_makes_room() {
         assert!(why.contains("wait for a person already"), "{why}");
         desk.decide(&first, &Decision::Reject("no".to_owned()));
         desk.parked(&ask(17), commit(changes()));
+    });
+}
+
+#[test]
+fn a_rejection_stands_for_the_same_change_of_the_same_command() {
+    on_both(|ground| {
+        let desk = ground.desk();
+        let run = |number| (command(changes_of_run(number)), commit(changes_of_run(number)));
+        let (first, operation) = run(0);
+        let id = desk.parked(&first, operation);
+        desk.decide(&id, &Decision::Reject("keep it".to_owned()));
+        // Nor does what is allowed in general let it through.
+        let (second, operation) = run(2);
+        let told = Stopped::Refused("rejected", "alice rejected this call: keep it".to_owned());
+        assert_eq!(desk.call(&second, operation), Err(told.clone()));
+        let mut other = changes_of_run(2);
+        other[1] = alteration("/w/c", to("new\n"), Expect::Any);
+        let waits = desk.parked(&command(other.clone()), commit(other));
+        assert!(matches!(earlier(&desk), Ok(Earlier::Waits(id)) if id == waits));
+        desk.approve(&waits, Reach::Always);
+        let (third, operation) = run(2);
+        assert_eq!(desk.call(&third, operation), Err(told));
+        // What it would change is another thing by now.
+        ground.store.plant("a", "somebody else's\n");
+        let (fourth, operation) = run(2);
+        desk.call(&fourth, operation).unwrap();
+        assert_eq!(ground.text("a").as_deref(), Some("held\n"));
     });
 }
 
