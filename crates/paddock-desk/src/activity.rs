@@ -217,7 +217,7 @@ pub struct CallStory {
     pub changes: Option<CallChanges>,
     /// What the policy says today about what was denied.
     pub why: Option<Explained>,
-    /// The approval that it waited for, or that let it through.
+    /// The approval that it waited for, that let it through, or that it decided.
     pub approval: Option<StoryApproval>,
 }
 
@@ -352,12 +352,12 @@ pub fn call(desk: &Desk, id: &str) -> Result<CallStory> {
     Ok(CallStory { acts, changes, why, approval })
 }
 
-/// A call that waits is recorded under the name of its approval; one that was let through is known to that.
+/// A call that waits is recorded under the name of its approval, and so is a decision; one that was let through is known to that.
 fn approval_of(desk: &Desk, acts: &[Act]) -> Result<Option<StoryApproval>> {
     let Some((approvals, first)) = approvals::recorded(desk)?.zip(acts.first()) else { return Ok(None) };
     let used = CallId::parse(&first.call).map(|call| approvals.used_by(call)).transpose().map_err(approvals::told)?;
-    let parked = acts.iter().find(|act| act.outcome == "parked");
-    let waited = || approvals.show(parked?.reason.split(':').next()?).ok();
+    let named = || acts.iter().find_map(|act| act.reason.split(':').next().filter(|id| id.starts_with("ap-")));
+    let waited = || approvals.show(named()?).ok();
     Ok(used.flatten().or_else(waited).map(|approval| StoryApproval {
         id: approval.id,
         status: approval.status.name().to_owned(),

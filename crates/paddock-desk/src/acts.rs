@@ -25,6 +25,8 @@ pub(crate) struct Act<'a> {
     pub(crate) command: &'a str,
     /// What it was done to: a path, or a name.
     pub(crate) about: &'a str,
+    /// What there is to say of it besides; nothing where its name says all.
+    pub(crate) how: &'a str,
     pub(crate) workspace: Option<&'a LogicalPath>,
     pub(crate) done: bool,
     pub(crate) risk: Option<Risk>,
@@ -34,7 +36,16 @@ pub(crate) struct Act<'a> {
 impl<'a> Act<'a> {
     /// Something that was done.
     pub(crate) fn done(agent: &'a AgentName, command: &'a str, about: &'a str) -> Self {
-        Self { agent, command, about, workspace: None, done: true, risk: Some(Risk::Low), took: Duration::ZERO }
+        Self {
+            agent,
+            command,
+            about,
+            how: "",
+            workspace: None,
+            done: true,
+            risk: Some(Risk::Low),
+            took: Duration::ZERO,
+        }
     }
 }
 
@@ -54,7 +65,7 @@ impl Acts {
             path: act.about,
             workspace: act.workspace,
             outcome: if act.done { "done" } else { "failed" },
-            reason: if act.done { "" } else { "person" },
+            reason: if act.done || !act.how.is_empty() { act.how } else { "person" },
             risk: act.risk,
             bytes: 0,
             took: act.took,

@@ -78,6 +78,7 @@ pub fn answer_question(source: &dyn PolicySource, question: &Question, client: &
     let decided = policy.vfs.gate().answered(&question.id, &format!("client {client}"), agrees);
     let path = policy.path(&question.path).ok();
     let decision = path.as_ref().map(|path| policy.vfs.judge(OpKind::Read, path));
+    let how = if agrees { "once" } else { "declined when the client asked" };
     let record = CallRecord {
         call: CallId::next(),
         agent: &policy.agent,
@@ -86,7 +87,7 @@ pub fn answer_question(source: &dyn PolicySource, question: &Question, client: &
         path: &question.path,
         workspace: decision.as_ref().and_then(|decision| decision.workspace()).map(Workspace::prefix),
         outcome: if decided.is_ok() { "done" } else { "failed" },
-        reason: if decided.is_ok() { "" } else { "client" },
+        reason: &format!("{}: {how}", question.id),
         risk: None,
         bytes: 0,
         took: began.elapsed(),

@@ -492,12 +492,13 @@ fn ended(context: &Context<'_>, ran: Result<Answer, Failure>, began: Instant) ->
         None => answer,
     };
     log(context, outcome, reason);
-    // Under the name of its approval, so that whoever looks back finds who decided.
-    let waits_as = match &answer.verdict {
-        Verdict::Parked(approval) => Some(approval.clone()),
-        _ => None,
+    // Under the name of its approval, so that whoever looks back finds who decided: what waits, and what a command had changed before.
+    let approval = match &answer.verdict {
+        Verdict::Parked(approval) => Some(approval.as_str()),
+        _ => answer.structured.get("approval").and_then(Value::as_str),
     };
-    record(context, answer, outcome, waits_as.as_deref().unwrap_or(reason), began)
+    let reason = approval.unwrap_or(reason).to_owned();
+    record(context, answer, outcome, &reason, began)
 }
 
 /// Whatever a tool or a Store does, a panic included, ends here.

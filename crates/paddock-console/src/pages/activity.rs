@@ -149,7 +149,10 @@ fn line(row: &Act) -> Markup {
         tr data-key-item tabindex="-1" {
             td data-label="When" { (time(&row.time)) }
             td data-label="Who" { (actor(&row.agent, row.by.as_deref())) }
-            th scope="row" data-label="Act" { a href={ "/activity/" (in_url(&row.call)) } data-key="Enter" { (shown(&row.tool)) " " span.path { (shown(&row.path)) } } }
+            th scope="row" data-label="Act" { a href={ "/activity/" (in_url(&row.call)) } data-key="Enter" { (shown(&row.tool)) " " span.path { (shown(&row.path)) } }
+                // Which call was decided, and how.
+                @if row.tool.starts_with("approvals ") && !row.reason.is_empty() { " " small { (shown(&row.reason)) } }
+            }
             td data-label="Outcome" {
                 (outcome(&row.outcome))
                 // What is hidden answers as if it were not there: a person is told better.

@@ -76,6 +76,12 @@ fn a_call_that_waited_names_who_decided_and_the_call_that_made_the_change() {
         assert!(page.contains(&format!("href=\"/approvals/{}\"", approval["id"].as_str().unwrap())), "{page}");
         assert_eq!(page.contains("Made by"), *one == waited, "{page}");
     }
+    // The decision says what it was about, in its row and in the list.
+    let rows = served.get("/api/v1/audit?tool=approvals%20approve").json();
+    let said = format!("{}: once", approval["id"].as_str().unwrap());
+    assert_eq!(rows[0]["reason"], json!(said), "{rows}");
+    assert_eq!(story(rows[0]["call"].as_str().unwrap())["id"], approval["id"]);
+    assert!(served.get("/activity").text().contains(&said));
 }
 
 #[test]

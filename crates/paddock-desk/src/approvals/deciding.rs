@@ -18,6 +18,9 @@ use crate::failure::{Failure, FailureKind, Result};
 /// As long as making what waited may take.
 const LONGEST: Duration = Duration::from_secs(600);
 
+/// The most characters of a reason in a row of the audit.
+const LONGEST_REASON: usize = 200;
+
 /// What a person decides.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -109,7 +112,8 @@ pub fn revoke(desk: &Desk, id: &str) -> Result<GrantShown> {
     let grant: Grant = find_grant(desk, id)?;
     let table = Table::of(desk, &grant.agent)?;
     let revoked = desk.approvals()?.revoke(&grant.id);
-    table.record("approvals revoke", grant.path.as_deref().unwrap_or(""), revoked.is_ok(), began)?;
+    let which = format!("{} of {}", grant.id, grant.approval);
+    table.record("approvals revoke", grant.path.as_deref().unwrap_or(""), &which, revoked.is_ok(), began)?;
     revoked.map_err(told)?;
     Ok(grant_shown(&grant))
 }
@@ -190,12 +194,12 @@ impl<'d> Table<'d> {
     fn decide(&self, approval: &Approval, looked_at: &str, decision: &Decision) -> Result<Approval> {
         let began = Instant::now();
         let decided = self.desk.approvals()?.decide(&approval.id, Some(looked_at), self.desk.by(), decision);
-        let word = match decision {
-            Decision::Approve(_) => "approvals approve",
-            Decision::Edit(_) => "approvals edit",
-            Decision::Reject(_) => "approvals reject",
+        let (word, how) = match decision {
+            Decision::Approve(reach) => ("approvals approve", reach.name()),
+            Decision::Edit(_) => ("approvals edit", "with other arguments"),
+            Decision::Reject(reason) => ("approvals reject", reason.as_str()),
         };
-        self.record(word, &approval.path, decided.is_ok(), began)?;
+        self.record(word, &approval.path, &recorded_as(&approval.id, how), decided.is_ok(), began)?;
         decided.map_err(told)
     }
 
@@ -214,17 +218,26 @@ impl<'d> Table<'d> {
         Ok(Made { paths: answer.structured.get("paths").and_then(Value::as_u64).unwrap_or_default() })
     }
 
-    fn record(&self, command: &str, path: &str, done: bool, began: Instant) -> Result<()> {
+    fn record(&self, command: &str, path: &str, how: &str, done: bool, began: Instant) -> Result<()> {
         let policy = self.policy.current();
         let workspace = LogicalPath::parse(path, &LogicalPath::top()).ok();
         let decision = workspace.as_ref().map(|path| policy.vfs.judge(paddock_core::OpKind::Read, path));
         self.desk.acts().record(&Act {
             workspace: decision.as_ref().and_then(|decision| decision.workspace()).map(paddock_core::Workspace::prefix),
+            how,
             done,
             risk: None,
             took: began.elapsed(),
             ..Act::done(&policy.agent, command, path)
         })
+    }
+}
+
+/// What the row of a decision says besides: which approval, and how it was decided. A reason was written by a person and may be long.
+fn recorded_as(id: &str, how: &str) -> String {
+    match how.char_indices().nth(LONGEST_REASON) {
+        Some((end, _)) => format!("{id}: {}…", &how[..end]),
+        None => format!("{id}: {how}"),
     }
 }
 

@@ -101,6 +101,40 @@ fn what_was_rejected_is_asked_about_anew_where_it_is_something_else_by_now() {
 }
 
 #[test]
+fn the_audit_says_which_call_was_decided_how_and_why() {
+    let world = with_old_file();
+    world.write("workspace/older.txt", "x\n");
+    let path = "workspace/old.txt";
+    let ask = || parked(&delete(&world, path));
+    let row = |tool: &str| {
+        let rows = world.paddock(&["audit", "query", "--tool", tool, "--json"]).json();
+        rows.as_array().unwrap().iter().rfind(|row| row["kind"] == "outcome").unwrap()["reason"].clone()
+    };
+    let edited = ask();
+    decide(&world, &["edit", &edited, "--set", "path=workspace/older.txt"]);
+    assert_eq!(row("approvals edit"), json!(format!("{edited}: with other arguments")));
+    assert_eq!(delete(&world, path).code, 0);
+    let approved = ask();
+    decide(&world, &["approve", &approved, "--reach", "exact"]);
+    assert_eq!(row("approvals approve"), json!(format!("{approved}: exact")));
+    let grants = world.paddock(&["approvals", "grants", "--json"]).json();
+    let grant = grants[0]["id"].as_str().unwrap();
+    decide(&world, &["revoke", grant]);
+    assert_eq!(row("approvals revoke"), json!(format!("{grant} of {approved}")));
+    let rejected = ask();
+    decide(&world, &["reject", &rejected, "--reason", &"why ".repeat(100)]);
+    assert_eq!(row("approvals reject"), json!(format!("{rejected}: {}…", "why ".repeat(50))));
+    let tail = world.paddock(&["audit", "tail"]);
+    assert!(tail.stdout.contains(&format!("({approved}: exact)")), "{tail}");
+
+    // What a command changed is made under the name of its approval.
+    let held = exec(&world, REMOVE).json()["structured"]["approval"].as_str().unwrap().to_owned();
+    decide(&world, &["approve", &held]);
+    let made = row("execute_command");
+    assert!(made.as_str().is_some_and(|reason| reason.starts_with(&format!("{held}: "))), "{made}");
+}
+
+#[test]
 fn an_edited_call_runs_with_the_other_arguments_if_the_policy_allows_them() {
     let world = with_old_file();
     world.write("workspace/older.txt", "x\n");
