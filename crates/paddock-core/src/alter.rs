@@ -74,6 +74,8 @@ pub(crate) enum Author {
     Person,
     /// What a command did.
     Command,
+    /// An agent's, in a fork or an overlay, which a person takes over.
+    Fork,
 }
 
 impl Alter {
@@ -168,7 +170,7 @@ impl Vfs {
             return self.plan_drop(call, &asked, how, effects);
         }
         let unguarded = match author {
-            Author::Command => self.is_harmless_for_git(call, &asked, &how),
+            Author::Command | Author::Fork => self.is_harmless_for_git(call, &asked, &how),
             Author::Person => self.is_gits_own(call, &asked, &how),
         };
         let guards = if unguarded { Guards::Lifted } else { Guards::Hold };

@@ -2,8 +2,9 @@
 //!
 //! The guarded names of git would keep a command from `git init`, `clone`, `remote add` and `commit`. So what a command did there
 //! is looked at: a new repository may have hooks that are samples, and a config may hold, or change, keys that are known
-//! not to execute. This is a list of what is harmless, and everything else stays guarded: a key that nobody thought of,
-//! and any way of writing the file that this reader does not take.
+//! not to execute. What is taken over from a fork is looked at in the same way, whoever guarded the fork when it was written.
+//! This is a list of what is harmless, and everything else stays guarded: a key that nobody thought of, and any way of
+//! writing the file that this reader does not take.
 
 use std::collections::BTreeMap;
 

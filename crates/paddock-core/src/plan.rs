@@ -96,6 +96,14 @@ pub enum Operation {
         /// Each change, in the order in which they are made.
         alterations: Vec<Alteration>,
     },
+    /// What a fork or an overlay holds, taken over by a person, as one. An agent wrote it, so what git itself puts into a
+    /// repository is looked at as in [`Operation::Commit`].
+    TakeOver {
+        /// The path that stands for all of them.
+        path: LogicalPath,
+        /// Each change, in the order in which they are made.
+        alterations: Vec<Alteration>,
+    },
 }
 
 impl Operation {
@@ -112,7 +120,7 @@ impl Operation {
             Self::MakeDir { .. } => OpKind::MakeDir,
             Self::Move { .. } => OpKind::MoveFrom,
             Self::Delete { .. } => OpKind::Delete,
-            Self::Alter { alterations, .. } | Self::Commit { alterations, .. } => {
+            Self::Alter { alterations, .. } | Self::Commit { alterations, .. } | Self::TakeOver { alterations, .. } => {
                 alterations.first().map_or(OpKind::Write, |first| first.how.op())
             }
         }
@@ -129,6 +137,7 @@ impl Operation {
             | Self::Edit { path, .. }
             | Self::Alter { path, .. }
             | Self::Commit { path, .. }
+            | Self::TakeOver { path, .. }
             | Self::MakeDir { path }
             | Self::Move { from: path, .. }
             | Self::Delete { path, .. } => path,

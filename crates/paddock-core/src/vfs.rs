@@ -297,6 +297,10 @@ impl Vfs {
                 let (work, effects) = self.plan_alterations(call, Author::Person, alterations)?;
                 return Ok(self.plan_of_change(call, kind, path, work, effects));
             }
+            Operation::TakeOver { path, alterations } => {
+                let (work, effects) = self.plan_alterations(call, Author::Fork, alterations)?;
+                return Ok(self.plan_of_change(call, kind, path, work, effects));
+            }
             Operation::Commit { path, alterations } => {
                 let (work, effects) = self.plan_alterations(call, Author::Command, alterations)?;
                 let plan = self.plan_of_change(call, kind, path, work, effects);
@@ -314,6 +318,7 @@ impl Vfs {
             Operation::Read { path, range } => return self.plan_read(path, range),
             Operation::Alter { alterations, .. } => self.plan_alterations(call, Author::Person, alterations)?,
             Operation::Commit { alterations, .. } => self.plan_alterations(call, Author::Command, alterations)?,
+            Operation::TakeOver { alterations, .. } => self.plan_alterations(call, Author::Fork, alterations)?,
             Operation::List(browse) => (Work::Browse { browse: Box::new(browse), glob: None }, Vec::new()),
             Operation::Find { browse, glob } => {
                 let (browse, glob) = (Box::new(browse), Some(Box::new(glob)));

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use paddock_core::{
-    AccessScope, Alter, Alteration, DenyRule, ErrorKind, Expect, HidePattern, Mount, NameRules, NoJournal, Operation,
-    Origin, Outcome, Refused, RelPathBuf, Store, Vfs, View, Walk, Workspace,
+    AccessScope, Alter, Alteration, DenyRule, ErrorKind, Expect, HidePattern, LogicalPath, Mount, NameRules, NoJournal,
+    Operation, Origin, Outcome, Refused, RelPathBuf, Store, Vfs, View, Walk, Workspace,
 };
 use paddock_stores::MemoryStore;
 use paddock_stores::conformance::world::{self, Open, path_of, with_call};
@@ -187,4 +187,58 @@ fn a_directory_that_still_holds_something_goes_nowhere_and_neither_does_the_rest
     assert_eq!(text(&vfs, "/w/d/a").as_deref(), Some("x"));
     assert_eq!(denied_by(alter(&vfs, &[("/w/e/a", Alter::Delete), ("/w/e", Alter::Delete)])), DenyRule::Hidden);
     assert_eq!(text(&vfs, "/w/e/a").as_deref(), Some("z"));
+}
+
+/// What is let through of it is what a command may do there, and a person's other acts have no such exception.
+#[test]
+fn what_git_makes_of_its_own_is_taken_over_from_a_fork_as_it_is_committed_by_a_command() {
+    const PLAIN: &str = "[core]\n\tbare = false\n";
+    let hooks = || ("/w/.git/hooks", Alter::MakeDir);
+    let repository = || vec![("/w/.git", Alter::MakeDir), hooks(), ("/w/.git/config", content(PLAIN))];
+    let with = |more: Vec<(&'static str, Alter)>| repository().into_iter().chain(more).collect::<Vec<_>>();
+    let config = |text: &str| vec![("/w/.git/config", content(&format!("{PLAIN}{text}")))];
+    let rows: [(bool, bool, Vec<(&str, Alter)>); 13] = [
+        // Is one there before, is it let through, what is done.
+        (false, true, with(vec![("/w/.git/hooks/update.sample", content("x"))])),
+        (false, false, with(vec![("/w/.git/hooks/update", content("x"))])),
+        (false, false, vec![("/w/.git/config", content("[core]\n\tfsmonitor = x\n"))]),
+        (false, false, vec![("/w/.git/config", Alter::Link { leads_to: "../evil".to_owned() })]),
+        (false, false, vec![("/w/.git", content("gitdir: evil\n"))]),
+        (true, true, config("[user]\n\tname = A\n")),
+        (true, true, config("[remote \"up\"]\n\turl = https://example.com/a.git\n")),
+        (true, false, config("[core]\n\tfsmonitor = x\n")),
+        (true, false, config("[include]\n\tpath = x\n")),
+        (true, false, config("[remote \"up\"]\n\turl = ext::x\n")),
+        (true, false, vec![("/w/.git/config", Alter::Delete)]),
+        (true, false, vec![("/w/.git/hooks/update.sample", content("x"))]),
+        (true, false, vec![("/w/.git/commondir", content("evil"))]),
+    ];
+    for (there, passes, changes) in rows {
+        let judged = |operation: fn(LogicalPath, Vec<Alteration>) -> Operation, person: bool| {
+            let agent = vfs();
+            let alterations = |changes: &[(&str, Alter)]| {
+                let one = |(path, how): &(&str, Alter)| Alteration {
+                    path: path_of(path),
+                    how: how.clone(),
+                    expect: Expect::Any,
+                };
+                changes.iter().map(one).collect::<Vec<_>>()
+            };
+            if there {
+                let path = path_of("/w");
+                run(&agent, Operation::Commit { path, alterations: alterations(&repository()) }).unwrap();
+            }
+            let vfs = if person { agent.for_person(Arc::new(Open)) } else { agent };
+            match run(&vfs, operation(path_of("/w"), alterations(&changes))) {
+                Ok(_) => true,
+                Err(Refused::Denied(denial)) => !matches!(denial.rule, DenyRule::Guarded(_)),
+                other => panic!("{other:?}"),
+            }
+        };
+        let commit = judged(|path, alterations| Operation::Commit { path, alterations }, false);
+        let taken = judged(|path, alterations| Operation::TakeOver { path, alterations }, true);
+        assert_eq!((commit, taken), (passes, passes), "{changes:?}");
+        let altered = judged(|path, alterations| Operation::Alter { path, alterations }, true);
+        assert!(!altered || matches!(changes[0].1, Alter::Delete), "{changes:?}");
+    }
 }

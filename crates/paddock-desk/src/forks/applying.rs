@@ -160,7 +160,7 @@ pub fn apply(desk: &Desk, layer: &str, agent: &AgentName, how: Applying) -> Resu
         return Ok(applied);
     }
     project::count_first()?;
-    let operation = Operation::Alter { path: layer.source.clone(), alterations: merge.alterations.clone() };
+    let operation = Operation::TakeOver { path: layer.source.clone(), alterations: merge.alterations.clone() };
     let note = format!("applies {}", applied.called);
     let acted = person.act_noting("apply", &call, operation, &note);
     let acted = acted.map_err(|refused| take_back(&layered, &person, &call, &refused, ("applied", "apply")))?;

@@ -87,7 +87,7 @@ pub fn resolve(desk: &Desk, layer: &str, agent: &AgentName, asked: &ResolveAsked
     let both = paths.iter().map(|path| agreeing(desk, from.spot(desk, path)?, &to.spot(desk, path)?));
     let both = both.collect::<Result<Vec<Vec<Alteration>>>>()?;
     let changed = both.iter().filter_map(|of_one| of_one.first()).map(ResolvedPath::of).collect();
-    let alterations = both.into_iter().flatten().collect();
+    let alterations: Vec<Alteration> = both.into_iter().flatten().collect();
     let policy = desk.policy(&to.agent)?.current();
     let audit = desk.audit();
     let person = Person::on(&policy, &*audit).named(desk.by());
@@ -101,7 +101,13 @@ pub fn resolve(desk: &Desk, layer: &str, agent: &AgentName, asked: &ResolveAsked
         [one] => to.prefix.join(one.as_rel()),
         _ => to.prefix.clone(),
     };
-    let acted = person.act("resolve", &call, Operation::Alter { path, alterations });
+    let only_goes = alterations.iter().all(|one| matches!(one.how, Alter::Delete));
+    let operation = match asked.keep {
+        // What goes from a fork is no more than what an undo takes away there.
+        Side::Below if only_goes => Operation::Alter { path, alterations },
+        _ => Operation::TakeOver { path, alterations },
+    };
+    let acted = person.act("resolve", &call, operation);
     let acted = acted.map_err(|refused| take_back(&layered, &person, &call, &refused, ("resolved", "resolve")))?;
     let layer = layered.open(&layers, &name)?;
     let conflicts = conflicts_of(&layered, &layer)?.len();

@@ -1,5 +1,6 @@
 //! Forks and overlays as people and agents meet them: made, worked in, compared, applied, discarded.
 
+mod repositories;
 mod sides;
 
 use std::process::Command;

@@ -99,12 +99,12 @@ fn a_side_that_was_kept_and_undone_after_the_fork_was_applied_is_not_lost_from_s
 }
 
 /// A command in a fork.
-fn execute(world: &World, command: &str) {
+pub(super) fn execute(world: &World, command: &str) {
     let ran = tool(world, "main", "execute_command", &json!({"command": command, "workspace": "/forks/x"}));
     assert_eq!(ran.code, 0, "{ran}");
 }
 
-fn with_commands() -> World {
+pub(super) fn with_commands() -> World {
     let world = World::configured(&format!("{CONFIG}[commands]\n")).unasked();
     world.write("w/a.txt", "one\n");
     world.write("w/run.sh", "echo\n");
