@@ -39,7 +39,18 @@ pub(crate) const WAYS: [&str; 6] = [".git", ".github", ".hg", ".config", ".local
 pub const GUARDED: &[GuardedName] = &[
     // Only as a file ("gitdir: …"): a directory of this name is covered by the rows below.
     row(GIT_FILE, &[], "a file of this name sends git to another repository"),
-    row(".git/hooks", &["**/.git/hooks", "**/.git/modules/**/hooks", "**/.git/worktrees/*/hooks"], GIT),
+    // Submodules lie below "modules", of a linked worktree below "modules" of its own. Not at any depth: a branch may be
+    // called "hooks" or "config", and is a file below "refs" and "logs".
+    row(
+        ".git/hooks",
+        &[
+            "**/.git/hooks",
+            "**/.git/modules/**/hooks",
+            "**/.git/worktrees/*/hooks",
+            "**/.git/worktrees/*/modules/**/hooks",
+        ],
+        GIT,
+    ),
     row(
         ".git/config",
         &[
@@ -49,13 +60,24 @@ pub const GUARDED: &[GuardedName] = &[
             "**/.git/modules/**/config.worktree",
             "**/.git/worktrees/*/config",
             "**/.git/worktrees/*/config.worktree",
+            "**/.git/worktrees/*/modules/**/config",
+            "**/.git/worktrees/*/modules/**/config.worktree",
             // Where old versions kept their remotes, which later ones still read.
             "**/.git/remotes/*",
             "**/.git/branches/*",
         ],
         GIT,
     ),
-    row(".git/commondir", &["**/.git/**/commondir", "**/.git/worktrees/*/gitdir"], GIT),
+    row(
+        ".git/commondir",
+        &[
+            "**/.git/**/commondir",
+            "**/.git/worktrees/*/gitdir",
+            "**/.git/modules/**/worktrees/*/gitdir",
+            "**/.git/worktrees/*/modules/**/gitdir",
+        ],
+        GIT,
+    ),
     // Beside "objects" and "refs" it makes any directory a repository, whose "config" and "hooks" then count. It is
     // excepted where git writes one, and there "objects" is guarded, or what counts is guarded by the rows above.
     row(
@@ -71,6 +93,7 @@ pub const GUARDED: &[GuardedName] = &[
             "!**/.git/worktrees/*/HEAD",
             "!**/.git/worktrees/*/logs/HEAD",
             "!**/.git/worktrees/*/sequencer/HEAD",
+            "!**/.git/worktrees/*/modules/**/HEAD",
             "**/.git/logs/objects",
             "**/.git/sequencer/objects",
             "**/.git/refs/remotes/*/objects",

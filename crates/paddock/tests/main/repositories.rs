@@ -44,6 +44,9 @@ fn hidden_repository(place: &str) -> String {
     )
 }
 
+/// Settings by which git runs something at a person's `git status`.
+const EVIL: &str = "[core]\n\tfsmonitor = touch evil;\n";
+
 #[track_caller]
 fn assert_guarded(answer: &Value) {
     assert_eq!(answer["verdict"], "denied", "{answer:#}");
@@ -106,6 +109,35 @@ unguard = [".git", ".git/commondir"]
     assert_eq!(printed(&execute(&world, "git worktree add -q tree && git -C tree log --format=%s")), "first\n");
     assert!(world.has("work/.git/worktrees/tree/HEAD") && world.has("work/tree/a.txt"));
     assert_guarded(&execute(&world, "echo '[core]' > .git/worktrees/tree/config"));
+}
+
+/// In the person's worktree a submodule is where neither `.git/modules` nor its `.git` file shows it.
+#[test]
+fn submodules_of_a_worktree_are_not_the_agents() {
+    let world = with_repository(open_project());
+    let origin = world.path().join("origin.git");
+    let allow = "protocol.file.allow=always";
+    person(&world, &["-c", allow, "submodule", "--quiet", "add", "-b", "main", origin.to_str().unwrap(), "sub"]);
+    person(&world, &["commit", "-qm", "sub"]);
+    person(&world, &["worktree", "add", "-q", "tree"]);
+    person(&world, &["-C", "tree", "-c", allow, "submodule", "--quiet", "update", "--init"]);
+    let settings = ".git/worktrees/tree/modules/sub/config";
+    let before = world.read(&format!("work/{settings}"));
+    let append = json!({ "path": format!("/project/{settings}"), "content": EVIL }).to_string();
+    assert_guarded(&world.paddock(&["tool", "append_file", &append, "--json"]).json());
+    assert_guarded(&execute(&world, &format!("printf '{EVIL}' >> {settings}")));
+    assert_guarded(&execute(
+        &world,
+        "cd .git/worktrees/tree/modules/sub && mkdir -p hooks && echo true > hooks/pre-push",
+    ));
+    assert_eq!(world.read(&format!("work/{settings}")), before);
+    person(&world, &["-C", "tree", "status"]);
+    assert!(!world.has("work/evil") && !world.has("work/tree/evil"));
+    // What git does there by itself is its own, and a branch may be called so.
+    printed(&execute(&world, "cd tree/sub && git checkout -q -b side && git status"));
+    printed(&execute(&world, "git checkout -q -b hooks/config"));
+    assert_eq!(person(&world, &["-C", "tree/sub", "branch", "--show-current"]), "side\n");
+    assert_eq!(person(&world, &["branch", "--show-current"]), "hooks/config\n");
 }
 
 #[test]
