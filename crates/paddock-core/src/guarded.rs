@@ -33,7 +33,8 @@ const fn row(name: &'static str, patterns: &'static [&'static str], why: &'stati
 pub(crate) const GIT_FILE: &str = ".git";
 
 /// Directories under which guarded names lie. No link may be put in their place.
-pub(crate) const WAYS: [&str; 6] = [".git", ".github", ".hg", ".config", ".local", ".vscode"];
+pub(crate) const WAYS: [&str; 10] =
+    [".git", ".github", ".hg", ".sl", ".jj", "_darcs", ".config", ".local", ".vscode", "mise"];
 
 /// Every guarded name.
 pub const GUARDED: &[GuardedName] = &[
@@ -42,18 +43,18 @@ pub const GUARDED: &[GuardedName] = &[
     // Submodules lie below "modules", of a linked worktree below "modules" of its own. Not at any depth: a branch may be
     // called "hooks" or "config", and is a file below "refs" and "logs".
     row(
-        ".git/hooks",
-        &[
-            "**/.git/hooks",
-            "**/.git/modules/**/hooks",
-            "**/.git/worktrees/*/hooks",
-            "**/.git/worktrees/*/modules/**/hooks",
-        ],
-        GIT,
-    ),
-    row(
         ".git/config",
         &[
+            // Where old versions kept their remotes, which later ones still read. What a submodule knows of its remotes'
+            // branches is excepted, so this stands before every other row that guards something there.
+            "**/.git/remotes/*",
+            "**/.git/branches/*",
+            "**/.git/modules/**/remotes/*",
+            "**/.git/modules/**/branches/*",
+            "**/.git/worktrees/*/modules/**/remotes/*",
+            "**/.git/worktrees/*/modules/**/branches/*",
+            "!**/.git/modules/**/refs/remotes/*",
+            "!**/.git/worktrees/*/modules/**/refs/remotes/*",
             "**/.git/config",
             "**/.git/config.worktree",
             "**/.git/modules/**/config",
@@ -62,9 +63,16 @@ pub const GUARDED: &[GuardedName] = &[
             "**/.git/worktrees/*/config.worktree",
             "**/.git/worktrees/*/modules/**/config",
             "**/.git/worktrees/*/modules/**/config.worktree",
-            // Where old versions kept their remotes, which later ones still read.
-            "**/.git/remotes/*",
-            "**/.git/branches/*",
+        ],
+        GIT,
+    ),
+    row(
+        ".git/hooks",
+        &[
+            "**/.git/hooks",
+            "**/.git/modules/**/hooks",
+            "**/.git/worktrees/*/hooks",
+            "**/.git/worktrees/*/modules/**/hooks",
         ],
         GIT,
     ),
@@ -123,7 +131,24 @@ pub const GUARDED: &[GuardedName] = &[
         ],
         HOOKS,
     ),
-    row(".hg", &["**/.hg/hgrc", "**/.hg/hgrc-not-shared"], "Mercurial runs what it names"),
+    row(
+        ".hg",
+        &["**/.hg/hgrc", "**/.hg/hgrc-not-shared", ".hgrc", "**/.config/hg", "**/.sl/config", "**/.config/sapling"],
+        "Mercurial or Sapling runs what it names",
+    ),
+    row(
+        ".jj",
+        &[
+            "**/.jj/repo/config.toml",
+            "**/.jj/repo/config-id",
+            "**/.jj/workspace-config.toml",
+            "**/.jj/workspace-config-id",
+            ".jjconfig.toml",
+            "**/.config/jj",
+        ],
+        "Jujutsu runs what it names",
+    ),
+    row("_darcs", &["**/_darcs/prefs/defaults", "**/_darcs/prefs/prefs"], "Darcs runs what it names"),
     row(".gitconfig", &[".gitconfig", "**/.config/git/config"], GIT),
     row(
         ".envrc",
@@ -131,10 +156,17 @@ pub const GUARDED: &[GuardedName] = &[
             ".envrc",
             ".mise",
             ".mise.toml",
-            ".mise.local.toml",
+            ".mise.*.toml",
             "mise.toml",
-            "mise.local.toml",
+            "mise.*.toml",
+            "**/mise/config.toml",
+            "**/mise/config.*.toml",
+            "**/mise/conf.d",
             "**/.config/mise",
+            "**/.config/mise.toml",
+            "**/.config/mise.*.toml",
+            "**/.config/direnv",
+            ".direnvrc",
             ".autoenv",
             ".autoenv.zsh",
         ],
@@ -173,7 +205,24 @@ pub const GUARDED: &[GuardedName] = &[
     row(".opencode", &[".opencode", "opencode.json", "opencode.jsonc"], AGENT),
     row(
         ".agents",
-        &[".roo", ".cline", ".clinerules", ".kiro", ".amazonq", ".aider.conf.yml", ".goose", ".agents"],
+        &[
+            ".roo",
+            ".cline",
+            ".clinerules",
+            ".kiro",
+            ".amazonq",
+            ".aider.conf.yml",
+            ".goose",
+            ".agents",
+            ".crush.json",
+            "crush.json",
+            ".crush",
+            ".qwen",
+            ".factory",
+            ".junie",
+            ".trae",
+            ".augment",
+        ],
         AGENT,
     ),
     row(
@@ -209,7 +258,7 @@ pub const GUARDED: &[GuardedName] = &[
         ],
         SHELL,
     ),
-    row(".gdbinit", &[".gdbinit", ".lldbinit", ".pdbrc"], DEBUGGER),
+    row(".gdbinit", &[".gdbinit", ".gdbearlyinit", "**/.config/gdb", ".lldbinit", ".pdbrc"], DEBUGGER),
     row(
         ".Rprofile",
         &[".Rprofile", ".ghci", ".ocamlinit", ".irbrc", ".pryrc", ".octaverc"],

@@ -490,6 +490,30 @@ mod tests {
             ("lefthook.yml", ".lefthook.yml"),
             ("lefthook.yml", ".lefthook/pre-commit/lint.sh"),
             (".hg", ".hg/hgrc"),
+            (".hg", "home/.hgrc"),
+            (".hg", ".config/hg/hgrc.d/more.rc"),
+            (".hg", "a/.sl/config"),
+            (".jj", ".jj/repo/config.toml"),
+            (".jj", "x/.jj/workspace-config.toml"),
+            ("_darcs", "x/_darcs/prefs/defaults"),
+            (".git/config", ".git/modules/m/remotes/origin"),
+            (".git/config", ".git/modules/a/b/branches/x"),
+            (".git/config", ".git/worktrees/w/modules/m/remotes/origin"),
+            (".git/config", ".git/worktrees/w/modules/m/branches/x"),
+            (".git/hooks", ".git/modules/x/refs/remotes/hooks/update"),
+            (".envrc", "mise/config.toml"),
+            (".envrc", "a/mise/conf.d/x.toml"),
+            (".envrc", ".mise.production.toml"),
+            (".envrc", ".config/mise.toml"),
+            (".envrc", "home/.config/direnv/direnvrc"),
+            (".gdbinit", ".config/gdb/gdbearlyinit"),
+            (".agents", ".crush.json"),
+            (".agents", "p/crush.json"),
+            (".agents", ".qwen/settings.json"),
+            (".agents", ".factory/mcp.json"),
+            (".agents", ".junie/mcp/mcp.json"),
+            (".agents", "a/.trae/mcp.json"),
+            (".agents", ".augment/rules/x.md"),
             (".idea", ".idea/workspace.xml"),
             (".mcp.json", ".mcp.json"),
             (".claude", ".claude/settings.json"),
@@ -522,6 +546,13 @@ mod tests {
             "hooks/pre-commit",
             "src/config",
             "git/hooks/x",
+            "darcs/prefs/defaults",
+            "src/mise/mod.rs",
+            "promise/config.toml",
+            "src/crush.rs",
+            "qwen/settings.json",
+            "src/hg/hgrc",
+            ".hgignore",
         ] {
             assert_eq!(rules.guarded(RelPath(path), false), None, "{path}");
         }
@@ -545,6 +576,12 @@ mod tests {
             ".git/worktrees/w/modules/m/HEAD",
             ".git/worktrees/w/modules/m/logs/HEAD",
             ".git/worktrees/w/modules/m/index",
+            ".git/modules/m/refs/remotes/origin/main",
+            ".git/modules/m/logs/refs/remotes/origin/main",
+            ".git/worktrees/w/modules/m/refs/remotes/origin",
+            ".jj/repo/store/type",
+            ".sl/store/requires",
+            ".hg/store/00changelog.i",
             ".git/worktrees/w/logs/refs/heads/config",
         ] {
             assert_eq!(rules.guarded(RelPath(inside), false), None, "{inside}");
@@ -588,7 +625,7 @@ mod tests {
             assert!(rules.guarded(RelPath(guarded), false).is_some(), "{guarded:?}");
         }
         assert!(rules.own(RelPath("paddoc\u{212a}.toml")) && rules.own(RelPath("paddock\u{200b}.toml")));
-        assert!(rules.guarded_way(RelPath(".con\u{fb01}g")).is_some());
+        assert!(rules.guarded_way(RelPath(".con\u{fb01}g")).is_some() && rules.guarded_way(RelPath(".jj")).is_some());
         assert!(
             NameRules::temporary(RelPath(".paddoc\u{212a}-tmp-1")) && NameRules::temporary(RelPath(".paddock-tmp-é"))
         );
