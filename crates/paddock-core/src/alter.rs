@@ -113,7 +113,7 @@ enum Part {
         workspace: usize,
         from: (LogicalPath, RelPathBuf),
         to: (LogicalPath, RelPathBuf),
-        paths: usize,
+        along: Vec<RelPathBuf>,
     },
 }
 
@@ -152,7 +152,7 @@ impl Vfs {
         let work = |part| match part {
             Part::Set(workspace, changes) => Work::Change { workspace, set: ChangeSet::new(changes) },
             Part::Delivery(work) => work,
-            Part::MoveDir { workspace, from, to, paths } => Work::MoveDir { workspace, from, to, paths },
+            Part::MoveDir { workspace, from, to, along } => Work::MoveDir { workspace, from, to, along },
         };
         Ok((Work::Parts(parts.into_iter().map(work).collect()), effects))
     }
@@ -234,13 +234,13 @@ impl Vfs {
                 Act::Delete
             }
             Alter::Move { to } => {
-                let (dest, paths) = self.judge_move(call, &asked, &settled, kind, &to)?;
+                let (dest, along) = self.judge_move(call, &asked, &settled, kind, &to)?;
                 effect(&settled.path, EffectKind::MoveAway, true);
                 effect(&dest.path, EffectKind::MoveHere, false);
                 left.0.insert(settled.path.clone());
                 if kind == Some(Kind::Dir) {
                     let (from, to) = ((settled.path, settled.rel), (dest.path, dest.rel));
-                    return Ok(Part::MoveDir { workspace: settled.workspace, from, to, paths });
+                    return Ok(Part::MoveDir { workspace: settled.workspace, from, to, along });
                 }
                 Act::Move { to: dest.rel }
             }
@@ -307,7 +307,7 @@ impl Vfs {
         refused.map_or(Ok(()), Err)
     }
 
-    /// Judges both ends of a move within a Workspace, and everything that goes along; gives how many paths that are.
+    /// Judges both ends of a move within a Workspace, and everything that goes along; gives what that is.
     fn judge_move(
         &self,
         call: &Call<'_>,
@@ -315,7 +315,7 @@ impl Vfs {
         from: &Settled,
         kind: Option<Kind>,
         to: &LogicalPath,
-    ) -> Result<(Settled, usize), Refused> {
+    ) -> Result<(Settled, Vec<RelPathBuf>), Refused> {
         let kind = kind.ok_or_else(|| store_refusal(asked, ErrorKind::NotFound))?;
         let dest = self.settle(call, OpKind::MoveTo, to, LastName::Keep)?;
         if dest.path.below(&from.path).is_some() {
@@ -333,9 +333,9 @@ impl Vfs {
             self.refuse_holding_workspaces(OpKind::MoveFrom, asked, &from.path)?;
             let stands_at = [(OpKind::MoveFrom, &from.path), (OpKind::MoveTo, &dest.path)];
             let along = self.expand_as(call, asked, from.workspace, from.rel.as_rel(), &stands_at)?;
-            return Ok((dest, along.len() + 1));
+            return Ok((dest, along.into_iter().map(|(path, _)| path).collect()));
         }
-        Ok((dest, 1))
+        Ok((dest, Vec::new()))
     }
 }
 

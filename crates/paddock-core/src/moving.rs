@@ -55,11 +55,11 @@ impl Vfs {
         if !arrival.allowed() {
             return Err(denied(arrival));
         }
-        let mut moved = vec![(from.rel.clone(), kind)];
+        let mut along = Vec::new();
         if kind == Kind::Dir {
             self.refuse_holding_workspaces(OpKind::MoveFrom, asked, &from.path)?;
             let stands_at = [(OpKind::MoveFrom, &from.path), (OpKind::MoveTo, &dest.path)];
-            moved.extend(self.expand_as(call, asked, from.workspace, from.rel.as_rel(), &stands_at)?);
+            along = self.expand_as(call, asked, from.workspace, from.rel.as_rel(), &stands_at)?;
         }
         let effects = vec![
             Effect {
@@ -72,13 +72,13 @@ impl Vfs {
             Effect { path: dest.path.clone(), what: EffectKind::MoveHere, before: None, len: None, was: None },
         ];
         let work = if from.workspace == dest.workspace && kind == Kind::Dir {
-            let (paths, workspace) = (moved.len(), from.workspace);
-            Work::MoveDir { workspace, from: (from.path, from.rel), to: (dest.path, dest.rel), paths }
+            let along = along.into_iter().map(|(path, _)| path).collect();
+            Work::MoveDir { workspace: from.workspace, from: (from.path, from.rel), to: (dest.path, dest.rel), along }
         } else if from.workspace == dest.workspace {
             let set = ChangeSet::one(from.rel, Act::Move { to: dest.rel }, Expect::Any);
             Work::Change { workspace: from.workspace, set }
         } else {
-            self.plan_carry(call, asked, &from, &dest, &moved)?
+            self.plan_carry(call, asked, &from, &dest, (from.rel.clone(), kind), along)?
         };
         Ok((work, effects))
     }
@@ -89,11 +89,12 @@ impl Vfs {
         asked: &LogicalPath,
         from: &Settled,
         dest: &Settled,
-        moved: &[(RelPathBuf, Kind)],
+        itself: (RelPathBuf, Kind),
+        along: Vec<(RelPathBuf, Kind)>,
     ) -> Result<Work, Refused> {
         let store = &self.workspaces[from.workspace].mount.store;
-        let mut steps = Vec::with_capacity(moved.len());
-        for (rel, kind) in moved {
+        let mut steps = Vec::with_capacity(along.len() + 1);
+        for (rel, kind) in std::iter::once(itself).chain(along) {
             if !matches!(kind, Kind::File | Kind::Dir) {
                 let why = "only files and directories can move to another Workspace, no links or pipes";
                 return Err(Refused::Misuse { path: asked.clone(), why });
@@ -103,9 +104,10 @@ impl Vfs {
                 _ => None,
             };
             let to = dest.rel.as_rel().0.to_owned() + &slash(below(rel.as_rel(), from.rel.as_rel()).0);
-            steps.push(CarryStep { from: rel.clone(), to: RelPathBuf::unchecked(to), kind: *kind, mode });
+            steps.push(CarryStep { from: rel, to: RelPathBuf::unchecked(to), kind, mode });
         }
-        Ok(Work::Carry { from: from.workspace, to: dest.workspace, steps })
+        let ends = (from.path.clone(), dest.path.clone());
+        Ok(Work::Carry { from: from.workspace, to: dest.workspace, ends, steps })
     }
 
     /// Moves a directory by way of a name that no agent may use.

@@ -7,9 +7,10 @@ use crate::alter::Alteration;
 use crate::change::{ChangeSet, Expect, Looks};
 use crate::edit::Replacement;
 use crate::glob::PathGlob;
-use crate::path::{LogicalPath, RelPathBuf};
+use crate::path::{LogicalPath, RelPath, RelPathBuf};
 use crate::scope::OpKind;
 use crate::store::{Kind, Meta, Version};
+use crate::vfs::below;
 
 /// What a tool asks for, in logical paths.
 #[derive(Debug, Clone)]
@@ -320,6 +321,11 @@ impl Plan {
         self.work.paths()
     }
 
+    /// What it touches besides its effects: all that a directory takes along, at both ends.
+    pub(crate) fn along(&self) -> impl Iterator<Item = LogicalPath> + '_ {
+        self.work.along()
+    }
+
     /// The paths of which nobody will have what they hold now, as far as that can be told before: with any, running the
     /// plan cannot be undone.
     pub fn lost(&self) -> &[LogicalPath] {
@@ -353,13 +359,15 @@ pub(crate) enum Work {
         workspace: usize,
         from: (LogicalPath, RelPathBuf),
         to: (LogicalPath, RelPathBuf),
-        /// How many paths go along, with its own.
-        paths: usize,
+        /// What goes along, by its path before.
+        along: Vec<RelPathBuf>,
     },
     /// From one Store to another: copied, then removed where it came from.
     Carry {
         from: usize,
         to: usize,
+        /// The first step is of what was asked for, and these are its two ends.
+        ends: (LogicalPath, LogicalPath),
         steps: Vec<CarryStep>,
     },
     /// Into a write-only Workspace; nothing comes back, not even that there was nothing to do.
@@ -375,9 +383,25 @@ impl Work {
             Self::Read { .. } | Self::Browse { .. } | Self::Search(_) => 0,
             Self::Change { set, .. } => set.changes().len(),
             Self::Parts(parts) => parts.iter().map(Self::paths).sum(),
-            Self::MoveDir { paths, .. } => *paths,
+            Self::MoveDir { along, .. } => along.len() + 1,
             Self::Carry { steps, .. } => steps.len(),
             Self::Deliver { .. } => 1,
+        }
+    }
+
+    fn along(&self) -> Box<dyn Iterator<Item = LogicalPath> + '_> {
+        let at_both = |inside: RelPath<'_>, from: &LogicalPath, to: &LogicalPath| [from.join(inside), to.join(inside)];
+        match self {
+            Self::Parts(parts) => Box::new(parts.iter().flat_map(Self::along)),
+            Self::MoveDir { from, to, along, .. } => Box::new(
+                along.iter().flat_map(move |rel| at_both(below(rel.as_rel(), from.1.as_rel()), &from.0, &to.0)),
+            ),
+            Self::Carry { ends, steps, .. } => {
+                let dir = steps.first().map_or(RelPath::HERE, |first| first.from.as_rel());
+                let inside = steps.iter().skip(1).map(move |step| below(step.from.as_rel(), dir));
+                Box::new(inside.flat_map(move |inside| at_both(inside, &ends.0, &ends.1)))
+            }
+            _ => Box::new(std::iter::empty()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Rules of a person that raise or lower the risk of what they match.
 //!
 //! A rule speaks of a tool, of paths, or of both. The first that matches a path decides about that path; a call is as risky as the worst of
-//! its paths. What cannot be undone stays high, whatever a rule says: that is decided where the plan is known.
+//! its paths, with all that a directory takes along, at both ends. What cannot be undone stays high, whatever a rule says: that is decided where the plan is known.
 
 use crate::glob::PathGlob;
 use crate::path::LogicalPath;
@@ -49,11 +49,10 @@ impl RiskRules {
             return (own, None);
         }
         let rule_for = |path: &LogicalPath| self.0.iter().find(|rule| rule.matches(tool, path));
-        let paths: Vec<&LogicalPath> = match plan.effects() {
-            [] => vec![plan.path()],
-            effects => effects.iter().map(|effect| &effect.path).collect(),
-        };
-        let weighed = paths.into_iter().map(rule_for).map(|rule| (rule.map_or(own, |rule| rule.risk), rule));
+        let itself = plan.effects().is_empty().then(|| plan.path());
+        let touched = itself.into_iter().chain(plan.effects().iter().map(|effect| &effect.path)).map(rule_for);
+        let along = plan.along().map(|path| rule_for(&path));
+        let weighed = touched.chain(along).map(|rule| (rule.map_or(own, |rule| rule.risk), rule));
         weighed.max_by_key(|(risk, _)| *risk).unwrap_or((own, None))
     }
 }

@@ -114,11 +114,13 @@ impl Vfs {
                 let _ = self.apply(run, part, workspace, set);
                 Ok(Outcome::Accepted)
             }
-            Work::MoveDir { workspace, from, to, .. } => {
+            Work::MoveDir { workspace, from, to, along } => {
+                // What is there is looked at again.
+                drop(along);
                 let moved = self.move_dir(run, part, workspace, &from, &to);
                 moved.map_err(|refused| grown_at(refused, Some(to.0)))
             }
-            Work::Carry { from, to, steps } => self.carry(run, from, to, steps),
+            Work::Carry { from, to, steps, .. } => self.carry(run, from, to, steps),
             Work::Read { .. } | Work::Browse { .. } | Work::Search(_) | Work::Parts(_) => {
                 Err(Refused::Gate("a plan that changes holds no change".to_owned()))
             }

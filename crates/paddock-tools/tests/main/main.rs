@@ -12,6 +12,7 @@ mod properties;
 mod quiet;
 mod reading;
 mod reloading;
+mod rules;
 mod searching;
 mod seeds;
 mod setup;
