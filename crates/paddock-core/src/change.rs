@@ -148,6 +148,7 @@ pub struct ChangeSet {
     quota: Quota,
     keep: bool,
     own: Own,
+    is_own_copy: bool,
 }
 
 impl ChangeSet {
@@ -171,13 +172,19 @@ impl ChangeSet {
         self
     }
 
+    /// As a copy from another Workspace, of what the agent itself had made there, or of something else.
+    pub(crate) fn copying(mut self, is_own: bool) -> Self {
+        self.is_own_copy = is_own;
+        self
+    }
+
     /// The same changes in sets of at most so many.
     pub(crate) fn in_batches(self, size: usize) -> Vec<Self> {
         if self.changes.len() <= size {
             return vec![self];
         }
-        let Self { changes, quota, keep, own } = self;
-        let batch = |batch: &[Change]| Self { changes: batch.to_vec(), quota, keep, own: own.clone() };
+        let Self { changes, quota, keep, own, is_own_copy } = self;
+        let batch = |batch: &[Change]| Self { changes: batch.to_vec(), quota, keep, own: own.clone(), is_own_copy };
         changes.chunks(size).map(batch).collect()
     }
 
@@ -194,6 +201,11 @@ impl ChangeSet {
     /// Is what it replaces to be kept?
     pub fn keeps(&self) -> bool {
         self.keep
+    }
+
+    /// Is it a copy from another Workspace, of what the agent itself had made there?
+    pub fn is_own_copy(&self) -> bool {
+        self.is_own_copy
     }
 
     /// What the same run did to files that have other names.

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::call::{Call, CallId};
-use crate::change::{Act, Applied, Change, ChangeSet, Expect, Kept, Usage};
+use crate::change::{Act, Applied, Change, ChangeSet, Expect, Kept, Looks, Usage};
 use crate::error::{ErrorKind, Result as StoreResult};
 use crate::own::Own;
 use crate::path::{LogicalPath, RelPath};
 use crate::place::Place;
-use crate::plan::{CarryStep, Effect, EffectKind, Outcome, Plan, Search, Work};
+use crate::plan::{CarryStep, Effect, EffectKind, Outcome, Plan, Search, Was, Work};
 use crate::ports::{Part, PartDone, Token, WayBack};
 use crate::scope::OpKind;
 use crate::store::{Hit, Kind, LastName, Meta, Query, Version};
@@ -151,7 +151,7 @@ impl Vfs {
     /// a file that somebody saved since stays, and a directory that somebody put something into.
     fn carry(&self, run: &Run<'_>, from: usize, to: usize, steps: Vec<CarryStep>) -> Result<Outcome, Refused> {
         let fail = |e| refusal(run.asked, e);
-        let paths = steps.len();
+        let (paths, source) = (steps.len(), &self.workspaces[from]);
         let mut removals = Vec::with_capacity(paths);
         for (part, step) in steps.into_iter().enumerate() {
             let (act, expect, copied) = match step.kind {
@@ -161,9 +161,15 @@ impl Vfs {
                     (Act::Write { content, mode: step.mode }, Expect::Absent, Expect::Is(version))
                 }
             };
+            // What was somebody else's is not the agent's own for having been brought elsewhere.
+            let before = if let Expect::Is(version) = copied { Some(version) } else { None };
+            let was = Some(Was { kind: step.kind, looks: Looks::default() });
+            let path = source.prefix.join(step.from.as_rel());
+            let found = Effect { path, what: EffectKind::Delete, before, len: None, was };
+            let is_own = self.journal.made_by(run.call, source, step.from.as_rel(), &found);
             removals.push(Change { path: step.from, act: Act::Delete, expect: copied });
             let arrives = self.workspaces[to].prefix.join(step.to.as_rel());
-            let made = self.apply(run, part, to, ChangeSet::one(step.to, act, expect));
+            let made = self.apply(run, part, to, ChangeSet::one(step.to, act, expect).copying(is_own));
             made.map_err(|e| grown_at(fail(e), Some(arrives)))?;
         }
         removals.reverse();

@@ -60,6 +60,7 @@ const LAST_AT: &str = "SELECT t.what, t.version, t.found, t.before, (SELECT pers
 pub(crate) fn met_something(change: &Change, applied: &AppliedChange) -> bool {
     matches!(change.act(), Act::Move { .. })
         || matches!(applied.before, Before::Kept(_) | Before::Prefix(_) | Before::Looks(_))
+        || (applied.before == Before::Lost && !applied.created)
 }
 
 impl History {

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use paddock_core::{
-    Act, AppliedChange, Call, CallId, Change, Effect, ErrorKind, Journal, Kind, Part, PartDone, Plan, Refused, RelPath,
+    Act, AppliedChange, Call, CallId, Change, Effect, ErrorKind, Journal, Part, PartDone, Plan, Refused, RelPath,
     Result, Vfs, WayBack, Workspace,
 };
 use paddock_db::DbError;
@@ -21,9 +21,10 @@ use paddock_db::DbError;
 use super::error::store_error;
 use super::found::{Met, met_something};
 use super::log::Window;
+use super::own::is_own;
 use super::place::Place;
 use super::planned::planned_text;
-use super::row::{CallState, ChangeRow, INSERT_CHANGE, What, call_id, change_values, millis};
+use super::row::{CallState, INSERT_CHANGE, OWN_COPY, call_id, change_values, millis};
 use super::{History, HistoryError};
 use crate::approvals::mark_used;
 use paddock_db::statements::{Deed, Session, Value};
@@ -92,12 +93,14 @@ impl Journal for History {
 
     fn part_done(&self, call: &Call<'_>, done: &PartDone<'_>) -> Result<()> {
         let rows = self.change_rows(call, done);
+        let is_own_copy = done.set.is_own_copy();
         *self.counted().entry(call.id).or_default() += rows.len();
         let home = self.home.clone();
         self.note(None, move |session| {
             rows.iter().try_for_each(|(row, met)| {
                 let found = met.as_ref().map(|met| met.is_found(session, &home)).transpose()?.unwrap_or(false);
-                let row: Vec<Value> = row.iter().cloned().chain([found.into()]).collect();
+                let found = if is_own_copy { Value::Int(OWN_COPY) } else { found.into() };
+                let row: Vec<Value> = row.iter().cloned().chain([found]).collect();
                 session.execute(INSERT_CHANGE, &row).map(drop)
             })
         })
@@ -120,20 +123,8 @@ impl Journal for History {
         let place = Place::new(&territory.to_string(), rel.as_str());
         let window = Window { below: false, ..Window::default() };
         let rows = self.read(|session| self.touching(session, &place, &window)).unwrap_or_default();
-        let here = || rows.iter().filter(|row| row.result_place() == place);
-        // Whoever made it last made what is there, unless somebody has changed it since: through Paddock, or without it.
-        let made = here().find(|row| row.created);
-        // What a person put there is not the agent's own, although it lies in its Workspaces.
-        let is_ours = |row: &ChangeRow| row.by.is_none() && row.agent == call.agent.as_str();
-        let made = made.is_some_and(|row| row.what != What::Move && is_ours(row));
-        made && here().next().is_some_and(|last| is_ours(last) && is_as_left(last, now))
+        is_own(&rows, &place, call.agent, now)
     }
-}
-
-/// Is what is there what a change left? A directory is what it holds, which is asked about by itself.
-fn is_as_left(row: &ChangeRow, now: &Effect) -> bool {
-    let is_dir = now.was.is_some_and(|was| was.kind == Kind::Dir);
-    if is_dir { row.version.is_none() } else { row.version.is_some() && row.version == now.before }
 }
 
 impl History {

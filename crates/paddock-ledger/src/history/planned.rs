@@ -141,6 +141,8 @@ impl Planned {
             version: None,
             parents: 0,
             bytes: 0,
+            found: 0,
+            op: of.op.clone(),
         }
     }
 }

@@ -117,12 +117,23 @@ pub struct ChangeRow {
     pub parents: u64,
     /// How many bytes of content went in.
     pub bytes: u64,
+    /// What is known of what it met, or brought.
+    pub(crate) found: i64,
+    /// The operation that it was a part of, in a word.
+    pub(crate) op: String,
 }
+
+/// In `found`: it met what no agent had left there.
+pub(crate) const MET_ANOTHER: i64 = 1;
+/// In `found`: it brought from another Workspace what the agent itself had made there.
+pub(crate) const OWN_COPY: i64 = 2;
 
 pub(crate) const CHANGE_COLUMNS: &str = "seq, call, part, idx, at, agent, territory, prefix, path, what, to_path, \
      created, before, kept, len, version, parents, bytes, looks, \
      (SELECT person FROM history_call WHERE history_call.home = history_change.home \
-     AND history_call.call = history_change.call) AS person";
+     AND history_call.call = history_change.call) AS person, found, \
+     (SELECT op FROM history_call WHERE history_call.home = history_change.home \
+     AND history_call.call = history_change.call) AS op";
 
 impl ChangeRow {
     /// The path as it was called at that time.
@@ -166,6 +177,8 @@ impl ChangeRow {
             version: row[15].maybe_text().and_then(Version::parse),
             parents: row[16].int().cast_unsigned(),
             bytes: row[17].int().cast_unsigned(),
+            found: row[20].int(),
+            op: row[21].maybe_text().unwrap_or_default().to_owned(),
         }
     }
 }

@@ -511,13 +511,6 @@ fn what_a_person_put_there_names_them_and_is_not_the_agents_own() {
     };
     assert_eq!(by(of_agent), ("main".to_owned(), None));
     assert_eq!(by(of_alice), ("main".to_owned(), Some("alice".to_owned())));
-    let is_own = |at: &str| {
-        let alterations = vec![Alteration { path: path(at), how: Alter::Delete, expect: Expect::Any }];
-        world.with_call(CallId::next(), |call| {
-            let plan = world.vfs.plan(call, Operation::Commit { path: path("/w"), alterations }).unwrap();
-            world.vfs.was_made_by(call, &plan.effects()[0])
-        })
-    };
-    assert!(is_own("/w/own"));
-    assert!(!is_own("/w/put"), "a command that deletes it deletes what is a person's");
+    assert!(world.is_own("/w/own"));
+    assert!(!world.is_own("/w/put"), "a command that deletes it deletes what is a person's");
 }

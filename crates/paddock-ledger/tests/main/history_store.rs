@@ -55,6 +55,11 @@ impl KeepingStore {
         let version = inner.clock;
         inner.nodes.insert(path.to_owned(), Node::File(content.into(), version));
     }
+
+    /// The same with a directory.
+    pub(crate) fn plant_directory(&self, path: &str) {
+        self.inner.lock().unwrap().nodes.insert(path.to_owned(), Node::Dir);
+    }
 }
 
 impl Inner {

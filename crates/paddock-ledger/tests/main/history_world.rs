@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use paddock_core::{
-    AccessScope, AgentName, Alteration, Call, CallId, Cancel, Expect, Journal, Mount, Operation, Refused, Replacement,
-    Territory, Vfs, Workspace,
+    AccessScope, AgentName, Alter, Alteration, Call, CallId, Cancel, Expect, Journal, Mount, Operation, Refused,
+    Replacement, Territory, Vfs, Workspace,
 };
 use paddock_db::{Durability, Sqlite};
 use paddock_ledger::history::{Content, History, HistoryError, Page, Spot, schema};
@@ -132,6 +132,15 @@ impl World {
 
     pub(crate) fn alter(&self, alterations: Vec<Alteration>) -> CallId {
         self.run(Operation::Alter { path: path("/w"), alterations }).unwrap()
+    }
+
+    /// May the agent take it away unasked, because it is its own?
+    pub(crate) fn is_own(&self, at: &str) -> bool {
+        let alterations = vec![Alteration { path: path(at), how: Alter::Delete, expect: Expect::Any }];
+        self.with_call(CallId::next(), |call| {
+            let plan = self.vfs.plan(call, Operation::Commit { path: path("/w"), alterations }).unwrap();
+            self.vfs.was_made_by(call, &plan.effects()[0])
+        })
     }
 
     /// Undoes a call, by a call of its own.

@@ -9,6 +9,7 @@ mod cut_off;
 mod half_way;
 mod history;
 mod history_model;
+mod history_own;
 mod history_postgres;
 mod history_retention;
 mod history_store;

@@ -239,6 +239,45 @@ fn taking_away_what_a_person_made_needs_a_person() {
 }
 
 #[test]
+fn no_move_makes_a_persons_files_the_agents_own() {
+    let world = open_project();
+    let more = "[[workspace]]\nprefix = \"/other\"\nscope = \"READ_WRITE\"\nmount = { physical = \"other\" }\n";
+    world.write("paddock.toml", world.read("paddock.toml").replace("[commands]", &format!("{more}[commands]")));
+    for file in ["work/proj/m1.py", "work/lib/m1.py", "other/x"] {
+        world.write(file, "a person's\n");
+    }
+    let tool = |name: &str, arguments: Value| {
+        let ran = world.paddock(&["tool", name, &arguments.to_string()]);
+        assert_eq!(ran.code, 0, "{ran}");
+    };
+    let moved = |from: &str, to: &str| tool("move_file", json!({"source": from, "destination": to}));
+    let removes = |directory: &str| {
+        let command = format!("find {directory} -mindepth 1 -delete");
+        execute_with(
+            &world,
+            &json!({"command": command, "workspace": format!("/{}", &directory[1..].split('/').next().unwrap())}),
+        )
+    };
+    // By way of another Workspace.
+    moved("/project/lib", "/other/trash");
+    assert_eq!(removes("/other/trash")["verdict"], "parked");
+    // By way of the agent's own directory, which it swaps for the person's.
+    tool("write_file", json!({"path": "/project/q/m1.py", "content": "own\n"}));
+    moved("/project/q", "/project/q0");
+    moved("/project/proj", "/project/q");
+    tool("append_file", json!({"path": "/project/q/m1.py", "content": "own\n"}));
+    assert_eq!(removes("/project/q")["verdict"], "parked");
+    assert!(world.has("work/q/m1.py") && world.has("other/trash/m1.py"));
+    // Its twin: what the agent made, here or there, it may take away.
+    tool("write_file", json!({"path": "/project/d/own.py", "content": "own\n"}));
+    tool("append_file", json!({"path": "/project/d/own.py", "content": "more\n"}));
+    printed(&execute(&world, "chmod +x d/own.py; echo more >> d/own.py"));
+    moved("/project/d", "/other/d");
+    printed(&removes("/other/d"));
+    assert!(!world.has("other/d/own.py"));
+}
+
+#[test]
 fn a_file_that_changed_meanwhile_is_a_conflict() {
     let world = open_project();
     world.write("work/a.txt", "one");
