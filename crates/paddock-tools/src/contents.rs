@@ -59,6 +59,11 @@ impl<'a> Contents<'a> {
         self.read(effect, 0..self.most as u64 + 1)
     }
 
+    /// A part of what is there now.
+    pub(crate) fn part(&self, effect: &Effect, range: Range<u64>) -> Result<Vec<u8>, Refused> {
+        self.read(effect, range)
+    }
+
     fn read(&self, effect: &Effect, range: Range<u64>) -> Result<Vec<u8>, Refused> {
         let read = Operation::Read { path: effect.path.clone(), range };
         let found = match self.call {
@@ -74,7 +79,7 @@ impl<'a> Contents<'a> {
     /// What would be there, from the arguments of the call or from what a command left.
     pub(crate) fn after(&self, effect: &Effect, old: &[u8]) -> Option<Vec<u8>> {
         if self.made.is_some() {
-            return self.content_of(self.altered(effect)?);
+            return part_of(self.altered(effect)?, 0..self.most as u64 + 1);
         }
         let content = self.given.get("content").and_then(Value::as_str);
         match self.tool {
@@ -90,12 +95,23 @@ impl<'a> Contents<'a> {
 
     /// How long that would be, without looking at it; nothing where that is not known.
     pub(crate) fn len_after(&self, effect: &Effect) -> Option<u64> {
-        let content = || self.given.get("content").and_then(Value::as_str);
         match self.altered(effect) {
             Some(made) => Some(made.bytes() as u64),
-            None if self.tool == "write_file" => content().map(|text| text.len() as u64),
-            None => None,
+            None => self.written().map(|text| text.len() as u64),
         }
+    }
+
+    /// A part of what would be there, however large it is as a whole; nothing where [`Self::len_after`] knows nothing.
+    pub(crate) fn part_after(&self, effect: &Effect, range: Range<u64>) -> Option<Vec<u8>> {
+        match self.altered(effect) {
+            Some(how) => part_of(how, range),
+            None => self.written().map(|text| within(text.as_bytes(), range)),
+        }
+    }
+
+    /// What a file is written anew with.
+    fn written(&self) -> Option<&'a str> {
+        self.given.get("content").and_then(Value::as_str).filter(|_| self.tool == "write_file")
     }
 
     /// What a command made of a path, with what is in it.
@@ -106,22 +122,27 @@ impl<'a> Contents<'a> {
     pub(crate) fn made_of(&self, effect: &Effect, is_meant: impl Fn(&Alter) -> bool) -> Option<&'a Alter> {
         self.made.as_ref()?.get(&effect.path)?.iter().copied().find(|how| is_meant(how))
     }
+}
 
-    /// What a change of a command brings in, as far as anybody looks at it.
-    fn content_of(&self, how: &Alter) -> Option<Vec<u8>> {
-        match how {
-            Alter::Write { content, .. } => Some(content.clone()),
-            Alter::Take(staged) => {
-                let len = usize::try_from(staged.len()).unwrap_or(usize::MAX).min(self.most + 1);
-                let mut content = vec![0; len];
-                staged.file().read_exact_at(&mut content, 0).ok()?;
-                Some(content)
-            }
-            // A link is in its place.
-            Alter::Link { .. } => Some(Vec::new()),
-            _ => None,
+/// A part of what a change of a command brings in.
+fn part_of(how: &Alter, range: Range<u64>) -> Option<Vec<u8>> {
+    match how {
+        Alter::Write { content, .. } => Some(within(content, range)),
+        Alter::Take(staged) => {
+            let len = staged.len().min(range.end).saturating_sub(range.start);
+            let mut content = vec![0; usize::try_from(len).ok()?];
+            staged.file().read_exact_at(&mut content, range.start).ok()?;
+            Some(content)
         }
+        // A link is in its place.
+        Alter::Link { .. } => Some(Vec::new()),
+        _ => None,
     }
+}
+
+fn within(content: &[u8], range: Range<u64>) -> Vec<u8> {
+    let clip = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(content.len());
+    content[clip(range.start)..clip(range.end)].to_vec()
 }
 
 pub(crate) fn brings_content(how: &Alter) -> bool {

@@ -65,6 +65,17 @@ fn an_edit_of_what_is_too_large_to_be_compared_counts_by_all_that_it_can_take() 
 }
 
 #[test]
+fn padding_takes_no_lines_out_of_sight() {
+    let over = |old: &str, new: &str| {
+        risk(&agent(vec![workspace("/w", RW, holding(&[("long.txt", old.as_bytes())]))]), "write_file", written(new))
+    };
+    let (padding, most) = ("-".repeat(8_500_000), 8 << 20);
+    let (padded, other) = (format!("{}{padding}", lines(0, 3000)), format!("{}{padding}", lines(0, 1500)));
+    assert_eq!(over(&padded, &padding[..most]), Risk::High);
+    assert_eq!(over(&other, &other[..most]), Risk::Medium);
+}
+
+#[test]
 fn what_is_no_text_counts_by_its_bytes() {
     let image = vec![0_u8; (1 << 20) + 1];
     let over = |old: &[u8]| {

@@ -441,6 +441,23 @@ fn what_takes_very_much_away_waits_and_says_how_much() {
 }
 
 #[test]
+fn padding_a_file_first_hides_nothing_of_what_is_taken_away() {
+    let world = with_old_file();
+    let long: String = (0..4812).map(|n| format!("{n}\n")).collect();
+    world.write("workspace/data.csv", &long);
+    let log = "something happened\n".repeat((20 << 20) / 19);
+    world.write("workspace/log.txt", &log);
+    // Its twin first: adding is never much, to a large file as to any.
+    assert_eq!(exec(&world, "head -c 8500000 /dev/zero >> data.csv").code, 0);
+    assert_eq!(exec(&world, "echo one line more >> log.txt").code, 0);
+    let held = exec(&world, "head -c 8523951 /dev/zero > data.csv; tail -c +1 data.csv | wc -c");
+    assert_eq!(held.code, 3, "{held}");
+    let id = held.json()["structured"]["approval"].as_str().unwrap().to_owned();
+    let shown = world.paddock(&["approvals", "show", &id, "--json"]).json();
+    assert_eq!(shown["rule"], json!("it replaces 4,812 lines"), "{shown}");
+}
+
+#[test]
 fn nothing_waits_where_nobody_wants_to_be_asked() {
     let world = with_old_file();
     world.write("paddock.toml", format!("{}\n[approvals]\nabove = \"high\"\n", world.read("paddock.toml")));
