@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use paddock_core::{Call, Kind, PLAIN_MODE, RelPath, RelPathBuf, Result, View, Walk, tree_order};
 
-use super::ignored;
+use super::apart;
 use super::merge::{ConflictKind, Lines};
 use super::text::{self, MAX_MERGED, Merged};
 use crate::physical::passed_over;
@@ -48,6 +48,8 @@ pub(super) struct Compared<'a> {
     pub(super) left_out: Vec<RelPathBuf>,
     /// What a `.gitignore` names, where that is left apart, the uppermost of each.
     pub(super) ignored: Vec<RelPathBuf>,
+    /// What was named to be left apart, the uppermost of each.
+    pub(super) excepted: Vec<RelPathBuf>,
 }
 
 /// Compares an Overlay with the layer below as it is now.
@@ -78,8 +80,11 @@ impl<'a> Compare<'a> {
         }
         let mut done = run.done;
         done.findings.sort_by(|a, b| tree_order(a.path.as_str(), b.path.as_str()));
+        if !self.seen.excepted.is_empty() {
+            done.excepted = apart::excepted(self.seen.excepted, &mut done.findings)?;
+        }
         if self.seen.leaves_ignored {
-            done.ignored = ignored::set_apart(self.seen, &mut done.findings)?;
+            done.ignored = apart::ignored(self.seen, &mut done.findings)?;
         }
         Ok(done)
     }

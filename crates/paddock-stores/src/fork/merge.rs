@@ -29,6 +29,8 @@ pub struct Merge {
     pub left_out: Vec<RelPathBuf>,
     /// What a `.gitignore` names, the uppermost of each, where it is left apart: it stays where it is.
     pub ignored: Vec<RelPathBuf>,
+    /// What was named to be left, the uppermost of each: it stays where it is.
+    pub excepted: Vec<RelPathBuf>,
     rows: Vec<OwnRow>,
     /// The paths that the changes are about, relative to the Workspace.
     changed: Vec<RelPathBuf>,
@@ -45,7 +47,8 @@ impl Merge {
     /// nothing, when the Overlay has changed since: then the next merge is as careful as this one was. When the call is
     /// undone later, [`VirtualStore::without`] makes it as if it had not been applied.
     pub fn applied(&self, call: &Call<'_>, upper: &VirtualStore) -> Result<bool> {
-        upper.acknowledge(call, &self.rows, &self.changed, &self.ignored)
+        let apart: Vec<RelPathBuf> = self.ignored.iter().chain(&self.excepted).cloned().collect();
+        upper.acknowledge(call, &self.rows, &self.changed, &apart)
     }
 }
 
@@ -151,8 +154,8 @@ pub fn merge(call: &Call<'_>, upper: &VirtualStore, below: &View, prefix: &Logic
         made.deletions.reverse();
         made.deletions.append(&mut made.rest);
         let changed = compared.findings.iter().map(|finding| finding.path.clone()).collect();
-        let (left_out, ignored) = (compared.left_out, compared.ignored);
-        Ok(Merge { alterations: made.deletions, conflicts, left_out, ignored, rows, changed })
+        let (left_out, ignored, excepted) = (compared.left_out, compared.ignored, compared.excepted);
+        Ok(Merge { alterations: made.deletions, conflicts, left_out, ignored, excepted, rows, changed })
     })
 }
 

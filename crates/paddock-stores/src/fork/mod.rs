@@ -1,7 +1,7 @@
 //! What an Overlay changed, told and carried down: `diff` and `apply` of a fork.
 //!
 //! - `compare`: the three states of each path (the Overlay's, the layer's below, their common ancestor) and a verdict;
-//! - `ignored`: what a `.gitignore` names of that, told apart;
+//! - `apart`: what a person or a `.gitignore` names of that, told apart;
 //! - `text`: three texts merged line by line, and two shown side by side;
 //! - `difference`: what applying would do, for people and for programs;
 //! - `merge`: the changes that do it, each with what it expects to find, or the conflicts that stand in the way.
@@ -10,9 +10,9 @@
 //! what the layer below shows there. That layer is only ever seen through its View, so what it keeps out of sight is
 //! neither told nor changed. Nothing here changes a file: the changes go through the guard like any others.
 
+mod apart;
 mod compare;
 mod difference;
-mod ignored;
 mod merge;
 mod text;
 

@@ -57,6 +57,8 @@ pub struct VirtualStore {
     undone: HashSet<CallId>,
     /// Is what a `.gitignore` names left apart where it is compared?
     leaves_ignored: bool,
+    /// What is left apart by name where it is compared.
+    excepted: Vec<RelPathBuf>,
     salt: u64,
 }
 
@@ -80,6 +82,7 @@ impl VirtualStore {
             lower_is_frozen: false,
             undone: HashSet::new(),
             leaves_ignored: false,
+            excepted: Vec::new(),
             salt: u64::from_le_bytes(salt),
         }
     }

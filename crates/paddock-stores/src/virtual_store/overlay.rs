@@ -118,6 +118,8 @@ pub(crate) struct Overlaid<'a> {
     applies: Vec<applied::Remembered>,
     /// Is what a `.gitignore` names left apart?
     pub(crate) leaves_ignored: bool,
+    /// What is left apart by name.
+    pub(crate) excepted: &'a [RelPathBuf],
 }
 
 impl<'a> Overlaid<'a> {
@@ -226,7 +228,7 @@ impl VirtualStore {
             let remembered = !self.undone.is_empty();
             let applies = if remembered { applied::applies(layers.rows, &self.undone)? } else { Vec::new() };
             let (frozen, leaves_ignored) = (self.lower_is_frozen, self.leaves_ignored);
-            look(&Overlaid { layers, frozen, applies, leaves_ignored })
+            look(&Overlaid { layers, frozen, applies, leaves_ignored, excepted: &self.excepted })
         })
     }
 
@@ -254,6 +256,13 @@ impl VirtualStore {
     #[must_use]
     pub fn leaving_ignored(mut self, apart: bool) -> Self {
         self.leaves_ignored = apart;
+        self
+    }
+
+    /// The same Overlay, compared without these paths and what is below them.
+    #[must_use]
+    pub fn excepting(mut self, paths: Vec<RelPathBuf>) -> Self {
+        self.excepted = paths;
         self
     }
 

@@ -3,7 +3,7 @@
 use paddock_stores::fork::{self, Holdings, Merge};
 use paddock_stores::virtual_store::VirtualStore;
 
-use super::ground::{Ground, SOURCE, at};
+use super::ground::{Ground, SOURCE, at, rel};
 use super::*;
 
 fn built(ground: &Ground) {
@@ -206,5 +206,48 @@ fn a_rule_that_the_fork_makes_or_takes_back_counts() {
         ground.write(&f("x.o"), "x\n");
         let shown = names(&[".gitignore", "in", "in/.gitignore", "in/keep.log", "x.o"]);
         assert_eq!(told(ground), (shown, names(&["in/x.log"])), "{}", setting.name);
+    });
+}
+
+/// By name, for once: what goes with a directory is only left with that directory.
+#[test]
+fn what_is_named_is_left_and_the_rest_is_applied() {
+    on_every_ground(&[], built, |ground, setting| {
+        ground.write(&f("a.rs"), "A\n");
+        ground.write(&f("new/one"), "1\n");
+        ground.write(&f("new/two"), "2\n");
+        ground.delete(&f("target/out"));
+        let merged = |paths: &[&str]| {
+            let store = ground.fork.clone().excepting(paths.iter().map(|path| rel(path)).collect());
+            with_call(|call| fork::merge(call, &store, &ground.view, &at(SOURCE))).unwrap()
+        };
+        let left = |paths: &[&str]| {
+            let excepted = merged(paths).excepted;
+            excepted.iter().map(|path| path.as_str().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(left(&["new/one", "target"]), names(&["new/one", "target/out"]), "{}", setting.name);
+        assert_eq!(left(&["nowhere", "a"]), names(&[]), "{}", setting.name);
+        let merge = merged(&["new/one", "target/out"]);
+        ground.alter(merge.ready().unwrap().to_vec()).unwrap();
+        assert!(with_call(|call| merge.applied(call, &ground.fork)).unwrap());
+        assert_eq!(
+            (ground.text(&w("a.rs")).unwrap(), ground.text(&w("new/two")).unwrap()),
+            ("A\n".into(), "2\n".into())
+        );
+        assert!(ground.read(&w("new/one")).is_none() && ground.read(&w("target/out")).is_some(), "{}", setting.name);
+        assert_eq!(ground.diff(), ["added new/one", "removed target/out"], "{}", setting.name);
+    });
+}
+
+#[test]
+fn what_goes_with_a_directory_is_not_left_without_it() {
+    on_every_ground(&[], built, |ground, setting| {
+        ground.delete(&f("target"));
+        let left = |paths: &[&str]| {
+            let store = ground.fork.clone().excepting(paths.iter().map(|path| rel(path)).collect());
+            with_call(|call| fork::merge(call, &store, &ground.view, &at(SOURCE))).unwrap().excepted
+        };
+        assert!(left(&["target/out"]).is_empty(), "{}", setting.name);
+        assert_eq!(left(&["target"]), [rel("target")], "{}", setting.name);
     });
 }

@@ -1,8 +1,8 @@
-//! What a `.gitignore` names among what an Overlay changed, as the Overlay shows these files: build output, mostly.
+//! What stays where it is of what an Overlay changed: what a person names, and what a `.gitignore` names, as the Overlay
+//! shows these files: build output, mostly.
 //!
-//! It is told apart and stays where it is: two builds contradict each other in every file, and nobody means to merge
-//! them. A repository itself is only apart with a directory around it that is, and what goes with a directory that goes
-//! is not apart either.
+//! Two builds contradict each other in every file, and nobody means to merge them. A repository itself is only apart from
+//! that with a directory around it that is. What goes with a directory that goes is never apart: the directory is.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,9 +19,21 @@ const RULES: &str = ".gitignore";
 /// Git's own directory, to which it applies none of them.
 const REPOSITORY: &str = ".git";
 
-/// Takes what is named out of what was found, which is in tree order. Answers the uppermost of it.
-pub(super) fn set_apart(seen: &Overlaid<'_>, findings: &mut Vec<Finding<'_>>) -> Result<Vec<RelPathBuf>> {
+/// Takes what a `.gitignore` names out of what was found, which is in tree order. Answers the uppermost of it.
+pub(super) fn ignored(seen: &Overlaid<'_>, findings: &mut Vec<Finding<'_>>) -> Result<Vec<RelPathBuf>> {
     let mut rules = Rules { seen, known: HashMap::new() };
+    set_apart(findings, |path, is_dir| rules.name(path, is_dir))
+}
+
+/// The same with these paths, and what is below them.
+pub(super) fn excepted(paths: &[RelPathBuf], findings: &mut Vec<Finding<'_>>) -> Result<Vec<RelPathBuf>> {
+    set_apart(findings, |path, _| Ok(paths.iter().any(|above| path.is_within(above.as_rel()))))
+}
+
+fn set_apart(
+    findings: &mut Vec<Finding<'_>>,
+    mut names: impl FnMut(RelPath<'_>, bool) -> Result<bool>,
+) -> Result<Vec<RelPathBuf>> {
     let (mut apart, mut gone): (Vec<RelPathBuf>, Option<RelPathBuf>) = (Vec::new(), None);
     let mut kept = Vec::with_capacity(findings.len());
     for finding in findings.drain(..) {
@@ -35,7 +47,7 @@ pub(super) fn set_apart(seen: &Overlaid<'_>, findings: &mut Vec<Finding<'_>>) ->
             continue;
         }
         let kinds = [finding.ours.kind(), finding.theirs.kind()];
-        if rules.name(at, kinds.contains(&Some(Kind::Dir)))? {
+        if names(at, kinds.contains(&Some(Kind::Dir)))? {
             apart.push(finding.path);
             continue;
         }
