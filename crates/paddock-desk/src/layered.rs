@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use paddock_config::{ConfigFile, Host, Installation, Layer, LayerError, LayerName, Layers, Ports};
 use paddock_core::{
-    AgentName, Call, CallId, CallRecord, Cancel, LogicalPath, Refused, RelPathBuf, Risk, StoreError, visible,
+    AgentName, Call, CallId, CallRecord, Cancel, LogicalPath, Refused, RelPath, RelPathBuf, Risk, StoreError, visible,
 };
 use paddock_ledger::history::HistoryError;
 use paddock_stores::fork::{self, Holdings};
@@ -164,6 +164,26 @@ pub fn out_of_sight(layer: &Layer, left_out: &[RelPathBuf]) -> String {
 pub fn by_the_way(ignored: &[RelPathBuf]) -> String {
     let count = paths(ignored.len());
     format!("by the way, what .gitignore names stays in it (--ignored takes it along): {count}{}", first_of(ignored))
+}
+
+/// What was named to be left, in words.
+pub fn left_by_name(name: &LayerName, excepted: &[RelPathBuf]) -> String {
+    format!("left in {}, as asked: {}{}", called(name), paths(excepted.len()), first_of(excepted))
+}
+
+/// The path that is meant in a fork or an overlay: relative, or as it is called on one of both sides.
+///
+/// # Errors
+/// When it is no path, or of neither side.
+pub fn meant(name: &LayerName, source: &LogicalPath, asked: &str) -> Result<RelPathBuf> {
+    let here = place(name)?;
+    let look = || format!("`paddock diff {}` shows what differs", name.as_str());
+    let path = LogicalPath::parse(asked, &here).map_err(|error| Failure::misused(error, look()))?;
+    // One side may be within the other.
+    let (inner, outer) = if here.below(source).is_some() { (&here, source) } else { (source, &here) };
+    let within = path.below(inner).or_else(|| path.below(outer)).map(RelPath::to_buf);
+    within
+        .ok_or_else(|| Failure::missing(format!("\"{}\" is neither in {here} nor in {source}", visible(asked)), look()))
 }
 
 /// The first of many paths, each on a line of its own, and how many more there are.

@@ -59,16 +59,26 @@ pub fn refused(refused: &Refused) -> Failure {
     match refused {
         Refused::Denied(denial) | Refused::DeniedInside(denial) => {
             let rule = match denial.rule {
-                DenyRule::NoWorkspace => "no Workspace covers it",
-                DenyRule::Scope => "the Access Scope does not allow it",
-                DenyRule::Unserved => "the Store behind its Workspace cannot do it",
-                DenyRule::Hidden => "its name is hidden",
-                DenyRule::Guarded(_) => "its name is guarded",
-                DenyRule::Own => "it is Paddock's own",
-                DenyRule::HoldsWorkspace => "it is, or holds, a Workspace",
+                DenyRule::NoWorkspace => "no Workspace covers it".to_owned(),
+                DenyRule::Scope => "the Access Scope does not allow it".to_owned(),
+                DenyRule::Unserved => "the Store behind its Workspace cannot do it".to_owned(),
+                DenyRule::Hidden => "its name is hidden".to_owned(),
+                DenyRule::Guarded(guarded) => format!("its name is guarded ({}: {})", guarded.name, guarded.why),
+                DenyRule::Own => "it is Paddock's own".to_owned(),
+                DenyRule::HoldsWorkspace => "it is, or holds, a Workspace".to_owned(),
             };
             let message = format!("{} {} is denied: {rule}", denial.op, denial.path);
-            Failure::of(FailureKind::Denied, message, format!("`paddock why {} {}` says more", denial.op, denial.path))
+            // `paddock why` judges the agent, whose scope may be in the way before any name is.
+            let hint = match (denial.rule, &denial.workspace) {
+                (DenyRule::Guarded(guarded), Some((prefix, ..))) => {
+                    format!(
+                        "list \"{}\" under `unguard` of {prefix} to lift this, or do it outside of Paddock",
+                        guarded.name
+                    )
+                }
+                _ => format!("`paddock why {} {}` says more", denial.op, denial.path),
+            };
+            Failure::of(FailureKind::Denied, message, hint)
         }
         Refused::Store { path, source } => {
             // What the host says of it is the same once more.

@@ -29,6 +29,9 @@ struct ApplyAsked {
     /// Also what a `.gitignore` names.
     #[serde(default)]
     ignored: bool,
+    /// Paths that stay in the fork, with what is below them.
+    #[serde(default)]
+    except: Vec<String>,
 }
 
 /// How to compare.
@@ -96,8 +99,9 @@ fn compare(asked: &Asked<Name, CompareAsked>) -> Result<Compared> {
 fn apply(asked: &Asked<Name, OfAgent, ApplyAsked>) -> Result<Applied> {
     let agent = workspaces::agent_named(&asked.shared.desk, asked.query.agent.as_deref())?;
     let name = known(asked.shared.desk.as_ref(), &asked.path.name)?;
-    let how = Applying { dry_run: asked.body.dry_run, ignored: asked.body.ignored };
-    let applied = forks::apply(&asked.shared.desk, name, &agent, how)?;
+    let (dry_run, ignored) = (asked.body.dry_run, asked.body.ignored);
+    let how = Applying { dry_run, ignored, except: asked.body.except.clone() };
+    let applied = forks::apply(&asked.shared.desk, name, &agent, &how)?;
     if asked.body.dry_run { Ok(applied) } else { applied.unless_conflicts() }
 }
 

@@ -266,7 +266,7 @@ fn make(visit: &Visit, form: NewFork) -> Result<Done> {
 fn apply(visit: &Visit<Name, OfAgent>, _: Nothing) -> Result<Done> {
     let desk = &visit.shared.desk;
     let agent = workspaces::agent_named(desk, visit.agent.as_deref())?;
-    let applied = forks::apply(desk, &visit.path.name, &agent, Applying::default())?;
+    let applied = forks::apply(desk, &visit.path.name, &agent, &Applying::default())?;
     if !applied.conflicts.is_empty() {
         let note = html! { div.note.bad role="alert" { p { "Nothing was applied: both sides changed the same." } } };
         let mut page = shown_whole(&forks::compare(desk, &visit.path.name, &agent, false)?, agent.as_str(), &note);

@@ -147,3 +147,27 @@ fn the_side_that_took_a_file_away_can_be_kept() {
     assert_eq!((done.status, &done.json()["changed"][0]["removed"]), (200, &json!(true)), "{}", done.text());
     assert!(!served.file("workspace/hello.txt").exists());
 }
+
+/// A dry run says so before, with the same words; the rest goes without it.
+#[test]
+fn what_is_denied_refuses_the_whole_until_it_is_excepted() {
+    let config = |unguard: &str| {
+        format!("[[workspace]]\nprefix = \"/w\"\nscope = \"READ_WRITE\"\nmount = {{ physical = \"code\" }}\n{unguard}")
+    };
+    let served = Served::with(&config("unguard = [\".envrc\"]\n"));
+    let body = json!({ "workspace": "/w", "name": "try" });
+    assert_eq!(served.request("POST", "/api/v1/forks").json_body(&body).status, 200);
+    write(&served, "/forks/try/.envrc", "touch evil\n");
+    write(&served, "/forks/try/new.txt", "new\n");
+    std::fs::write(served.file("paddock.toml"), config("")).unwrap();
+    let served = served.again();
+    let apply = |body: Value| served.request("POST", "/api/v1/forks/try/apply").json_body(&body);
+    let (dry, real) = (apply(json!({ "dry_run": true })), apply(json!({})));
+    assert_eq!((dry.status, real.status), (403, 403), "{}", dry.text());
+    assert_eq!(dry.json(), real.json());
+    assert!(real.text().contains("--except .envrc"), "{}", real.text());
+    assert_eq!(apply(json!({ "except": ["nowhere"] })).status, 404);
+    let done = apply(json!({ "except": ["/w/.envrc"] })).json();
+    assert_eq!((&done["done"], &done["excepted"]), (&json!(true), &json!([".envrc"])), "{done}");
+    assert!(served.file("code/new.txt").exists() && !served.file("code/.envrc").exists());
+}

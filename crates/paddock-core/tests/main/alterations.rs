@@ -197,7 +197,7 @@ fn what_git_makes_of_its_own_is_taken_over_from_a_fork_as_it_is_committed_by_a_c
     let repository = || vec![("/w/.git", Alter::MakeDir), hooks(), ("/w/.git/config", content(PLAIN))];
     let with = |more: Vec<(&'static str, Alter)>| repository().into_iter().chain(more).collect::<Vec<_>>();
     let config = |text: &str| vec![("/w/.git/config", content(&format!("{PLAIN}{text}")))];
-    let rows: [(bool, bool, Vec<(&str, Alter)>); 13] = [
+    let rows = [
         // Is one there before, is it let through, what is done.
         (false, true, with(vec![("/w/.git/hooks/update.sample", content("x"))])),
         (false, false, with(vec![("/w/.git/hooks/update", content("x"))])),

@@ -5,7 +5,8 @@
 
 use std::fmt::Write as _;
 
-use paddock_core::{AgentName, Alter, Alteration, Call, Expect, Operation, Refused, visible};
+use paddock_config::Layer;
+use paddock_core::{AgentName, Alter, Alteration, Call, Expect, LogicalPath, Operation, Refused, RelPathBuf, visible};
 use paddock_ledger::history::HistoryError;
 use paddock_stores::fork;
 use paddock_tools::Person;
@@ -39,6 +40,8 @@ pub struct Applied {
     pub left_out: Vec<String>,
     /// What stays where it is, because a `.gitignore` names it and nobody asked for it.
     pub ignored: Vec<String>,
+    /// What stays where it is, because it was named to be left.
+    pub excepted: Vec<String>,
     /// Did somebody change it while it was applied? Then some of it is not applied yet.
     pub changed_meanwhile: bool,
     /// What no apply takes along, in words.
@@ -47,6 +50,9 @@ pub struct Applied {
     /// What is left because a `.gitignore` names it, in words.
     #[serde(skip)]
     pub by_the_way: Option<String>,
+    /// What is left by name, in words.
+    #[serde(skip)]
+    pub left_by_name: Option<String>,
     /// "fork x", or "overlay /try".
     #[serde(skip)]
     pub called: String,
@@ -114,29 +120,40 @@ impl Applied {
 }
 
 /// How something is applied.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Applying {
     /// Only say what would change.
     pub dry_run: bool,
     /// Also what a `.gitignore` names.
     pub ignored: bool,
+    /// Paths that stay where they are, with what is below them: relative, or as they are on one of both sides.
+    pub except: Vec<String>,
 }
 
 /// Applies a fork or an overlay, by its name or its prefix. Conflicts are in the answer, and nothing is done then.
 ///
 /// # Errors
 /// When there is none, or it is refused; what was changed before that is taken back.
-pub fn apply(desk: &Desk, layer: &str, agent: &AgentName, how: Applying) -> Result<Applied> {
+pub fn apply(desk: &Desk, layer: &str, agent: &AgentName, how: &Applying) -> Result<Applied> {
     let layered = Layered::at(desk)?;
     let layers = layered.layers()?;
     let name = layers.find(layer, agent).map_err(layered::told)?;
     let opened = if how.ignored { layered.open_whole(&layers, &name) } else { layered.open(&layers, &name) };
     let layer = opened?;
+    let except = how.except.iter().map(|path| layered::meant(&name, &layer.source, path));
+    let except = except.collect::<Result<Vec<RelPathBuf>>>()?;
+    let layer = Layer { store: layer.store.excepting(except.clone()), ..layer };
     let audit = layered.installation.audit();
     let person = Person::on(&layer.policy, &*audit).named(desk.by());
     let call = person.call();
     let merge = fork::merge(&call, &layer.store, &layer.below, &layer.source);
-    let merge = merge.map_err(|error| layered::store_problem(&layer.source, error))?;
+    let mut merge = merge.map_err(|error| layered::store_problem(&layer.source, error))?;
+    let is_left = |path: &&RelPathBuf| merge.excepted.iter().any(|left| left.as_rel().is_within(path.as_rel()));
+    if let Some(unknown) = except.iter().find(|path| !is_left(path)) {
+        let text =
+            format!("\"{}\" does not differ, or goes with the directory that it is in", visible(unknown.as_str()));
+        return Err(Failure::missing(text, format!("`paddock diff {}` shows what differs", name.as_str())));
+    }
     let conflicts: Vec<ConflictShown> = merge.conflicts.iter().map(ConflictShown::of).collect();
     let changes = match conflicts.is_empty() {
         true => merge.alterations.iter().map(AppliedChange::of).collect(),
@@ -153,21 +170,50 @@ pub fn apply(desk: &Desk, layer: &str, agent: &AgentName, how: Applying) -> Resu
         left_out: merge.left_out.iter().map(|path| path.as_str().to_owned()).collect(),
         by_the_way: (!merge.ignored.is_empty()).then(|| layered::by_the_way(&merge.ignored)),
         ignored: merge.ignored.iter().map(|path| path.as_str().to_owned()).collect(),
+        left_by_name: (!merge.excepted.is_empty()).then(|| layered::left_by_name(&name, &merge.excepted)),
+        excepted: merge.excepted.iter().map(|path| path.as_str().to_owned()).collect(),
         changed_meanwhile: false,
         called: layered::called(&name),
     };
-    if how.dry_run || !applied.conflicts.is_empty() || merge.alterations.is_empty() {
+    if !applied.conflicts.is_empty() || merge.alterations.is_empty() {
+        return Ok(applied);
+    }
+    let alterations = std::mem::take(&mut merge.alterations);
+    let operation = Operation::TakeOver { path: layer.source.clone(), alterations };
+    let without = |failure: Failure, refused: &Refused| without_it(failure, refused, &applied, &layer.source, how);
+    if how.dry_run {
+        let judged = person.vfs().plan(&call, operation);
+        judged.map_err(|refused| without(past::refused(&refused), &refused))?;
         return Ok(applied);
     }
     project::count_first()?;
-    let operation = Operation::TakeOver { path: layer.source.clone(), alterations: merge.alterations.clone() };
     let note = format!("applies {}", applied.called);
     let acted = person.act_noting("apply", &call, operation, &note);
-    let acted = acted.map_err(|refused| take_back(&layered, &person, &call, &refused, ("applied", "apply")))?;
+    let acted = acted.map_err(|refused| {
+        let failure = take_back(&layered, &person, &call, &refused, ("applied", "apply"));
+        without(failure, &refused)
+    })?;
     applied.changed_meanwhile = !merge.applied(&call, &layer.store).unwrap_or(false);
     applied.call = Some(acted.call.to_string());
     applied.done = true;
     Ok(applied)
+}
+
+/// The way out where a path is denied: the rest can be applied without it, or without the directory that it goes with.
+fn without_it(failure: Failure, refused: &Refused, applied: &Applied, source: &LogicalPath, how: &Applying) -> Failure {
+    let (Refused::Denied(denial) | Refused::DeniedInside(denial)) = refused else { return failure };
+    let above = std::iter::successors(Some(denial.asked.clone()), LogicalPath::parent);
+    let goes = |path: &LogicalPath| {
+        applied.changes.iter().any(|change| change.change == "delete" && change.path == path.as_str())
+    };
+    let whole = above.filter(goes).last().unwrap_or_else(|| denial.asked.clone());
+    let Some(denied) = whole.below(source).filter(|_| failure.kind() == FailureKind::Denied) else { return failure };
+    let mut again = format!("paddock apply {}", applied.name);
+    again += if how.ignored { " --ignored" } else { "" };
+    let except = how.except.iter().map(String::as_str).chain([denied.as_str()]);
+    again.extend(except.map(|path| format!(" --except {}", visible(path))));
+    let hint = format!("nothing was changed; `{again}` leaves it where it is and takes over the rest");
+    Failure::of(FailureKind::Denied, failure.message(), hint)
 }
 
 /// Takes back what a call that failed half-way had changed, and says what became of it: nothing is "applied", and one can "apply" again.

@@ -62,7 +62,7 @@ pub(crate) struct Diff {
 #[command(
     after_help = "Where both sides changed a text in different places, both changes are kept. What a .gitignore names stays in the fork, unless --ignored takes it over, too.
 
-Exit codes: 0 applied, 1 refused because of conflicts, which are listed, or failed; then nothing is changed."
+Exit codes: 0 applied, 1 refused because of conflicts, which are listed, or of a path that is denied, or failed; then nothing is changed. A dry run ends as the apply would."
 )]
 pub(crate) struct Apply {
     /// The name of a fork, or the prefix of an overlay
@@ -72,6 +72,10 @@ pub(crate) struct Apply {
     /// Also what a .gitignore names, such as build output
     #[arg(long)]
     pub(crate) ignored: bool,
+
+    /// A path that stays in the fork, with what is below it; more than once for several
+    #[arg(long, value_name = "PATH")]
+    pub(crate) except: Vec<String>,
 
     /// Only say what would change
     #[arg(long)]

@@ -11,8 +11,8 @@ pub(crate) fn run(global: &Global, options: &Apply, printer: &Printer) -> anyhow
     let project = Project::with_config(&global.places())?;
     // A dry run makes nothing on disk either.
     let desk = if options.dry_run { Desk::look(project)? } else { Desk::work(project)? };
-    let how = Applying { dry_run: options.dry_run, ignored: options.ignored };
-    let apply = || forks::apply(&desk, &options.layer, &global.agent(), how);
+    let how = Applying { dry_run: options.dry_run, ignored: options.ignored, except: options.except.clone() };
+    let apply = || forks::apply(&desk, &options.layer, &global.agent(), &how);
     let applied = progress::during("comparing and applying", apply)?;
     if options.json {
         printer.json(&serde_json::to_value(&applied)?)?;
@@ -23,7 +23,7 @@ pub(crate) fn run(global: &Global, options: &Apply, printer: &Printer) -> anyhow
 
 fn tell(applied: &Applied, printer: &Printer) -> anyhow::Result<Ended> {
     let Applied { called, source, name, .. } = applied;
-    if applied.changes.is_empty() && applied.by_the_way.is_some() {
+    if applied.changes.is_empty() && (applied.by_the_way.is_some() || applied.left_by_name.is_some()) {
         printer::tell("there is nothing else to apply");
     } else if applied.changes.is_empty() {
         printer::tell(format_args!("{called} holds nothing that {source} does not: there is nothing to apply"));
@@ -32,7 +32,7 @@ fn tell(applied: &Applied, printer: &Printer) -> anyhow::Result<Ended> {
         printer.line(format_args!("{verb} {called} to {source}"))?;
         applied.changes.iter().try_for_each(|change| printer.line(format_args!("  {}", change.said())))?;
     }
-    for told in [&applied.out_of_sight, &applied.by_the_way].into_iter().flatten() {
+    for told in [&applied.out_of_sight, &applied.left_by_name, &applied.by_the_way].into_iter().flatten() {
         printer::tell(told);
     }
     let Some(call) = &applied.call else { return Ok(Ended::Done) };

@@ -396,7 +396,7 @@ fn hidden_names_never_leave() {
     insta::assert_snapshot!(world.paddock(&["apply", "x"]), @r"
     [stderr]
     error: delete /w/sub/.env is denied: its name is hidden
-    hint: `paddock why delete /w/sub/.env` says more
+    hint: nothing was changed; `paddock apply x --except sub` leaves it where it is and takes over the rest
     [exit 1]
     ");
     assert_eq!(world.read("w/sub/.env"), "TOKEN=never-shown\n");

@@ -56,7 +56,7 @@ impl Person {
                 Ok(Done { command: format!("paddock diff {FORK}"), shown })
             }
             Act::Apply => {
-                let applied = forks::apply(&desk, FORK, &agent, Applying::default())?.unless_conflicts()?;
+                let applied = forks::apply(&desk, FORK, &agent, &Applying::default())?.unless_conflicts()?;
                 self.applied.clone_from(&applied.call);
                 let shown = applied.changes.iter().map(forks::AppliedChange::said).collect();
                 Ok(Done { command: format!("paddock apply {FORK}"), shown })

@@ -2,9 +2,17 @@
 
 use std::process::Command;
 
+use serde_json::json;
+
 use super::sides::{execute, with_commands};
-use super::{CONFIG, write};
+use super::{CONFIG, tool, without_ids, write};
 use crate::harness::World;
+
+const EXECUTES: [(&str, &str); 3] = [
+    ("fsmonitor", "[core]\n\tfsmonitor = evil\n"),
+    ("include", "[include]\n\tpath = ../evil\n"),
+    ("alias", "[alias]\n\tst = !evil\n"),
+];
 
 /// The Workspace below is a person's repository.
 fn with_repository(world: World) -> World {
@@ -75,6 +83,54 @@ fn a_side_is_kept_of_a_config_that_cannot_make_anything_run() {
 }
 
 #[test]
+fn a_fork_with_something_that_git_would_run_arrives_not_at_all_or_without_it() {
+    for (name, evil) in EXECUTES {
+        let held = format!("[core]\n\tbare = false\n{evil}");
+        // In the repository that is there, and in one that is new.
+        for path in [".git/config", "new/.git/config"] {
+            let world = holding("\".git/config\"", &[(path, &held)]);
+            let before = world.read("w/.git/config");
+            let refused = world.paddock(&["apply", "x"]);
+            assert_eq!(refused.code, 1, "{name}: {refused}");
+            let told = format!(
+                "error: write /w/{path} is denied: its name is guarded (.git/config: git runs what it names)\n\
+                 hint: nothing was changed; `paddock apply x --except {path}` leaves it where it is and takes over the rest\n"
+            );
+            assert_eq!(refused.stderr, told, "{name}");
+            // A dry run says so before.
+            let dry = world.paddock(&["apply", "x", "--dry-run"]);
+            assert_eq!((dry.code, dry.stderr, dry.stdout.as_str()), (1, told, ""), "{name}");
+            assert_eq!((world.read("w/.git/config"), world.read("w/a.txt")), (before.clone(), "one\n".to_owned()));
+            assert!(!world.has("w/new"), "{name}: nothing arrives");
+            assert_eq!(world.paddock(&["apply", "x", "--except", path]).code, 0, "{name}");
+            assert_eq!((world.read("w/.git/config"), world.read("w/a.txt")), (before, "HERE\n".to_owned()));
+            assert!(!world.has("w/new/.git/config"), "{name}");
+            assert!(world.paddock(&["diff", "x"]).stdout.contains(path), "{name}: it is in the fork");
+            assert_eq!(world.paddock(&["discard", "x"]).code, 2, "{name}: it would be lost");
+        }
+    }
+}
+
+/// What is in it goes with it, so that it can only be left whole.
+#[test]
+fn a_directory_that_goes_is_left_by_its_own_name() {
+    let world = World::configured(&CONFIG.replace("hide = [", "unguard = [\".git/config\"]\nhide = [")).unasked();
+    world.write("w/a.txt", "one\n");
+    world.write("w/g/deep/.git/config", "[core]\n");
+    assert_eq!(world.paddock(&["fork", "/w", "x"]).code, 0);
+    write(&world, "/forks/x/a.txt", "HERE\n");
+    let goes = tool(&world, "main", "delete_file", &json!({"path": "/forks/x/g", "recursive": true}));
+    assert_eq!(goes.code, 0, "{goes}");
+    world.write("paddock.toml", CONFIG);
+    let refused = world.paddock(&["apply", "x"]);
+    assert!(refused.code == 1 && refused.stderr.contains("`paddock apply x --except g` leaves"), "{refused}");
+    let inside = world.paddock(&["apply", "x", "--except", "g/deep/.git/config"]);
+    assert!(inside.code == 1 && inside.stderr.contains("goes with the directory that it is in"), "{inside}");
+    assert_eq!(world.paddock(&["apply", "x", "--except", "g"]).code, 0);
+    assert!(world.has("w/g/deep/.git/config") && world.read("w/a.txt") == "HERE\n");
+}
+
+#[test]
 fn hooks_of_a_fork_stay_there() {
     let hooks = [
         "new/.git/hooks/pre-commit",
@@ -91,4 +147,40 @@ fn hooks_of_a_fork_stay_there() {
         assert_eq!((world.read("w/a.txt"), world.has("w/new")), ("one\n".to_owned(), false), "{hook}");
         assert_eq!(world.has(&format!("w/{hook}")), before, "{hook}");
     }
+}
+
+/// As a `.gitignore` leaves them, but named for one apply.
+#[test]
+fn paths_are_left_in_a_fork_by_name() {
+    let world = super::world();
+    assert_eq!(world.paddock(&["fork", "/w", "x"]).code, 0);
+    for (path, content) in [("a.txt", "HERE\n"), ("b.txt", "b\n"), ("d/c.txt", "c\n"), ("d/e.txt", "e\n")] {
+        write(&world, &format!("/forks/x/{path}"), content);
+    }
+    world.write("w/a.txt", "THERE\n");
+    let unknown = world.paddock(&["apply", "x", "--except", "nowhere"]);
+    assert!(unknown.code == 1 && unknown.stderr.contains("\"nowhere\" does not differ"), "{unknown}");
+    assert!(!world.has("w/b.txt"));
+    insta::assert_snapshot!(
+        without_ids(&world.paddock(&["apply", "x", "--except", "/w/a.txt", "--except", "/forks/x/d"])), @r"
+    applied fork x to /w
+      writes /w/b.txt
+    [stderr]
+    left in fork x, as asked: 2 paths
+      a.txt
+      d
+    `paddock undo [id]` takes this back
+    the fork stays; `paddock discard x` removes it
+    [exit 0]
+    ");
+    assert!(!world.has("w/d"));
+    let shown = world.paddock(&["diff", "x", "--stat"]).stdout;
+    assert!(
+        shown.contains("a.txt | +1 -1 (conflict)") && shown.contains("d/c.txt") && !shown.contains("b.txt"),
+        "{shown}"
+    );
+    let json = world.paddock(&["apply", "x", "--except", "a.txt", "--dry-run", "--json"]).json();
+    assert_eq!(json["excepted"], json!(["a.txt"]), "{json}");
+    assert_eq!(world.paddock(&["apply", "x", "--except", "a.txt"]).code, 0);
+    assert_eq!((world.read("w/d/c.txt"), world.read("w/a.txt")), ("c\n".to_owned(), "THERE\n".to_owned()));
 }
