@@ -114,8 +114,10 @@ fn a_conflict_is_resolved_by_choosing_a_side_and_the_rest_is_applied() {
     let resolve = |body: Value| served.request("POST", "/api/v1/forks/try/resolve").json_body(&body);
     assert_eq!(resolve(json!({ "paths": ["new.txt"], "keep": "here" })).status, 404, "it is in no conflict");
     assert_eq!(resolve(json!({ "paths": ["hello.txt"], "keep": "both" })).status, 400);
+    assert_eq!(resolve(json!({ "paths": ["/elsewhere/hello.txt"], "keep": "here" })).status, 404);
     assert_eq!(resolve(json!({ "paths": [], "keep": "below" })).status, 400);
-    let done = resolve(json!({ "paths": ["hello.txt"], "keep": "below" })).json();
+    // As it is called here, or below, is as good as without either.
+    let done = resolve(json!({ "paths": ["/forks/try/hello.txt"], "keep": "below" })).json();
     let changed = json!([{ "path": "/forks/try/hello.txt", "removed": false }]);
     assert_eq!((&done["changed"], &done["conflicts"]), (&changed, &json!(0)), "{done}");
     assert_eq!(std::fs::read_to_string(served.file("workspace/hello.txt")).unwrap(), "one\nbelow\nthree\n");

@@ -33,7 +33,7 @@ pub enum Side {
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ResolveAsked {
-    /// Where, relative to the Workspace, as the conflicts name them.
+    /// Where: relative to the Workspace, as the conflicts name them, or as it is called on one of both sides.
     pub paths: Vec<String>,
     /// Which side is kept.
     pub keep: Side,
@@ -77,7 +77,7 @@ pub fn resolve(desk: &Desk, layer: &str, agent: &AgentName, asked: &ResolveAsked
     let name = layers.find(layer, agent).map_err(layered::told)?;
     // Whoever names a path means it, also where a .gitignore does.
     let layer = layered.open_whole(&layers, &name)?;
-    let paths = meant(&name, &conflicts_of(&layered, &layer)?, &asked.paths)?;
+    let paths = meant(&name, &layer.source, &conflicts_of(&layered, &layer)?, &asked.paths)?;
     let (below, here) = (Place::below(&layer), Place::here(&name)?);
     let (from, to) = match asked.keep {
         Side::Here => (here, below),
@@ -134,17 +134,25 @@ fn conflicts_of(layered: &Layered, layer: &Layer) -> Result<Vec<RelPathBuf>> {
 }
 
 /// The conflicts that are meant, each once.
-fn meant(name: &LayerName, conflicts: &[RelPathBuf], asked: &[String]) -> Result<Vec<RelPathBuf>> {
+fn meant(
+    name: &LayerName,
+    source: &LogicalPath,
+    conflicts: &[RelPathBuf],
+    asked: &[String],
+) -> Result<Vec<RelPathBuf>> {
     let look = format!("`paddock diff {}` shows what differs", name.as_str());
     if asked.is_empty() {
         return Err(Failure::misused("no path is named", look));
     }
-    let known = |path: &&String| conflicts.iter().any(|conflict| conflict.as_str() == *path);
-    if let Some(unknown) = asked.iter().find(|path| !known(path)) {
-        return Err(Failure::missing(format!("\"{}\" is in no conflict", visible(unknown)), look));
+    let mut paths = Vec::with_capacity(asked.len());
+    for one in asked {
+        let path = layered::meant(name, source, one)?;
+        if !conflicts.contains(&path) {
+            return Err(Failure::missing(format!("\"{}\" is in no conflict", visible(one)), look));
+        }
+        paths.push(path);
     }
-    let is_meant = |conflict: &&RelPathBuf| asked.iter().any(|path| path == conflict.as_str());
-    Ok(conflicts.iter().filter(is_meant).cloned().collect())
+    Ok(conflicts.iter().filter(|conflict| paths.contains(conflict)).cloned().collect())
 }
 
 /// One side: whose it is, and where it begins.

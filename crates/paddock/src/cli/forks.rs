@@ -99,7 +99,7 @@ pub(crate) struct Resolve {
     #[arg(value_name = "NAME|PREFIX")]
     pub(crate) layer: String,
 
-    /// The paths in conflict, as `paddock diff` and `paddock apply` name them
+    /// The paths in conflict, as `paddock diff` and `paddock apply` name them, here or below
     #[arg(value_name = "PATH", required_unless_present = "all")]
     pub(crate) paths: Vec<String>,
 

@@ -31,6 +31,24 @@ fn a_side_is_kept_path_by_path() {
     assert_eq!((world.read("w/a.txt"), world.read("w/z.txt")), ("HERE\n".to_owned(), "THERE\n".to_owned()));
 }
 
+/// `apply` prints them as they are below, an agent as they are in the fork, and `diff` as they are in both.
+#[test]
+fn a_path_in_conflict_is_known_by_each_of_its_names() {
+    for name in ["d/a.txt", "/w/d/a.txt", "/forks/x/d/a.txt", "./d/a.txt"] {
+        let world = world();
+        world.write("w/d/a.txt", "below\n");
+        assert_eq!(world.paddock(&["fork", "/w", "x"]).code, 0);
+        write(&world, "/forks/x/d/a.txt", "HERE\n");
+        world.write("w/d/a.txt", "THERE\n");
+        let kept = world.paddock(&["resolve", "x", name, "--keep", "here"]);
+        assert_eq!((kept.code, kept.stdout.as_str()), (0, "wrote /w/d/a.txt\n"), "{name}: {kept}");
+    }
+    let world = world();
+    assert_eq!(world.paddock(&["fork", "/w", "x"]).code, 0);
+    let elsewhere = world.paddock(&["resolve", "x", "/notes/a.txt", "--keep", "here"]);
+    assert!(elsewhere.code == 1 && elsewhere.stderr.contains("is neither in /forks/x nor in /w"), "{elsewhere}");
+}
+
 /// One call, so that one undo brings all of them back.
 #[test]
 fn a_side_is_kept_of_every_conflict_at_once() {
