@@ -201,7 +201,7 @@ fn decided(run: &mut Run<'_>) -> Result<Option<Transition>> {
             let text = format!("❌ ERROR: {by} rejected this call: {why}");
             Ok(Some(refused(run, &proposed, text)))
         }
-        Status::Expired => {
+        Status::Expired | Status::Overtaken => {
             let text = match &approval.decided_by {
                 Some(by) => format!(
                     "❌ ERROR: {by} approved this call, but it cannot be made any more as it was shown. Make it again to have a person \
@@ -238,7 +238,7 @@ fn seen(approval: &Approval) -> ApprovalState {
             Status::Approved => ApprovalStatus::Approved,
             Status::Edited => ApprovalStatus::Edited,
             Status::Rejected => ApprovalStatus::Rejected,
-            Status::Expired => ApprovalStatus::Expired,
+            Status::Expired | Status::Overtaken => ApprovalStatus::Expired,
         },
         tool_name: approval.tool.clone(),
         args_hash: approval.digest.clone(),

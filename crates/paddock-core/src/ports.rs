@@ -96,8 +96,8 @@ pub trait Gate: Send + Sync {
         Err(Refused::Gate("there is nobody to ask".to_owned()))
     }
 
-    /// What was held can no longer be made: it goes, and the same command may run again.
-    fn let_go(&self, _id: &str) {}
+    /// What was held can no longer be made, and why: it goes, and the same command may run again.
+    fn let_go(&self, _id: &str, _why: &str) {}
 }
 
 /// What the Gate answered.

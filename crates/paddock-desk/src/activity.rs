@@ -226,7 +226,7 @@ pub struct CallStory {
 pub struct StoryApproval {
     /// What the approval is called.
     pub id: String,
-    /// `pending`, `approved`, `edited`, `rejected` or `expired`.
+    /// `pending`, `approved`, `edited`, `rejected`, `expired` or `overtaken`.
     pub status: String,
     /// Who decided.
     pub decided_by: Option<String>,

@@ -30,7 +30,7 @@ pub const MOST: usize = 100;
 pub struct ApprovalShown {
     /// What it is called.
     pub id: String,
-    /// `pending`, `approved`, `edited`, `rejected` or `expired`.
+    /// `pending`, `approved`, `edited`, `rejected`, `expired`, or `overtaken`: what it was about had moved on, and nothing was made.
     pub status: String,
     /// The agent that asks.
     pub agent: String,
@@ -62,7 +62,7 @@ pub struct ApprovalShown {
     pub decided_at: Option<String>,
     /// Who decided.
     pub decided_by: Option<String>,
-    /// Why it was rejected, for the agent.
+    /// Why it was rejected, for the agent; why nothing was made, where it was overtaken.
     pub reason: Option<String>,
     /// The arguments that a person put in the place of the agent's.
     pub edited: Option<Value>,

@@ -123,7 +123,7 @@ fn history(found: &[ApprovalShown]) -> Markup {
                         tr data-key-item tabindex="-1" {
                             th scope="row" data-label="Call" { a href={ "/approvals/" (in_url(&row.id)) } { code { (row.tool) } " " span.path { (shown(row.command.as_deref().unwrap_or(&row.path))) } } }
                             td data-label="Agent" { (shown(&row.agent)) }
-                            td data-label="Decision" { (outcome(&row.status)) @if let Some(reach) = &row.reach { " " span.label { (reach) } } }
+                            td data-label="Decision" { (outcome(&row.status)) @if let Some(reach) = &row.reach { " " span.label { (reach) } } @if let Some(why) = row.reason.as_ref().filter(|_| row.status == "overtaken") { " " small { (shown(why)) } } }
                             td data-label="By" { @match &row.decided_by { Some(by) => (shown(by)), None => span.muted { "nobody" } } }
                             td data-label="When" { (time(when(row))) }
                         }

@@ -26,10 +26,10 @@ pub enum TokenFault {
     #[error("the token was given for other arguments")]
     OtherArguments,
     /// What the call would touch is no longer as it was shown.
-    #[error("what the call would touch has changed since it was approved")]
+    #[error("what the call would change has changed since it was shown")]
     OtherState,
     /// The policy changed since.
-    #[error("the policy has changed since it was approved")]
+    #[error("the policy has changed since it was shown")]
     OtherPolicy,
     /// It was used.
     #[error("the token was used already")]
@@ -65,7 +65,7 @@ pub enum ApprovalError {
     #[error("there is no approval \"{0}\"")]
     NoApproval(String),
     /// Somebody decided it already, or its time is over.
-    #[error("approval \"{id}\" is {} already{}", status.name(), by.as_deref().map(|by| format!(", by {by}")).unwrap_or_default())]
+    #[error("approval \"{id}\" is {} already{}", status.name(), whose(*status, by.as_deref()))]
     Decided {
         /// The approval.
         id: String,
@@ -104,6 +104,11 @@ pub enum ApprovalError {
     Database(#[from] DbError),
 }
 
+/// Who made it what it is. Nobody did where the files or the policy moved on.
+fn whose(status: Status, by: Option<&str>) -> String {
+    by.filter(|_| status != Status::Overtaken).map(|by| format!(", by {by}")).unwrap_or_default()
+}
+
 impl ApprovalError {
     /// The one thing to do next.
     #[must_use]
@@ -113,6 +118,9 @@ impl ApprovalError {
             Self::Decided { status: Status::Rejected, .. } => {
                 "it stands until it expires; where what the call would change is something else by then, or `paddock.toml` is, the \
                  call is asked about anew"
+            }
+            Self::Decided { status: Status::Overtaken, .. } => {
+                "nothing was made, and `paddock approvals show ID` says why; the agent can ask again"
             }
             Self::Decided { .. } => "an approval is decided once; the agent can ask again",
             Self::NotAsShown(_) => "`paddock approvals show ID` shows what it is now",

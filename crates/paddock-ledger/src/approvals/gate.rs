@@ -153,11 +153,12 @@ impl Gate for Approvals {
         self.decide(id, None, by, &decision).map(drop).map_err(told)
     }
 
-    fn let_go(&self, id: &str) {
+    fn let_go(&self, id: &str, why: &str) {
         // What is left is swept away when its time is over.
-        let sql = "UPDATE approval SET status = 'expired', told_at = ?1 WHERE home = ?2 AND id = ?3";
+        let sql = "UPDATE approval SET status = 'expired', told_at = ?1, reason = ?4 WHERE home = ?2 AND id = ?3";
+        let why = format!("nothing was made: {why}");
         let _ = self.write(|session| {
-            session.execute(sql, &[self.now().into(), self.home.as_str().into(), id.into()])?;
+            session.execute(sql, &[self.now().into(), self.home.as_str().into(), id.into(), why.as_str().into()])?;
             self.sweep(session)
         });
     }
@@ -405,7 +406,10 @@ impl Approvals {
         };
         let is_as_it_was = newest.state_version == by.state && newest.policy == by.terms.policy;
         if by.now >= newest.expires_at || !is_as_it_was {
-            self.expire(session, &newest.id)?;
+            let moved_on =
+                if newest.policy == by.terms.policy { TokenFault::OtherState } else { TokenFault::OtherPolicy };
+            let why = format!("nothing was made: {moved_on}");
+            self.expire(session, &newest.id, Some(why.as_str()).filter(|_| by.now < newest.expires_at))?;
             return Ok(None);
         }
         Ok(Some(match newest.status {
@@ -413,7 +417,7 @@ impl Approvals {
             Status::Approved | Status::Edited if newest.thread.is_some() => Way::Waits(newest.id),
             Status::Approved => Way::Agreed(newest),
             Status::Edited => Way::Edited(newest),
-            Status::Pending | Status::Rejected | Status::Expired => Way::Waits(newest.id),
+            Status::Pending | Status::Rejected | Status::Expired | Status::Overtaken => Way::Waits(newest.id),
         }))
     }
 

@@ -33,6 +33,9 @@ use paddock_db::statements::{Row, Session, Storage, Value};
 /// How long the database is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// What is kept as the reason of a decision that was withdrawn.
+const REFUSED_NOW: &str = "nothing was made: the call was refused for another reason by then";
+
 /// The outcome of asking about approvals.
 pub type Result<T, E = ApprovalError> = std::result::Result<T, E>;
 
@@ -150,9 +153,11 @@ impl Approvals {
         Ok(rows.first().map(row::read))
     }
 
-    fn expire(&self, session: &mut dyn Session, id: &str) -> Result<(), DbError> {
-        let sql = "UPDATE approval SET status = 'expired' WHERE home = ?1 AND id = ?2 AND used_by IS NULL";
-        session.execute(sql, &[self.home.as_str().into(), id.into()]).map(drop)
+    /// `why` where its time is not over: what it was about has moved on.
+    fn expire(&self, session: &mut dyn Session, id: &str, why: Option<&str>) -> Result<(), DbError> {
+        let sql = "UPDATE approval SET status = 'expired', reason = COALESCE(?3, reason) \
+                   WHERE home = ?1 AND id = ?2 AND used_by IS NULL";
+        session.execute(sql, &[self.home.as_str().into(), id.into(), why.map(str::to_owned).into()]).map(drop)
     }
 
     /// A decision that nobody can use any more, because the call is refused for another reason: whoever makes it again asks anew.
@@ -160,7 +165,7 @@ impl Approvals {
     /// # Errors
     /// When the database cannot be asked.
     pub fn withdraw(&self, id: &str) -> Result<()> {
-        Ok(self.write(|session| self.expire(session, id))?)
+        Ok(self.write(|session| self.expire(session, id, Some(REFUSED_NOW)))?)
     }
 
     /// One approval, as it stands now.

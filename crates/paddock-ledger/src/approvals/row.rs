@@ -15,8 +15,11 @@ pub enum Status {
     Edited,
     /// Refused.
     Rejected,
-    /// Its time is over, or what it was about is no longer there.
+    /// Its time is over.
     Expired,
+    /// What it was about had moved on before it was made: nothing was, and the reason says why. It is kept as one that expired with a
+    /// reason, which is what it is for a process that does not know the word.
+    Overtaken,
 }
 
 impl Status {
@@ -31,6 +34,7 @@ impl Status {
             Self::Edited => "edited",
             Self::Rejected => "rejected",
             Self::Expired => "expired",
+            Self::Overtaken => "overtaken",
         }
     }
 
@@ -111,7 +115,7 @@ pub struct Approval {
     pub decided_at: Option<i64>,
     /// Who decided.
     pub decided_by: Option<String>,
-    /// Why it was rejected, for the agent.
+    /// Why it was rejected, for the agent; why nothing was made, where it was overtaken.
     pub reason: Option<String>,
     /// The arguments that a person put in the place of the agent's.
     pub edited: Option<String>,
@@ -213,10 +217,21 @@ pub(crate) fn values(home: &str, row: &Approval) -> Vec<Value> {
     ]
 }
 
+/// As it stands in the database, where one that was overtaken has expired for a reason. A rejection has a reason too, and could expire once.
+fn status_of(kept: &str, has_reason: bool, was_rejected: bool) -> Status {
+    match Status::parse(kept) {
+        Status::Expired if was_rejected => Status::Rejected,
+        Status::Expired if has_reason => Status::Overtaken,
+        other => other,
+    }
+}
+
 /// A row of [`COLUMNS`].
 pub(crate) fn read(row: &Row) -> Approval {
     let text = |at: usize| row[at].text().to_owned();
     let maybe = |at: usize| row[at].maybe_text().map(str::to_owned);
+    let has_reason = row[21].maybe_text().is_some();
+    let (is_decided, is_agreed) = (row[20].maybe_text().is_some(), row[24].maybe_text().is_some());
     Approval {
         id: text(0),
         agent: text(1),
@@ -235,7 +250,7 @@ pub(crate) fn read(row: &Row) -> Approval {
         held: maybe(15),
         requested_at: row[16].int(),
         expires_at: row[17].int(),
-        status: Status::parse(row[18].text()),
+        status: status_of(row[18].text(), has_reason, has_reason && is_decided && !is_agreed),
         decided_at: row[19].maybe_int(),
         decided_by: maybe(20),
         reason: maybe(21),

@@ -531,7 +531,13 @@ fn a_held_change_that_meets_another_one_is_told_and_not_made() {
     world.write("workspace/old.txt", "somebody else's\n");
     let approved = decide(&world, &["approve", &id]);
     assert_eq!(approved.code, 1, "{approved}");
-    assert!(approved.stderr.contains("cannot be made any more"), "{approved}");
+    let why = "what the call would change has changed since it was shown";
+    assert!(approved.stderr.contains(&format!("cannot be made any more: {why}. Nothing of it was made")), "{approved}");
+    let listed = world.paddock(&["approvals", "list", "--all"]);
+    assert!(listed.stdout.contains("overtaken") && listed.stdout.contains(why), "{listed}");
+    let shown = world.paddock(&["approvals", "show", &id, "--json"]).json();
+    let told = (&shown["status"], &shown["decided_by"], shown["reason"].as_str().unwrap());
+    assert_eq!(told, (&json!("overtaken"), &json!("alice"), format!("nothing was made: {why}").as_str()));
     assert_eq!(world.read("workspace/old.txt"), "somebody else's\n");
     assert!(!world.has("workspace/log.txt"));
     // It can be run again, and is asked about anew.

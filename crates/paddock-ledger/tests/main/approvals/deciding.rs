@@ -183,7 +183,11 @@ fn what_changed_since_is_asked_anew_with_what_would_change_now() {
         let anew = desk.parked(&ask, to_new());
         assert_ne!(anew, id);
         assert_eq!(desk.approvals.show(&anew).unwrap().preview, ask.preview);
-        assert_eq!(desk.approvals.show(&id).unwrap().status, Status::Expired);
+        let over = desk.approvals.show(&id).unwrap();
+        let why = "nothing was made: what the call would change has changed since it was shown";
+        assert_eq!((over.status, over.reason.as_deref()), (Status::Overtaken, Some(why)));
+        let late = desk.approvals.decide(&id, None, "bob", &Decision::Approve(Reach::Once)).unwrap_err();
+        assert_eq!(late.to_string(), format!("approval \"{id}\" is overtaken already"));
         assert_eq!(ground.text("a").as_deref(), Some("somebody else's\n"));
     });
 }

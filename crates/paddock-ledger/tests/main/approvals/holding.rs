@@ -208,7 +208,7 @@ fn what_is_let_go_of_is_not_made_any_more() {
         let desk = ground.desk();
         let id = parked(&desk);
         desk.approve(&id, Reach::Once);
-        desk.approvals.let_go(&id);
+        desk.approvals.let_go(&id, "it changed");
         assert!(matches!(earlier(&desk), Ok(Earlier::Nothing { waiting: 0 })));
         assert!(desk.approvals.held(&id).unwrap().is_none());
         assert_ne!(parked(&desk), id);

@@ -39,7 +39,7 @@ pub(crate) fn make(cx: &Context<'_>, held: Held) -> Result<Answer, Failure> {
         Err(Failure::Refused(refused)) => {
             let reason = messages::reason_of_command(&cx.policy().vfs, &refused);
             let left = cx.take_back().is_err();
-            cx.policy().vfs.gate().let_go(&id);
+            cx.policy().vfs.gate().let_go(&id, &cx.redactor().text(reason_only(&reason)));
             Ok(not_made(&id, &reason, left))
         }
         Err(failure) => Err(failure),
@@ -61,6 +61,11 @@ pub(crate) fn made(id: &str, told: &str, by: &str) -> Answer {
     answer.with("exit_code", exit).with("output_bytes", text.len()).with("approval", id)
 }
 
+/// A reason as it stands after a colon.
+fn reason_only(reason: &str) -> &str {
+    reason.trim_start_matches("This call was not let through: ").trim_end_matches('.')
+}
+
 fn not_made(id: &str, reason: &str, left: bool) -> Answer {
     let outcome = if left {
         "Perhaps only a part of it was made; a person can see and take back what was with `paddock log` and `paddock undo`."
@@ -68,8 +73,9 @@ fn not_made(id: &str, reason: &str, left: bool) -> Answer {
         "Nothing of it was made, and it is let go of."
     };
     let text = format!(
-        "❌ ERROR: What this command changed was approved ({id}) and cannot be made any more: {reason} {outcome} The command can be \
-         run again."
+        "❌ ERROR: What this command changed was approved ({id}) and cannot be made any more: {}. {outcome} The command can be \
+         run again.",
+        reason_only(reason)
     );
     Answer::of(Verdict::Failed, text).with("error", "conflict").with("approval", id)
 }

@@ -24,9 +24,11 @@ pub(super) fn list(found: &[ApprovalShown], json: bool, printer: &Printer) -> an
         let thread = approval.thread_id.as_ref().map(|thread| format!("  thread {thread}")).unwrap_or_default();
         // A command says more than the directory that it runs in.
         let what = approval.command.as_deref().unwrap_or(&approval.path);
+        let why = approval.reason.as_ref().filter(|_| approval.status == "overtaken");
+        let why = why.map(|why| format!("  ({})", visible(why))).unwrap_or_default();
         let counts = format!("  +{} −{}", approval.added, approval.removed);
         printer.line(format_args!(
-            "{}  {}  {}  {}: {} {}{}{}  {}",
+            "{}  {}  {}  {}: {} {}{}{}  {}{}",
             approval.id,
             shown_status(approval, printer),
             approval.risk,
@@ -36,6 +38,7 @@ pub(super) fn list(found: &[ApprovalShown], json: bool, printer: &Printer) -> an
             if approval.summary.is_empty() { "" } else { &counts },
             visible(&thread),
             printer.look(Look::Faint, at(&approval.requested_at)),
+            why,
         ))?;
     }
     Ok(Ended::Done)
