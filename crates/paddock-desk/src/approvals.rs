@@ -6,6 +6,7 @@
 //! the request they saw, and of several decisions one counts.
 
 pub mod changes;
+mod cut;
 pub mod deciding;
 
 use paddock_core::{Preview, Requester, visible};
@@ -38,10 +39,12 @@ pub struct ApprovalShown {
     pub tool: String,
     /// The first path of the call.
     pub path: String,
-    /// The command, where it is one.
+    /// The command, where it is one; in a list its first KiB.
     pub command: Option<String>,
-    /// The arguments, without secrets.
+    /// The arguments, without secrets. In a list, of each text the first KiB, and how many bytes are left out.
     pub arguments: Value,
+    /// How many bytes of texts are left out of these arguments, and of those that were put in their place; 0: none.
+    pub arguments_cut: u64,
     /// Are the arguments those of the call, with no secret taken out?
     pub arguments_whole: bool,
     /// `low`, `medium` or `high`.
@@ -119,6 +122,11 @@ impl Extent {
             Self::FirstLines => MOST_LINES,
             Self::Paths => 0,
         }
+    }
+
+    /// Cuts texts where many are listed; gives how many bytes it left out.
+    fn cuts(self, value: &mut Value) -> u64 {
+        if self == Self::Paths { cut::texts(value) } else { 0 }
     }
 
     /// The text for people. What has no parts has nothing else.
@@ -450,7 +458,9 @@ pub(super) fn whole(approval: &Approval) -> ApprovalShown {
 fn shown(approval: &Approval, extent: Extent) -> ApprovalShown {
     let preview = &approval.preview;
     let mut room = extent.lines();
-    let arguments: Value = serde_json::from_str(&approval.arguments).unwrap_or(Value::Null);
+    let mut arguments: Value = serde_json::from_str(&approval.arguments).unwrap_or(Value::Null);
+    let mut edited: Option<Value> = approval.edited.as_ref().and_then(|edited| serde_json::from_str(edited).ok());
+    let left_out = extent.cuts(&mut arguments) + edited.as_mut().map_or(0, |edited| extent.cuts(edited));
     let command = arguments.get("command").filter(|_| approval.tool == "execute_command").map(in_a_line);
     let is_pending = approval.status == Status::Pending;
     // The token is for the call alone.
@@ -462,6 +472,7 @@ fn shown(approval: &Approval, extent: Extent) -> ApprovalShown {
         path: approval.path.clone(),
         command,
         arguments,
+        arguments_cut: left_out,
         arguments_whole: approval.shows_all_arguments(),
         risk: approval.risk.name().to_owned(),
         rule: approval.rule.clone(),
@@ -473,7 +484,7 @@ fn shown(approval: &Approval, extent: Extent) -> ApprovalShown {
         decided_at: approval.decided_at.map(exact),
         decided_by: approval.decided_by.clone(),
         reason: approval.reason.clone(),
-        edited: approval.edited.as_ref().and_then(|edited| serde_json::from_str(edited).ok()),
+        edited,
         reach: approval.reach.clone(),
         used_by: approval.used_by.clone(),
         held: approval.held.is_some(),

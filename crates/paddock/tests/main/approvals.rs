@@ -100,6 +100,28 @@ fn what_was_rejected_is_asked_about_anew_where_it_is_something_else_by_now() {
     assert!(!world.has("workspace/old.txt"));
 }
 
+/// A list may have very many, and each of them very long ones: the whole is with the one that is asked for.
+#[test]
+fn long_arguments_are_whole_where_one_is_shown_and_cut_in_lists() {
+    let world = with_old_file();
+    let rule = "[[approvals.rule]]\ntool = \"write_file\"\nrisk = \"high\"\n";
+    world.write("paddock.toml", format!("{}\n{rule}", world.read("paddock.toml")));
+    // Its thousand and twenty-fourth byte is within a character.
+    let content = format!("a{}", "é".repeat(10_000));
+    let arguments = json!({ "path": "workspace/new.txt", "content": content }).to_string();
+    let id = parked(&world.paddock(&["tool", "--json", "write_file", &arguments]));
+    let listed = world.paddock(&["approvals", "list", "--json"]).json()[0].clone();
+    let cut = format!("a{}… (18978 more bytes)", "é".repeat(511));
+    assert_eq!(listed["arguments"], json!({ "path": "workspace/new.txt", "content": cut }));
+    assert_eq!(listed["arguments_cut"], json!(18_978));
+    let shown = world.paddock(&["approvals", "show", &id, "--json"]).json();
+    assert_eq!((&shown["arguments"]["content"], &shown["arguments_cut"]), (&json!(content), &json!(0)));
+    assert_eq!(listed["shown"], shown["shown"], "a decision is about the whole");
+    assert_eq!(decide(&world, &["approve", &id]).code, 0);
+    assert_eq!(world.paddock(&["tool", "write_file", &arguments]).code, 0);
+    assert_eq!(world.read("workspace/new.txt"), content);
+}
+
 #[test]
 fn the_audit_says_which_call_was_decided_how_and_why() {
     let world = with_old_file();
