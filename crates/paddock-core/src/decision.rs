@@ -87,7 +87,13 @@ impl<'a> Decision<'a> {
     pub fn reason(&self) -> String {
         let scope = self.workspace.map_or("", |w| w.scope.words());
         match self.rule {
-            Rule::ScopeAllows => format!("{scope} allows {}", self.op),
+            Rule::ScopeAllows => match self.depends_on() {
+                None => format!("{scope} allows {}", self.op),
+                Some(row) => format!(
+                    "{scope} allows {}, unless its directory is a git repository: then it is the guarded name {}",
+                    self.op, row.name
+                ),
+            },
             Rule::Ancestor => "above every Workspace: only the way to them is shown".to_owned(),
             Rule::NoWorkspace => "deny by default: what no Workspace covers cannot be reached".to_owned(),
             Rule::Scope => format!("{scope} does not allow {}", self.op),
@@ -100,6 +106,12 @@ impl<'a> Decision<'a> {
             Rule::Own => "Paddock's own file: never changed by an agent, and nothing lifts this".to_owned(),
             Rule::HoldsWorkspace => "a Workspace itself, or a directory that holds one, stays where it is".to_owned(),
         }
+    }
+
+    /// What guards the path if there is a repository where it lies, which only a look can tell.
+    fn depends_on(&self) -> Option<&'static GuardedName> {
+        let workspace = self.workspace.filter(|_| self.op.changes())?;
+        self.path.below(&workspace.prefix)?.names().find_map(|name| workspace.names.guarded_beside_head(name))
     }
 
     fn way_out(&self) -> String {

@@ -12,6 +12,7 @@ use crate::alter::Alter;
 use crate::call::Call;
 use crate::names::is_spelling_of;
 use crate::path::{LogicalPath, RelPath};
+use crate::repository::is_called_so;
 use crate::store::Kind;
 use crate::vfs::Vfs;
 
@@ -68,15 +69,18 @@ type Settings = BTreeMap<(String, String), Vec<String>>;
 impl Vfs {
     /// Is this change of a guarded name one that git makes and that cannot make anything run?
     pub(crate) fn is_harmless_for_git(&self, call: &Call<'_>, path: &LogicalPath, how: &Alter) -> bool {
-        let Some((_, rel)) = self.route(path) else { return false };
+        let Some((index, rel)) = self.route(path) else { return false };
         let names: Vec<&str> = rel.names().collect();
-        let Some(at) = names.iter().rposition(|name| *name == REPOSITORY) else { return false };
-        match (&names[at + 1..], how) {
-            (["hooks"], Alter::MakeDir) => self.is_new(call, path, 1),
-            (["hooks", name], Alter::Write { .. } | Alter::Take(_)) if name.ends_with(".sample") => {
+        match (names.as_slice(), how) {
+            ([.., dir, "hooks"], Alter::MakeDir) if is_called_so(dir) => self.is_new(call, path, 1),
+            ([.., dir, "hooks", name], Alter::Write { .. } | Alter::Take(_))
+                if is_called_so(dir) && name.ends_with(".sample") =>
+            {
                 self.is_new(call, path, 2)
             }
-            (["config"], Alter::Write { content, .. }) => self.config_is_harmless(call, path, content),
+            ([above @ .., "config"], Alter::Write { content, .. }) => {
+                self.is_a_repository(call, path, index, above) && self.config_is_harmless(call, path, content)
+            }
             _ => false,
         }
     }
@@ -86,16 +90,26 @@ impl Vfs {
     pub(crate) fn is_gits_own(&self, call: &Call<'_>, path: &LogicalPath, how: &Alter) -> bool {
         let Some((index, rel)) = self.route(path) else { return false };
         let names: Vec<&str> = rel.names().collect();
-        let Some(at) = names.iter().rposition(|name| *name == REPOSITORY) else { return false };
-        match (&names[at + 1..], how) {
-            (["hooks" | "config"] | ["hooks", _], Alter::Delete | Alter::Restore(_) | Alter::Truncate(_)) => true,
+        match (names.as_slice(), how) {
             // A directory of this name is no file that leads git elsewhere.
-            ([], Alter::Delete | Alter::Truncate(_)) => {
+            ([.., REPOSITORY], Alter::Delete | Alter::Truncate(_)) => {
                 let looked = self.workspaces[index].mount.store.stat(call, &self.place(index, rel));
                 looked.is_ok_and(|meta| meta.kind == Kind::Dir)
             }
+            (
+                [above @ .., "hooks" | "config"] | [above @ .., "hooks", _],
+                Alter::Delete | Alter::Restore(_) | Alter::Truncate(_),
+            ) => self.is_a_repository(call, path, index, above),
             _ => false,
         }
+    }
+
+    /// Is a directory called as a repository is, or one that no other guarded name holds?
+    fn is_a_repository(&self, call: &Call<'_>, path: &LogicalPath, index: usize, dir: &[&str]) -> bool {
+        let is_inside = dir.iter().any(|name| is_spelling_of(name, REPOSITORY));
+        let rel = dir.join("/");
+        dir.last().is_some_and(|name| is_called_so(name))
+            || !is_inside && self.is_gits(call, path, index, RelPath(&rel)).unwrap_or(false)
     }
 
     /// Is the repository, so many names above the path, not there yet?

@@ -35,6 +35,7 @@ mod plan;
 mod policy;
 mod ports;
 mod preview;
+mod repository;
 mod risk_rules;
 mod router;
 mod run;

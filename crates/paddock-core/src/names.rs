@@ -138,7 +138,7 @@ impl NameRules {
     /// The guarded name that covers this path, given whether it is, or is to be, a directory.
     pub fn guarded(&self, rel: RelPath<'_>, directory: bool) -> Option<&'static GuardedName> {
         let is_git_file = rel.split_last().is_some_and(|(_, name)| !directory && is_spelling_of(name, GIT_FILE));
-        if is_git_file && !self.unguard.iter().any(|name| name == GIT_FILE) {
+        if is_git_file && !self.lifts(GIT_FILE) {
             return GUARDED.iter().find(|row| row.name == GIT_FILE);
         }
         let folded = fold(rel.as_str());
@@ -147,6 +147,11 @@ impl NameRules {
             ignore::Match::Ignore(glob) => row_of(glob.original()),
             _ => None,
         })
+    }
+
+    /// Is this row of the guarded names lifted?
+    pub(crate) fn lifts(&self, row: &str) -> bool {
+        self.unguard.iter().any(|name| name == row)
     }
 
     /// May no link stand here? Under these names lie guarded ones, and a link would put them where

@@ -653,6 +653,11 @@ impl Vfs {
                 Err(e) => return Err(refusal(asked, e)),
             };
             if let Some(meta) = meta {
+                let is_lifted = guards == Guards::Lifted && path == *asked;
+                if !is_lifted && let Some(name) = self.guarded_there(call, asked, op, index, rel)? {
+                    let decision = Decision { rule: Rule::Guarded(name), ..decision };
+                    return Err(Refused::Denied(Box::new(decision.denial(asked))));
+                }
                 let rel = rel.to_buf();
                 return Ok(Settled { workspace: index, rel, path, meta });
             }

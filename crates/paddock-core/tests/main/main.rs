@@ -14,3 +14,4 @@ mod nesting;
 mod plans;
 mod properties;
 mod recursion;
+mod repositories;

@@ -53,8 +53,12 @@ impl Names {
             known.clear();
         }
         Arc::clone(known.entry(key).or_insert_with(|| {
-            let (rules, above) = (rules.clone(), above.to_owned());
-            Arc::new(Index::new(host, Box::new(move |path, kind| matches(&rules, &above.join(path), kind, wanted))))
+            let (rules, above, top) = (rules.clone(), above.to_owned(), host.to_owned());
+            let matches = move |path: &Path, kind| {
+                matches(&rules, &above.join(path), kind, wanted)
+                    || wanted == Wanted::Guarded && is_part_of_git(&rules, &top.join(path))
+            };
+            Arc::new(Index::new(host, Box::new(matches)))
         }))
     }
 }
@@ -68,5 +72,16 @@ fn matches(rules: &NameRules, path: &Path, kind: Kind, wanted: Wanted) -> bool {
             let rel = RelPathBuf::parse(&text);
             rel.is_ok_and(|rel| rules.own(rel.as_rel()) || rules.guarded(rel.as_rel(), kind == Kind::Dir).is_some())
         }
+    }
+}
+
+/// Does it make git run something, in a directory that git takes for one of its own? That depends on what its directory holds
+/// beside it, so whatever changes that has the directory read again.
+fn is_part_of_git(rules: &NameRules, path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    name.is_some_and(|name| rules.guarded_beside_head(name).is_some()) && {
+        let there = |name: &str| path.with_file_name(name).symlink_metadata();
+        let has_head = there("HEAD").is_ok_and(|meta| !meta.is_dir());
+        has_head && (there("objects").is_ok() || there("commondir").is_ok())
     }
 }

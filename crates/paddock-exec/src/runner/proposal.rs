@@ -117,7 +117,10 @@ impl Proposal {
                 // In a write-only Workspace directories come only as parents of files.
                 Now::Dir { .. } if in_box => {}
                 Now::Link { .. } if in_box => self.left_out += 1,
-                _ => self.add(&path, expect, found, changes, homes)?,
+                _ => {
+                    let is_read = is_git_config(layer, &found.path);
+                    self.add(&path, expect, found, changes, homes, is_read)?;
+                }
             }
         }
         Ok(())
@@ -130,6 +133,7 @@ impl Proposal {
         found: &Found,
         changes: &Changes,
         homes: &mut Homes,
+        is_read: bool,
     ) -> Result<(), Error> {
         let alteration = |how, expect| Alteration { path: path.clone(), how, expect };
         match &found.what {
@@ -154,7 +158,7 @@ impl Proposal {
             }
             Now::File { len, mode, modified, .. } => {
                 let file = changes.open(&found.path)?;
-                let how = if *len <= SMALL && is_git_config(&found.path) {
+                let how = if is_read && *len <= SMALL {
                     Alter::Write { content: content(file, *len), mode: Some(mode & PLAIN_MODE) }
                 } else {
                     clear_notes(&file);
@@ -188,9 +192,13 @@ impl Proposal {
     }
 }
 
-/// Only these guarded files are ever let through by what is in them.
-fn is_git_config(path: &Path) -> bool {
-    path.ends_with(".git/config")
+/// Only these guarded files are ever let through by what is in them. A git directory may have any name.
+fn is_git_config(layer: &Layer, path: &Path) -> bool {
+    let From::Upper { base, .. } = &layer.from else { return false };
+    let dir = path.parent().unwrap_or(Path::new(""));
+    let is_called_so = dir.to_string_lossy().ends_with(".git") || dir.ends_with(".bare");
+    path.file_name().is_some_and(|name| name == "config")
+        && (is_called_so || base.join(dir).join("HEAD").symlink_metadata().is_ok())
 }
 
 fn content(file: File, len: u64) -> Vec<u8> {

@@ -140,6 +140,69 @@ fn submodules_of_a_worktree_are_not_the_agents() {
     assert_eq!(person(&world, &["branch", "--show-current"]), "hooks/config\n");
 }
 
+/// A git directory of another name, as a person makes one, and what must not get into it.
+#[test]
+fn git_directories_that_are_not_called_so_are_not_the_agents() {
+    let world = with_repository(open_project());
+    let origin = world.path().join("origin.git");
+    let origin = origin.to_str().unwrap();
+    person(&world, &["clone", "-q", "--bare", origin, "proj/.bare"]);
+    person(&world, &["-C", "proj/.bare", "worktree", "add", "-q", "../tree", "main"]);
+    world.write("work/proj/.git", "gitdir: ./.bare\n");
+    person(&world, &["clone", "-q", "-b", "main", "--separate-git-dir", "state", origin, "apart"]);
+    person(&world, &["clone", "-q", "--bare", origin, "b.git"]);
+    for (directory, from) in [("proj/.bare", "proj/tree"), ("state", "apart"), ("b.git", "b.git")] {
+        let settings = world.read(&format!("work/{directory}/config"));
+        let append = json!({ "path": format!("/project/{directory}/config"), "content": EVIL }).to_string();
+        assert_guarded(&world.paddock(&["tool", "append_file", &append, "--json"]).json());
+        for evil in [
+            format!("printf '{EVIL}' >> {directory}/config"),
+            format!("git -C {directory} config alias.status '!touch evil'"),
+            format!("mkdir -p {directory}/hooks && echo 'touch evil' > {directory}/hooks/pre-receive"),
+            format!("mv {directory}/objects x"),
+        ] {
+            assert_guarded(&execute(&world, &evil));
+        }
+        assert_eq!(world.read(&format!("work/{directory}/config")), settings);
+        // What cannot make anything run may be set, and taken back.
+        printed(&execute(&world, &format!("git -C {directory} config user.name Agent")));
+        assert_eq!(person(&world, &["-C", from, "config", "user.name"]), "Agent\n");
+        assert_eq!(world.paddock(&["undo"]).code, 0);
+        assert_eq!(world.read(&format!("work/{directory}/config")), settings);
+        printed(&execute(&world, &format!("git -C {directory} branch hooks/config main")));
+        assert!(person(&world, &["-C", from, "branch"]).contains("hooks/config"));
+    }
+    let told = world.paddock(&["why", "write", "/project/state/config"]);
+    assert!(told.code == 0 && told.stdout.contains("unless its directory is a git repository"), "{told}");
+}
+
+/// There nothing is judged afterwards: what is there is held.
+#[test]
+fn where_changes_take_effect_at_once_they_are_held_too() {
+    let world = with_repository(World::configured(
+        r#"
+[[workspace]]
+prefix = "/project"
+scope = "READ_WRITE"
+mount = { physical = "work" }
+[approvals]
+above = "high"
+[commands]
+changes = "direct"
+"#,
+    ));
+    let origin = world.path().join("origin.git");
+    let clone = ["clone", "-q", "-b", "main", "--separate-git-dir", "state", origin.to_str().unwrap(), "apart"];
+    person(&world, &clone);
+    let settings = world.read("work/state/config");
+    for evil in [&format!("printf '{EVIL}' >> state/config"), "mv state other", "echo true > state/hooks/pre-push"] {
+        let answer = execute(&world, evil);
+        assert_ne!(answer["structured"]["exit_code"], 0, "{evil}: {answer:#}");
+    }
+    assert_eq!(world.read("work/state/config"), settings);
+    printed(&execute(&world, "mkdir -p plain && echo 1 > plain/config && git -C state branch hooks/side"));
+}
+
 #[test]
 fn hooks_that_live_in_the_project_are_not_the_agents() {
     let world = with_repository(open_project());

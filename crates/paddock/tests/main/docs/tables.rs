@@ -29,10 +29,13 @@ fn the_guarded_names_are_those_of_the_code() {
     let rules = NameRules::default();
     for row in &rows {
         for pattern in row[1].split('`').skip(1).step_by(2) {
-            let sample = pattern.replace("**", "deep/down").replace('*', "any");
-            let path = RelPathBuf::parse(&sample).unwrap();
-            let guard = rules.guarded(path.as_rel(), false).map(|guard| guard.name);
-            assert_eq!(guard, Some(unquoted(&row[0])), "{pattern}");
+            let either = ["*.git", ".git", ".bare"].map(|name| pattern.replace("{*.git,.bare}", name));
+            for pattern in either {
+                let sample = pattern.replace("**", "deep/down").replace('*', "any");
+                let path = RelPathBuf::parse(&sample).unwrap();
+                let guard = rules.guarded(path.as_rel(), false).map(|guard| guard.name);
+                assert_eq!(guard, Some(unquoted(&row[0])), "{pattern}");
+            }
         }
     }
     every_pattern_is_shown(page.section("The guarded names"));

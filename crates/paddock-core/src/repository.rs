@@ -1,0 +1,131 @@
+//! Git directories that no name tells: a bare repository, what `git init --separate-git-dir` makes.
+//!
+//! Git takes a directory for one of its own that holds `HEAD` and `objects` or, of a linked worktree, `commondir`. So
+//! where a path has one of the names below, what lies beside that name is looked at before the path is let through.
+//! Nothing may become such a directory, or be none for a moment, by what an agent does: `HEAD` is a guarded name, and
+//! `objects` beside one can neither come nor go.
+
+use crate::call::Call;
+use crate::error::ErrorKind;
+use crate::guarded::{GUARDED, GuardedName};
+use crate::names::{NameRules, is_spelling_of};
+use crate::path::{LogicalPath, RelPath, RelPathBuf};
+use crate::place::Place;
+use crate::scope::OpKind;
+use crate::store::Kind;
+use crate::vfs::{Refused, Vfs, refusal};
+
+/// What makes git run something in a directory of its own, each with the row that guards it in a `.git`.
+const RUNS: &[(&str, &str)] = &[
+    ("config", ".git/config"),
+    ("config.worktree", ".git/config"),
+    ("remotes", ".git/config"),
+    ("branches", ".git/config"),
+    ("hooks", ".git/hooks"),
+    ("commondir", ".git/commondir"),
+    ("gitdir", ".git/commondir"),
+];
+
+const HEAD: &str = "HEAD";
+const OBJECTS: &str = "objects";
+const COMMONDIR: &str = "commondir";
+
+/// Is it called as people call git directories?
+pub(crate) fn is_called_so(name: &str) -> bool {
+    name.ends_with(".git") || name == ".bare"
+}
+
+impl NameRules {
+    /// The guarded name that an entry called so counts as where its directory is one of git's.
+    pub fn guarded_beside_head(&self, name: &str) -> Option<&'static GuardedName> {
+        let (_, row) = RUNS.iter().find(|(plain, _)| is_spelling_of(name, plain))?;
+        self.holding(row)
+    }
+
+    /// The row of this name, unless it is lifted.
+    fn holding(&self, row: &str) -> Option<&'static GuardedName> {
+        GUARDED.iter().find(|known| known.name == row && !self.lifts(row))
+    }
+}
+
+impl Vfs {
+    /// As the guard by name, for what only what is there can tell. The path has no links in it.
+    pub(crate) fn guarded_there(
+        &self,
+        call: &Call<'_>,
+        asked: &LogicalPath,
+        op: OpKind,
+        index: usize,
+        rel: RelPath<'_>,
+    ) -> Result<Option<&'static GuardedName>, Refused> {
+        if !op.changes() {
+            return Ok(None);
+        }
+        let names = &self.workspaces[index].names;
+        for path in rel.ancestors() {
+            let Some((dir, name)) = path.split_last() else { continue };
+            if let Some(row) = names.guarded_beside_head(name) {
+                if self.is_gits(call, asked, index, dir)? {
+                    return Ok(Some(row));
+                }
+            } else if is_spelling_of(name, OBJECTS)
+                && let Some(row) = names.holding(HEAD)
+            {
+                let goes = path == rel && matches!(op, OpKind::Delete | OpKind::MoveFrom);
+                if self.would_be_gits(call, asked, index, dir)?
+                    && (goes || self.there(call, asked, index, dir, name)?.is_none())
+                {
+                    return Ok(Some(row));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Does git take this directory for one of its own?
+    pub(crate) fn is_gits(
+        &self,
+        call: &Call<'_>,
+        asked: &LogicalPath,
+        index: usize,
+        dir: RelPath<'_>,
+    ) -> Result<bool, Refused> {
+        Ok(self.has_head(call, asked, index, dir)?
+            && (self.there(call, asked, index, dir, OBJECTS)?.is_some()
+                || self.there(call, asked, index, dir, COMMONDIR)?.is_some()))
+    }
+
+    /// Would it with `objects`? In a `.git` the table says where they may be.
+    fn would_be_gits(
+        &self,
+        call: &Call<'_>,
+        asked: &LogicalPath,
+        index: usize,
+        dir: RelPath<'_>,
+    ) -> Result<bool, Refused> {
+        Ok(!dir.names().any(|name| is_spelling_of(name, ".git")) && self.has_head(call, asked, index, dir)?)
+    }
+
+    fn has_head(&self, call: &Call<'_>, asked: &LogicalPath, index: usize, dir: RelPath<'_>) -> Result<bool, Refused> {
+        // Older versions wrote a link.
+        Ok(matches!(self.there(call, asked, index, dir, HEAD)?, Some(Kind::File | Kind::Link)))
+    }
+
+    /// What is there, hidden or not: git does not ask what an agent may see.
+    fn there(
+        &self,
+        call: &Call<'_>,
+        asked: &LogicalPath,
+        index: usize,
+        dir: RelPath<'_>,
+        name: &str,
+    ) -> Result<Option<Kind>, Refused> {
+        let rel = if dir.is_here() { name.to_owned() } else { format!("{dir}/{name}") };
+        let rel = RelPathBuf::unchecked(rel);
+        match self.workspaces[index].mount.store.stat(call, &Place::bare(rel.as_rel())) {
+            Ok(meta) => Ok(Some(meta.kind)),
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Err(e) => Err(refusal(asked, e)),
+        }
+    }
+}

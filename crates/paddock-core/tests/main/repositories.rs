@@ -1,0 +1,175 @@
+//! Git directories of any name: what makes git run something in them is guarded where they are there.
+
+use paddock_core::{AccessScope, Alter, Alteration, DenyRule, Expect, Operation, Outcome, Refused};
+use paddock_stores::conformance::world::{denied, path_of, run, with_call};
+use paddock_stores::conformance::{Space, World};
+
+use crate::common::world;
+
+/// A git directory called like anything, another one with a worktree, and what is none.
+fn holding() -> World {
+    let world = world(&[Space::at("/w")]);
+    for dir in ["state", "deep/down/State"] {
+        world.seed(0, &format!("{dir}/HEAD"), "ref: refs/heads/main\n");
+        world.seed(0, &format!("{dir}/config"), "[core]\n\tbare = false\n");
+        world.seed(0, &format!("{dir}/objects/info/x"), "");
+        world.seed(0, &format!("{dir}/refs/heads/main"), "x");
+    }
+    world.seed(0, "state/worktrees/t/HEAD", "ref: refs/heads/t\n");
+    world.seed(0, "state/worktrees/t/commondir", "../..\n");
+    world.seed(0, "state/worktrees/t/gitdir", "/w/t/.git\n");
+    world.seed(0, "api/HEAD", "what the HEAD method does\n");
+    world.seed(0, "app/src/head.ts", "");
+    world.seed(0, "app/src/objects/x.ts", "");
+    world.seed(0, "prepared/pre-push", "x");
+    world
+}
+
+#[track_caller]
+fn guarded(outcome: Result<Outcome, Refused>) -> &'static str {
+    match denied(outcome) {
+        DenyRule::Guarded(name) => name.name,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn alter(world: &World, commit: bool, changes: Vec<(&str, Alter)>) -> Result<Outcome, Refused> {
+    let path = path_of(changes[0].0);
+    let alteration = |(path, how)| Alteration { path: path_of(path), how, expect: Expect::Any };
+    let alterations = changes.into_iter().map(alteration).collect();
+    let operation =
+        if commit { Operation::Commit { path, alterations } } else { Operation::Alter { path, alterations } };
+    with_call(|call| run(world.vfs(), call, operation))
+}
+
+fn put(world: &World, path: &str) -> Result<Outcome, Refused> {
+    world.try_write(path, "x", Expect::Any)
+}
+
+fn content(text: &str) -> Alter {
+    Alter::Write { content: text.as_bytes().to_vec(), mode: None }
+}
+
+#[test]
+fn what_makes_git_run_something_is_guarded_whatever_the_directory_is_called() {
+    let world = holding();
+    for (path, row) in [
+        ("state/config", ".git/config"),
+        ("state/config.worktree", ".git/config"),
+        ("state/remotes/origin", ".git/config"),
+        ("state/branches/origin", ".git/config"),
+        ("state/hooks/pre-push", ".git/hooks"),
+        ("state/hooks/deep/down", ".git/hooks"),
+        ("state/commondir", ".git/commondir"),
+        ("state/worktrees/t/config.worktree", ".git/config"),
+        ("state/worktrees/t/gitdir", ".git/commondir"),
+        ("deep/down/State/CONFIG.worktree", ".git/config"),
+        ("deep/down/State/hoo\u{200d}ks/pre-push", ".git/hooks"),
+    ] {
+        assert_eq!(guarded(put(&world, &format!("/w/{path}"))), row, "{path}");
+        assert_eq!(guarded(alter(&world, false, vec![(&format!("/w/{path}"), content("x"))])), row, "{path}");
+        assert_eq!(guarded(alter(&world, true, vec![(&format!("/w/{path}"), content("x"))])), row, "{path}");
+    }
+    assert_eq!(guarded(world.rename("/w/prepared", "/w/state/hooks")), ".git/hooks");
+    assert_eq!(guarded(world.delete_all("/w/state/config")), ".git/config");
+    assert_eq!(guarded(world.rename("/w/state/config", "/w/was")), ".git/config");
+    assert_eq!(guarded(alter(&world, true, vec![("/w/state/config", Alter::Delete)])), ".git/config");
+    assert_eq!(world.held(0, "state/config").as_deref(), Some("[core]\n\tbare = false\n"));
+    assert!(world.held(0, "state/hooks/pre-push").is_none() && world.held(0, "prepared/pre-push").is_some());
+}
+
+/// Else it would be no repository for a moment, and one again with another config.
+#[test]
+fn what_makes_it_a_repository_stays_and_is_not_added() {
+    let world = holding();
+    for outcome in [
+        world.delete_all("/w/state/objects"),
+        world.rename("/w/state/objects", "/w/elsewhere"),
+        world.delete_all("/w/state/HEAD"),
+        world.delete_all("/w/state"),
+        world.rename("/w/deep", "/w/other"),
+        put(&world, "/w/api/objects/info/x"),
+        world.rename("/w/prepared", "/w/api/Objects"),
+        alter(&world, true, vec![("/w/api/objects", Alter::MakeDir)]),
+        alter(&world, true, vec![("/w/state/objects", Alter::Delete)]),
+    ] {
+        guarded(outcome);
+    }
+    assert_eq!(guarded(world.delete_all("/w/state/worktrees/t/commondir")), ".git/commondir");
+}
+
+#[test]
+fn through_a_link_it_is_the_same_repository() {
+    let world = holding();
+    world.link("to", "state");
+    world.link("far", "deep/down");
+    for path in ["/w/to/config", "/w/to/hooks/pre-push", "/w/far/State/config"] {
+        guarded(put(&world, path));
+    }
+    // Nor may a link be what git takes its hooks from.
+    guarded(alter(&world, true, vec![("/w/state/hooks", Alter::Link { leads_to: "../prepared".to_owned() })]));
+}
+
+#[test]
+fn elsewhere_and_beside_these_names_the_agent_works_on() {
+    let world = holding();
+    for path in [
+        "config",
+        "hooks/useState.ts",
+        "api/config",
+        "api/hooks/x",
+        "app/src/config",
+        "app/src/hooks/useState.ts",
+        "app/src/objects/y.ts",
+        "objects/x",
+        "commondir",
+        "state/refs/heads/config",
+        "state/refs/heads/hooks/x",
+        "state/refs/remotes/origin/config",
+        "state/logs/refs/heads/remotes/x",
+        "state/objects/ab/cdef",
+        "state/info/exclude",
+        "state/description",
+    ] {
+        put(&world, &format!("/w/{path}")).unwrap_or_else(|e| panic!("{path}: {e}"));
+        let path = format!("/w/{path}");
+        alter(&world, true, vec![(&path, content("y"))]).unwrap_or_else(|e| panic!("{path}: {e}"));
+    }
+    world.delete_all("/w/app").unwrap();
+}
+
+/// The same list of harmless settings as in a `.git`.
+#[test]
+fn a_command_may_change_what_cannot_make_anything_run() {
+    let world = holding();
+    let named = content("[core]\n\tbare = false\n[user]\n\tname = A\n");
+    alter(&world, true, vec![("/w/state/config", named.clone())]).unwrap();
+    guarded(alter(&world, false, vec![("/w/deep/down/State/config", named)]));
+    let evil = content("[core]\n\tbare = false\n\tfsmonitor = evil\n");
+    guarded(alter(&world, true, vec![("/w/state/config", evil.clone())]));
+    assert!(world.held(0, "state/config").unwrap().contains("name = A"));
+    // What the list lets through is taken back, and nothing else is put there.
+    alter(&world, false, vec![("/w/state/config", Alter::Truncate(7))]).unwrap();
+}
+
+/// A repository that is called as one: nothing has to be there yet.
+#[test]
+fn names_of_repositories_are_guarded_before_they_are_any() {
+    let world = world(&[Space::at("/w")]);
+    for path in ["b.git/config", "x/.bare/hooks/pre-push", "x/.bare/worktrees/t/config.worktree", "B.Git/commondir"] {
+        guarded(put(&world, &format!("/w/{path}")));
+    }
+    put(&world, "/w/b.git/description").unwrap();
+    put(&world, "/w/digit/config").unwrap();
+}
+
+#[test]
+fn nothing_about_it_comes_back_from_a_write_only_workspace() {
+    let world = world(&[Space::at("/d").scope(AccessScope::WriteOnly)]);
+    world.seed(0, "state/HEAD", "ref: refs/heads/main\n");
+    world.seed(0, "state/objects/x", "");
+    let there = put(&world, "/d/state/config");
+    let elsewhere = put(&world, "/d/other/config");
+    assert!(matches!((&there, &elsewhere), (Ok(Outcome::Accepted), Ok(Outcome::Accepted))), "{there:?} {elsewhere:?}");
+    assert_eq!((world.held(0, "state/config"), world.held(0, "other/config").as_deref()), (None, Some("x")));
+}
