@@ -64,7 +64,7 @@ fn refuse(line: &[u8], error: &serde_json::Error) -> Incoming {
 }
 
 /// What of a message an object has, whatever it holds there.
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(default)]
 struct Shape {
     #[serde(deserialize_with = "is_there")]
@@ -75,12 +75,6 @@ struct Shape {
     result: bool,
     #[serde(deserialize_with = "is_there")]
     error: bool,
-}
-
-impl Default for Shape {
-    fn default() -> Self {
-        Self { id: false, method: false, result: false, error: false }
-    }
 }
 
 impl Shape {
