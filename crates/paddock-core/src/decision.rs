@@ -111,7 +111,7 @@ impl<'a> Decision<'a> {
     /// What guards the path if there is a repository where it lies, which only a look can tell.
     fn depends_on(&self) -> Option<&'static GuardedName> {
         let workspace = self.workspace.filter(|_| self.op.changes())?;
-        self.path.below(&workspace.prefix)?.names().find_map(|name| workspace.names.guarded_beside_head(name))
+        workspace.names.depends_on(self.path.below(&workspace.prefix)?)
     }
 
     fn way_out(&self) -> String {

@@ -14,6 +14,7 @@ use crate::names::is_spelling_of;
 use crate::path::{LogicalPath, RelPath};
 use crate::repository::is_called_so;
 use crate::store::Kind;
+use crate::unfinished;
 use crate::vfs::Vfs;
 
 /// The largest config that is looked at.
@@ -81,6 +82,12 @@ impl Vfs {
             ([above @ .., "config"], Alter::Write { content, .. }) => {
                 self.is_a_repository(call, path, index, above) && self.config_is_harmless(call, path, content)
             }
+            ([above @ .., dir, name], Alter::Write { content, .. }) if unfinished::is_one(dir, name) => {
+                content.len() as u64 <= MAX_CONFIG
+                    && unfinished::is_harmless(name, content)
+                    && self.is_free(index, above)
+            }
+            ([above @ .., dir, name], Alter::Delete) if unfinished::is_one(dir, name) => self.is_free(index, above),
             _ => false,
         }
     }
@@ -100,6 +107,11 @@ impl Vfs {
                 [above @ .., "hooks" | "config"] | [above @ .., "hooks", _],
                 Alter::Delete | Alter::Restore(_) | Alter::Truncate(_),
             ) => self.is_a_repository(call, path, index, above),
+            ([above @ .., dir, name], Alter::Delete | Alter::Restore(_) | Alter::Truncate(_))
+                if unfinished::is_one(dir, name) =>
+            {
+                self.is_free(index, above)
+            }
             _ => false,
         }
     }
@@ -110,6 +122,11 @@ impl Vfs {
         let rel = dir.join("/");
         dir.last().is_some_and(|name| is_called_so(name))
             || !is_inside && self.is_gits(call, path, index, RelPath(&rel)).unwrap_or(false)
+    }
+
+    /// Does no guarded name hold this directory as a whole?
+    fn is_free(&self, index: usize, dir: &[&str]) -> bool {
+        self.workspaces[index].names.guarded(RelPath(&dir.join("/")), true).is_none()
     }
 
     /// Is the repository, so many names above the path, not there yet?

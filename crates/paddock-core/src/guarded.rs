@@ -87,6 +87,17 @@ pub const GUARDED: &[GuardedName] = &[
         ],
         GIT,
     ),
+    row(
+        ".git/rebase-merge",
+        &[
+            "**/{*.git,.bare}/**/rebase-merge/git-rebase-todo",
+            "**/{*.git,.bare}/**/rebase-merge/git-rebase-todo.backup",
+            "**/{*.git,.bare}/**/rebase-merge/author-script",
+            "**/{*.git,.bare}/**/rebase-apply/author-script",
+            "**/{*.git,.bare}/**/sequencer/todo",
+        ],
+        "git runs what it names when somebody goes on with a rebase",
+    ),
     // Beside "objects" and "refs" it makes any directory a repository, whose "config" and "hooks" then count. It is
     // excepted where git writes one, and there "objects" is guarded, or what counts is guarded by the rows above.
     row(

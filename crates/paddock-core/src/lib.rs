@@ -44,6 +44,7 @@ mod staged;
 mod store;
 mod surroundings;
 mod text;
+mod unfinished;
 mod vfs;
 mod view;
 mod workspace;

@@ -13,6 +13,7 @@ use crate::path::{LogicalPath, RelPath, RelPathBuf};
 use crate::place::Place;
 use crate::scope::OpKind;
 use crate::store::Kind;
+use crate::unfinished;
 use crate::vfs::{Refused, Vfs, refusal};
 
 /// What makes git run something in a directory of its own, each with the row that guards it in a `.git`.
@@ -25,6 +26,9 @@ const RUNS: &[(&str, &str)] = &[
     ("commondir", ".git/commondir"),
     ("gitdir", ".git/commondir"),
 ];
+
+/// The row that guards what git goes on with.
+const UNFINISHED: &str = ".git/rebase-merge";
 
 const HEAD: &str = "HEAD";
 const OBJECTS: &str = "objects";
@@ -40,6 +44,22 @@ impl NameRules {
     pub fn guarded_beside_head(&self, name: &str) -> Option<&'static GuardedName> {
         let (_, row) = RUNS.iter().find(|(plain, _)| is_spelling_of(name, plain))?;
         self.holding(row)
+    }
+
+    /// As [`Self::guarded_beside_head`], for a path and the directory that would be one of git's.
+    fn guarded_in_gits<'a>(&self, path: RelPath<'a>) -> Option<(RelPath<'a>, &'static GuardedName)> {
+        let (dir, name) = path.split_last()?;
+        if let Some(row) = self.guarded_beside_head(name) {
+            return Some((dir, row));
+        }
+        let (above, dir) = dir.split_last()?;
+        let is = |(known, file): &(&str, &str)| is_spelling_of(dir, known) && is_spelling_of(name, file);
+        unfinished::FILES.iter().any(is).then(|| self.holding(UNFINISHED)).flatten().map(|row| (above, row))
+    }
+
+    /// What guards the path if there is a repository where it lies, which only a look can tell.
+    pub(crate) fn depends_on(&self, rel: RelPath<'_>) -> Option<&'static GuardedName> {
+        rel.ancestors().find_map(|path| self.guarded_in_gits(path)).map(|(_, row)| row)
     }
 
     /// The row of this name, unless it is lifted.
@@ -64,7 +84,7 @@ impl Vfs {
         let names = &self.workspaces[index].names;
         for path in rel.ancestors() {
             let Some((dir, name)) = path.split_last() else { continue };
-            if let Some(row) = names.guarded_beside_head(name) {
+            if let Some((dir, row)) = names.guarded_in_gits(path) {
                 if self.is_gits(call, asked, index, dir)? {
                     return Ok(Some(row));
                 }

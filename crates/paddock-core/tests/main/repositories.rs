@@ -62,6 +62,8 @@ fn what_makes_git_run_something_is_guarded_whatever_the_directory_is_called() {
         ("state/hooks/deep/down", ".git/hooks"),
         ("state/commondir", ".git/commondir"),
         ("state/worktrees/t/config.worktree", ".git/config"),
+        ("state/rebase-merge/git-rebase-todo", ".git/rebase-merge"),
+        ("state/worktrees/t/sequencer/todo", ".git/rebase-merge"),
         ("state/worktrees/t/gitdir", ".git/commondir"),
         ("deep/down/State/CONFIG.worktree", ".git/config"),
         ("deep/down/State/hoo\u{200d}ks/pre-push", ".git/hooks"),
@@ -130,6 +132,8 @@ fn elsewhere_and_beside_these_names_the_agent_works_on() {
         "state/objects/ab/cdef",
         "state/info/exclude",
         "state/description",
+        "state/rebase-merge/onto",
+        "api/sequencer/todo",
     ] {
         put(&world, &format!("/w/{path}")).unwrap_or_else(|e| panic!("{path}: {e}"));
         let path = format!("/w/{path}");
@@ -148,6 +152,11 @@ fn a_command_may_change_what_cannot_make_anything_run() {
     let evil = content("[core]\n\tbare = false\n\tfsmonitor = evil\n");
     guarded(alter(&world, true, vec![("/w/state/config", evil.clone())]));
     assert!(world.held(0, "state/config").unwrap().contains("name = A"));
+    let todo = "/w/state/rebase-merge/git-rebase-todo";
+    guarded(alter(&world, true, vec![(todo, content("pick 1234 one\nexec evil\n"))]));
+    alter(&world, true, vec![(todo, content("pick 1234 one\n"))]).unwrap();
+    guarded(alter(&world, false, vec![(todo, content("pick 1234 one\n"))]));
+    alter(&world, true, vec![(todo, Alter::Delete)]).unwrap();
     // What the list lets through is taken back, and nothing else is put there.
     alter(&world, false, vec![("/w/state/config", Alter::Truncate(7))]).unwrap();
 }

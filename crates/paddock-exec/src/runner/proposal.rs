@@ -118,7 +118,7 @@ impl Proposal {
                 Now::Dir { .. } if in_box => {}
                 Now::Link { .. } if in_box => self.left_out += 1,
                 _ => {
-                    let is_read = is_git_config(layer, &found.path);
+                    let is_read = is_git_config(layer, &found.path) || is_unfinished(&found.path);
                     self.add(&path, expect, found, changes, homes, is_read)?;
                 }
             }
@@ -199,6 +199,15 @@ fn is_git_config(layer: &Layer, path: &Path) -> bool {
     let is_called_so = dir.to_string_lossy().ends_with(".git") || dir.ends_with(".bare");
     path.file_name().is_some_and(|name| name == "config")
         && (is_called_so || base.join(dir).join("HEAD").symlink_metadata().is_ok())
+}
+
+/// What git goes on with when a rebase is continued.
+fn is_unfinished(path: &Path) -> bool {
+    let ends =
+        ["git-rebase-todo", "git-rebase-todo.backup", "author-script"].map(|name| Path::new("rebase-merge").join(name));
+    ends.iter().any(|end| path.ends_with(end))
+        || path.ends_with("rebase-apply/author-script")
+        || path.ends_with("sequencer/todo")
 }
 
 fn content(file: File, len: u64) -> Vec<u8> {

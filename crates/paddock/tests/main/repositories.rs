@@ -203,6 +203,49 @@ changes = "direct"
     printed(&execute(&world, "mkdir -p plain && echo 1 > plain/config && git -C state branch hooks/side"));
 }
 
+/// What `git rebase --continue` goes on with may run anything.
+#[test]
+fn nothing_is_put_into_a_rebase_that_somebody_goes_on_with() {
+    let world = with_repository(open_project());
+    let todo = ".git/rebase-merge/git-rebase-todo";
+    // The agent's own rebase stops where it does not fit, and is kept like that.
+    let diverge = "git checkout -q -b side && echo side > a.txt && git commit -qam side && echo more > b.txt && \
+                   git add b.txt && git commit -qm more && git checkout -q main && echo main > a.txt && git commit -qam main";
+    printed(&execute(&world, diverge));
+    printed(&execute(&world, "git checkout -q side && ! git rebase main > /dev/null 2>&1"));
+    assert!(world.read(&format!("work/{todo}")).starts_with("pick "));
+    for file in
+        [todo, ".git/rebase-merge/git-rebase-todo.backup", ".git/sequencer/todo", ".git/rebase-apply/author-script"]
+    {
+        let append = json!({ "path": format!("/project/{file}"), "content": "exec touch evil\n" }).to_string();
+        assert_guarded(&world.paddock(&["tool", "append_file", &append, "--json"]).json());
+        let evil = format!("mkdir -p $(dirname {file}) && printf 'x touch evil\\n' >> {file}");
+        assert_guarded(&execute(&world, &evil));
+    }
+    assert_guarded(&execute(&world, "echo 'touch evil' >> .git/rebase-merge/author-script"));
+    assert_guarded(&execute(&world, "GIT_SEQUENCE_EDITOR='echo exec touch evil >>' git rebase --edit-todo"));
+    assert_eq!(world.paddock(&["undo"]).code, 0);
+    assert!(!world.has(&format!("work/{todo}")));
+    printed(&execute(&world, "! git rebase main side > /dev/null 2>&1"));
+    printed(&execute(&world, "echo both > a.txt && git add a.txt && GIT_EDITOR=true git rebase --continue"));
+    assert!(!world.has("work/.git/rebase-merge"));
+    // What it runs itself is over when the command is.
+    printed(&execute(&world, "git rebase -q -x 'touch ran' HEAD~1 && test -e ran && mv ran /tmp/ran"));
+    // So is what `git am` keeps of an author.
+    let take = "git format-patch -q -1 side~1 --stdout > p && git checkout -q -B taken main~1 && ! git am -q p && \
+                test -s .git/rebase-apply/author-script";
+    printed(&execute(&world, take));
+    printed(&execute(&world, "git am --abort && mv p /tmp/p && git checkout -q main"));
+    assert_eq!(person(&world, &["log", "-1", "--format=%s"]), "main\n");
+    // A person's own is theirs to go on with.
+    printed(&execute(&world, "git checkout -q -B other main~1 && echo other > a.txt && git commit -qam other"));
+    printed(&execute(&world, "! git rebase main > /dev/null 2>&1"));
+    world.write("work/a.txt", "mine\n");
+    person(&world, &["add", "a.txt"]);
+    person(&world, &["-c", "core.editor=true", "rebase", "--continue"]);
+    assert!(!world.has("work/evil"));
+}
+
 #[test]
 fn hooks_that_live_in_the_project_are_not_the_agents() {
     let world = with_repository(open_project());
