@@ -106,7 +106,8 @@ impl Vfs {
             (
                 [above @ .., "hooks" | "config"] | [above @ .., "hooks", _],
                 Alter::Delete | Alter::Restore(_) | Alter::Truncate(_),
-            ) => self.is_a_repository(call, path, index, above),
+            )
+            | ([above @ .., "remotes" | "branches"], Alter::Delete) => self.is_a_repository(call, path, index, above),
             ([above @ .., dir, name], Alter::Delete | Alter::Restore(_) | Alter::Truncate(_))
                 if unfinished::is_one(dir, name) =>
             {

@@ -39,6 +39,11 @@ pub(crate) fn is_called_so(name: &str) -> bool {
     name.ends_with(".git") || name == ".bare"
 }
 
+/// Is it a directory in which old versions kept their remotes?
+fn names_remotes(name: &str) -> bool {
+    ["remotes", "branches"].iter().any(|known| is_spelling_of(name, known))
+}
+
 impl NameRules {
     /// The guarded name that an entry called so counts as where its directory is one of git's.
     pub fn guarded_beside_head(&self, name: &str) -> Option<&'static GuardedName> {
@@ -85,7 +90,12 @@ impl Vfs {
         for path in rel.ancestors() {
             let Some((dir, name)) = path.split_last() else { continue };
             if let Some((dir, row)) = names.guarded_in_gits(path) {
-                if self.is_gits(call, asked, index, dir)? {
+                // As `git init` makes them these are empty, and nothing.
+                let is_bare = path == rel
+                    && names_remotes(name)
+                    && (op == OpKind::MakeDir
+                        || op == OpKind::Write && self.there(call, asked, index, dir, name)? == Some(Kind::Dir));
+                if !is_bare && self.is_gits(call, asked, index, dir)? {
                     return Ok(Some(row));
                 }
             } else if is_spelling_of(name, OBJECTS)

@@ -108,6 +108,8 @@ fn through_a_link_it_is_the_same_repository() {
     for path in ["/w/to/config", "/w/to/hooks/pre-push", "/w/far/State/config"] {
         guarded(put(&world, path));
     }
+    guarded(alter(&world, true, vec![("/w/state/remotes", Alter::Link { leads_to: "../prepared".to_owned() })]));
+    world.make_dir("/w/state/remotes").unwrap();
     // Nor may a link be what git takes its hooks from.
     guarded(alter(&world, true, vec![("/w/state/hooks", Alter::Link { leads_to: "../prepared".to_owned() })]));
 }
