@@ -508,8 +508,8 @@ impl Vfs {
             self.refuse_holding_workspaces(OpKind::Delete, asked, &settled.path)?;
             if recursive {
                 doomed.extend(self.expand(call, OpKind::Delete, asked, &settled)?);
-            } else {
-                // Known before anybody is asked about a call that can only fail.
+            } else if self.journal.keeps() {
+                // Known before anybody is asked about a call that can only fail. Where nothing is kept nobody is asked.
                 self.refuse_what_holds_something(call, asked, &settled)?;
             }
         }

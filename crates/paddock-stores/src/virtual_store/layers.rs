@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use paddock_core::{Call, ErrorKind, Kind, Meta, RelPath, RelPathBuf, Result, Version, View, Walk};
+use paddock_core::{Call, ErrorKind, Kind, Meta, RelPath, RelPathBuf, Result, StoreError, Version, View, Walk};
 
 use super::base::{Row, RowKind, Rows};
 use super::content;
@@ -67,7 +67,10 @@ impl Layers<'_> {
         match own {
             Some(Row { kind: RowKind::Whiteout, .. }) => Err(ErrorKind::NotFound.into()),
             Some(row) => Ok(Found::Own(row)),
-            None => self.below_of(path)?.ok_or(ErrorKind::NotFound)?.stat(self.call, path).map(Found::Lower),
+            None => {
+                let below = self.below_of(path)?.ok_or(ErrorKind::NotFound)?;
+                below.stat(self.call, path).map(Found::Lower).map_err(|e| self.as_seen_here(path, below, e))
+            }
         }
     }
 
@@ -100,6 +103,18 @@ impl Layers<'_> {
             }
         }
         Ok(self.lower)
+    }
+
+    /// What the layer below says of a path, where a directory of our own stands on the way: something else may stand in its place
+    /// there by now, and then there is nothing at the path.
+    pub(super) fn as_seen_here(&self, path: RelPath<'_>, below: &View, said: StoreError) -> StoreError {
+        if !matches!(said.kind(), ErrorKind::NotADirectory | ErrorKind::Link) {
+            return said;
+        }
+        let mut above = path.ancestors().skip(1).filter(|above| !above.is_here());
+        let own = above.find(|above| self.rows.get(above.as_str()).is_ok_and(|row| row.is_some()));
+        let is_other = |own| !below.stat(self.call, own).is_ok_and(|meta| meta.kind == Kind::Dir);
+        if own.is_some_and(is_other) { ErrorKind::NotFound.into() } else { said }
     }
 
     /// What the layer below shows at a path, whatever row of its own stands there.

@@ -212,7 +212,10 @@ impl Store for VirtualStore {
                 Some(row) if row.kind == RowKind::File && row.body.is_some_and(|body| !body.chunked) => {
                     Ok(layers.row_meta(&row))
                 }
-                None => layers.below_of(path)?.ok_or(ErrorKind::NotFound)?.read(call, path, range.clone(), out),
+                None => {
+                    let below = layers.below_of(path)?.ok_or(ErrorKind::NotFound)?;
+                    below.read(call, path, range.clone(), out).map_err(|e| layers.as_seen_here(path, below, e))
+                }
                 own => {
                     let found = layers.found(path, own)?;
                     layers.read(path, &found, range.clone(), out)

@@ -713,3 +713,14 @@ fn arguments_that_were_not_changed_decide_nothing() {
     assert_eq!(unchanged.code, 2, "{unchanged}");
     assert_eq!(parked(&delete(&world, "workspace/old.txt")), id, "it still waits");
 }
+
+#[test]
+fn nobody_is_asked_about_a_directory_that_cannot_go_because_of_what_it_holds() {
+    let world = World::seed();
+    world.write("workspace/d/f", "a person's\n");
+    let refused = world.paddock(&["tool", "delete_file", r#"{"path": "workspace/d"}"#]);
+    assert!(refused.stdout.contains("is not empty. Set recursive to true"), "{refused}");
+    assert_eq!(world.paddock(&["approvals", "list", "--json"]).json(), json!([]));
+    let asked = world.paddock(&["tool", "delete_file", r#"{"path": "workspace/d", "recursive": true}"#]);
+    assert!(asked.stdout.contains("A person has to approve this call first"), "{asked}");
+}
