@@ -9,10 +9,10 @@ import { paddock } from "./stage.mjs";
 
 const place = (name) => join(paddock.project.directory, "workspace", name);
 
-/** A command that deletes a file and adds a line to another; each run would add another line. */
-async function held(name) {
+/** A command that deletes a file and adds a line to another: by itself another line with each run. */
+async function held(name, line = "mktemp -u XXXXXXXXXXXX") {
   paddock.project.write(`workspace/${name}.txt`, "worth keeping\n");
-  const command = `find . -name ${name}.txt -delete; mktemp -u XXXXXXXXXXXX >> ${name}.log; echo swept`;
+  const command = `find . -name ${name}.txt -delete; ${line} >> ${name}.log; echo swept`;
   const call = () => paddock.project.tool("execute_command", { command });
   const { code, stdout, stderr } = await call();
   assert.equal(code, 3, stdout + stderr);
@@ -53,7 +53,8 @@ test("a command that deletes is held, shows what it changed, and is made as it i
 });
 
 test("what a command changed is gone when it is rejected, and the agent is told why", async () => {
-  const call = await held("keep");
+  // The same change each time: another one would be asked about anew.
+  const call = await held("keep", "echo swept");
   const page = await paddock.visit("/approvals");
   await card(page, "keep").getByText("Reject", { exact: false }).first().click();
   await card(page, "keep").getByLabel("Reason, for the agent").fill("we still need it");
