@@ -90,6 +90,10 @@ export async function accessible(page) {
     for (const colorScheme of ["dark", "light"]) {
       // A colour on its way from one theme to the other is neither's.
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      await page.evaluate(async () => {
+        await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+        await Promise.allSettled(document.getAnimations().map((animation) => animation.finished));
+      });
       // No page has frames: then axe needs no page of its own to put its answer together.
       const { violations } = await new AxeBuilder({ page }).setLegacyMode().analyze();
       const told = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map((node) => node.target).slice(0, 3).join(", ")}`);
