@@ -1,4 +1,4 @@
-//! Chores of the repository: `cargo xtask test`, `tidy`, `bench`, `soak`, `supply`, `node`, `postgres`.
+//! Chores of the repository: `cargo xtask test`, `tidy`, `bench`, `order`, `soak`, `supply`, `node`, `postgres`.
 //!
 //! Owns how the repository is checked, so that a person, a hook and the continuous integration all run
 //! the same thing. It depends on no crate of Paddock: it must still work while they do not compile.
@@ -15,6 +15,7 @@ mod built;
 mod clients;
 mod linter;
 mod node;
+mod order;
 mod postgres;
 mod process;
 mod repo;
@@ -49,6 +50,12 @@ const CHORES: &[Chore] = &[
         about: "measure Paddock beside its peers (release build)",
         usage: bench::USAGE,
         run: bench::run,
+    },
+    Chore {
+        name: "order",
+        about: "write down which functions a start runs, for the linker",
+        usage: order::USAGE,
+        run: order::run,
     },
     Chore {
         name: "soak",

@@ -1,7 +1,9 @@
 //! One run in one process: the state in memory, and the way each transition gets into the record and the conversation.
 //!
 //! A transition is committed first, with its messages beside it; then the messages go into the conversation. After a crash in between, how many
-//! of them are there is seen by the conversation's count, and the rest follows. So a message is there once, and none is missing.
+//! of them are there is seen by the conversation's count, and the rest follows. So a message is there once, and none is missing. Nor is one
+//! after a loss of power: it lasts before another is said, and no more than [`AHEAD`] checkpoints later. A checkpoint lasts before anything is
+//! said, asked or done that would not come to the same again.
 
 use std::time::{Duration, Instant};
 
@@ -12,10 +14,13 @@ use paddock_state::conversation::{Conversation, Message, MessageEvent, MessageSo
 use crate::becomes;
 use crate::graph::NodeName;
 use crate::model::{Asker, ModelAnswer, ModelMessage, Role};
-use crate::record::{Commit, Effect, Fence, Thread, ThreadStatus};
+use crate::record::{Checkpoint, Commit, Effect, Fence, Thread, ThreadStatus};
 use crate::runtime::{RunError, RunEvent, Runtime};
 use crate::said::{self, Recent, Saying};
 use crate::state::{AgentState, StepState};
+
+/// How many checkpoints that say nothing may come before what was said lasts. Who resumes looks at as many.
+pub(crate) const AHEAD: u64 = 1;
 
 /// What a node leaves behind.
 #[derive(Debug)]
@@ -77,6 +82,8 @@ pub(crate) struct Run<'r> {
     pub(crate) next: NodeName,
     /// The last checkpoint.
     pub(crate) n: u64,
+    /// The last checkpoint that said something: the conversation need not have it for good yet.
+    pub(crate) spoke: u64,
     pub(crate) turn: TurnId,
     pub(crate) recent: Recent,
     /// Does the plan's file show the plan as it is?
@@ -141,12 +148,17 @@ impl Run<'_> {
             status: transition.status,
             told: transition.told.as_deref(),
         };
-        // It names the last event; what was said before it went on lasting meanwhile.
-        self.conversation.settle()?;
+        // What was said goes on lasting while nodes work that say nothing: until the second of them, or the next one that speaks.
+        if !outbox.is_empty() || n > self.spoke + AHEAD {
+            self.conversation.settle()?;
+        }
         self.tell(&RunEvent::Boundary("before a checkpoint"));
         self.runtime.record.commit(self.fence, &commit)?;
         self.tell(&RunEvent::Boundary("after a checkpoint"));
         (self.n, self.next) = (n, transition.next);
+        if !outbox.is_empty() {
+            self.spoke = n;
+        }
         self.say(seq, &outbox)?;
         self.tell(&RunEvent::Node { node, next: self.next, state: &self.state });
         Ok(())
@@ -157,6 +169,22 @@ impl Run<'_> {
         let now = (self.runtime.clock)();
         becomes::counted(&mut self.state, transition, millis(now.saturating_duration_since(self.since)));
         self.since = now;
+    }
+
+    /// Adds to the conversation what its last checkpoints said, where a process that ended, or the power, took that along.
+    pub(crate) fn say_again(&mut self) -> Result<(), RunError> {
+        let before = self.n.saturating_sub(1 + AHEAD);
+        let last = self.runtime.record.checkpoints_after(&self.state.thread_id, before, usize::MAX)?;
+        // What a fork has from before it began is in its conversation, under other numbers.
+        let own = |checkpoint: &&Checkpoint| checkpoint.written_for == self.state.thread_id;
+        let spoke = last.iter().rev().filter(own).find(|checkpoint| !checkpoint.outbox.is_empty());
+        match spoke {
+            Some(checkpoint) => {
+                self.spoke = checkpoint.n;
+                self.say(checkpoint.seq, &checkpoint.outbox)
+            }
+            None => self.say(self.conversation.last_seq(), &[]),
+        }
     }
 
     /// Adds to the conversation what of a checkpoint's messages is not there yet; `seq` was its last event before them.

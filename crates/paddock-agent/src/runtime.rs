@@ -3,7 +3,7 @@
 //! A thread is the instance with the same key, so whoever holds its conversation for writing runs it; a fence beside makes sure that a process
 //! which was thought dead can write nothing more.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use paddock_config::PLANS;
@@ -20,13 +20,16 @@ use crate::graph::NodeName;
 use crate::model::{Model, ModelError, Prices, RedactedModel};
 use crate::nodes::{NodeError, gatekeeper};
 use crate::plan;
-use crate::record::{Bounds, Checkpoint, Record, RecordError, Thread, ThreadStatus, now};
-use crate::run::{Run, millis};
+use crate::record::{Bounds, Checkpoint, Fence, Record, RecordError, Thread, ThreadStatus, now};
+use crate::run::{AHEAD, Run, millis};
 use crate::said::{self, Recent};
 use crate::state::{AgentMode, AgentState, Progress, SecurityContext, StepState, ToolResult, TrustLevel, VERSION};
 
 /// Says that the plan is in no file: it is in the state alone. No file of a plan is ever called so.
 pub(crate) const PLAN_NOWHERE: &str = "/plan/todo.md";
+
+/// How often it is looked whether another process has taken over the thread that this one works on.
+const LOOKING: Duration = Duration::from_millis(500);
 
 /// Bounds of a turn.
 #[derive(Debug, Clone)]
@@ -89,7 +92,7 @@ pub enum Settled {
 pub enum RunEvent<'a> {
     /// It goes on from where it stopped, perhaps in another process.
     Resumed(&'a AgentState),
-    /// A node is done, and its checkpoint lasts.
+    /// A node is done, and its checkpoint is kept.
     Node {
         /// Which.
         node: NodeName,
@@ -326,6 +329,7 @@ impl Runtime {
             state: self.fresh(&about, user)?,
             next: NodeName::Gatekeeper,
             n: 0,
+            spoke: 0,
             turn: TurnId::new("t1")?,
             recent,
             plan_is_kept: true,
@@ -340,7 +344,7 @@ impl Runtime {
             (run.state, run.next, run.n, run.turn) = (checkpoint.state, checkpoint.next, checkpoint.n, checkpoint.turn);
             // Who was to keep it may not have come to it.
             run.plan_is_kept = !matches!(run.next, NodeName::Supervisor | NodeName::Finalizer);
-            run.say(checkpoint.seq, &checkpoint.outbox)?;
+            run.say_again()?;
         }
         Ok((run, about))
     }
@@ -381,11 +385,31 @@ impl Runtime {
     fn drive(&self, mut run: Run<'_>) -> Result<Ended> {
         let key = InstanceKey::new(run.state.thread_id.clone())?;
         self.instances.set_status(&key, Status::Processing)?;
-        let ended = self.drive_until_it_stops(&mut run).or_else(|error| self.or_cancelled(key.as_str(), error));
+        let fence = run.fence;
+        let ended = self.while_it_is_ours(key.as_str(), fence, || self.drive_until_it_stops(&mut run));
+        let ended = ended.or_else(|error| self.or_cancelled(key.as_str(), error));
         drop(run);
         // The run itself counts; what a list shows of it comes after.
         let _ = self.instances.set_status(&key, Status::Idle);
         ended
+    }
+
+    /// Does something, and stops it when another process takes the thread over: it was cancelled, or this one was thought dead.
+    fn while_it_is_ours<T>(&self, thread: &str, fence: Fence, work: impl FnOnce() -> T) -> T {
+        let (over, ended) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                while ended.recv_timeout(LOOKING) == Err(mpsc::RecvTimeoutError::Timeout) {
+                    if self.record.holds(thread, fence).is_ok_and(|holds| !holds) {
+                        self.cancel.stop();
+                        return;
+                    }
+                }
+            });
+            let done = work();
+            drop(over);
+            done
+        })
     }
 
     /// Whoever cancels a thread takes it over.
@@ -469,9 +493,26 @@ impl Runtime {
         let mut said = Vec::new();
         let by_then = |message: &Message| said::checkpoint_of(message).is_none_or(|with| with <= n);
         self.instances.read(from, &mut |message| said.extend(Some(message).filter(by_then)))?;
+        self.add_what_did_not_arrive(from, n, &mut said)?;
         let mut messages = said.into_iter().map(Ok);
         self.instances.import(to, &thread.agent, Imported::of(&mut messages))?;
         Ok(self.record.fork(from.as_str(), n, &thread, &state)?)
+    }
+
+    /// Adds what the last checkpoints up to this one said, where a process that ended, or the power, took that along: the fork says
+    /// nothing of it again.
+    fn add_what_did_not_arrive(&self, from: &InstanceKey, n: u64, said: &mut Vec<Message>) -> Result<()> {
+        let before = n.saturating_sub(1 + AHEAD);
+        for checkpoint in self.record.checkpoints_after(from.as_str(), before, usize::MAX)? {
+            // What a fork has from before it began is in its conversation, under other numbers.
+            let is_meant = checkpoint.n <= n && checkpoint.written_for == from.as_str();
+            for message in checkpoint.outbox.into_iter().filter(|_| is_meant) {
+                if !said.iter().any(|there| there.id() == message.id()) {
+                    said.push(message);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The state that a fork begins with.

@@ -3,10 +3,10 @@
 //! The only place where a node meets the world: the model, the tools, people. What becomes of its word is said in [`becomes`], the same way for
 //! a run and for going through one again.
 
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::Duration;
 
-use paddock_core::{CallId, Cancel, Requester};
+use paddock_core::{CallId, Requester};
 use paddock_ledger::approvals::{Approval, Status};
 use paddock_state::Timestamp;
 use paddock_tools::Control;
@@ -101,7 +101,7 @@ pub(crate) fn executor(run: &mut Run<'_>) -> Result<Transition> {
     let offer = |tool: paddock_tools::ToolSpec| ToolOffer {
         name: tool.name.to_owned(),
         description: tool.description,
-        schema: serde_json::to_value(&*tool.input_schema).unwrap_or_default(),
+        schema: tool.input_schema,
     };
     let tools: Vec<ToolOffer> = offered.map(offer).collect();
     let mut proposal = asked(run, || {
@@ -110,8 +110,8 @@ pub(crate) fn executor(run: &mut Run<'_>) -> Result<Transition> {
             description: &step.description,
             last_error: step.last_error.as_deref(),
             map: &run.runtime.toolbox.filesystem_map(),
-            tools: &tools,
-            said: &run.recent.shown(),
+            tools,
+            said: run.recent.shown(),
             context: &run.state.security_context,
             model: &run.runtime.asked_model(),
             heard: &mut |words| run.tell(&RunEvent::Words(words)),
@@ -295,13 +295,11 @@ fn perform(run: &mut Run<'_>, proposed: &Proposed, id: CallId) -> Result<Transit
         run.runtime.record.begin_effect(run.fence, &run.state.thread_id, id)?;
         run.tell(&RunEvent::Boundary("after the start"));
     }
-    let ran = while_it_is_ours(run, &control.cancel, || {
-        Tools.run(Passed {
-            call: &proposed.call,
-            toolbox: &run.runtime.toolbox,
-            control: &control,
-            evict_above: run.runtime.settings.evict_above,
-        })
+    let ran = Tools.run(Passed {
+        call: &proposed.call,
+        toolbox: &run.runtime.toolbox,
+        control: &control,
+        evict_above: run.runtime.settings.evict_above,
     })?;
     run.tell(&RunEvent::Boundary("after the effect"));
     let tool = proposed.call.name.clone();
@@ -324,37 +322,15 @@ fn perform(run: &mut Run<'_>, proposed: &Proposed, id: CallId) -> Result<Transit
     }
 }
 
-/// Has a node ask the model, and does not wait for an answer that nobody wants any more.
+/// Has a node ask the model; who was stopped meanwhile has no answer.
 fn asked<T>(run: &Run<'_>, ask: impl FnOnce() -> std::result::Result<T, NodeError>) -> Result<T> {
-    let said = while_it_is_ours(run, &run.runtime.cancel, ask);
+    let said = ask();
     let (record, thread) = (&run.runtime.record, run.state.thread_id.as_str());
     // Without an answer because it was stopped: what counts is who has the thread now.
     if matches!(said, Err(NodeError::Model(ModelError::Cancelled))) && !record.holds(thread, run.fence)? {
         return Err(RecordError::TakenOver(thread.to_owned()).into());
     }
     Ok(said?)
-}
-
-/// How often it is looked whether a run was cancelled while its model or a call of it works.
-const LOOKING: Duration = Duration::from_millis(500);
-
-/// Does something, and stops it when another process takes the thread over: it was cancelled, or this one was thought dead.
-fn while_it_is_ours<T>(run: &Run<'_>, cancel: &Cancel, work: impl FnOnce() -> T) -> T {
-    let (record, fence, thread) = (&run.runtime.record, run.fence, run.state.thread_id.as_str());
-    let (over, ended) = mpsc::channel::<()>();
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            while ended.recv_timeout(LOOKING) == Err(mpsc::RecvTimeoutError::Timeout) {
-                if record.holds(thread, fence).is_ok_and(|holds| !holds) {
-                    cancel.stop();
-                    return;
-                }
-            }
-        });
-        let done = work();
-        drop(over);
-        done
-    })
 }
 
 /// What is known of a call that began and was cut off.

@@ -169,7 +169,7 @@ impl Guarded {
     }
 
     /// The paths of the entries of a directory.
-    pub(crate) fn list(&self, dir: &str, limit: usize) -> Result<Vec<paddock_core::Found>> {
+    pub(crate) fn list(&self, dir: &str, limit: usize) -> Result<paddock_core::FoundList> {
         let browse = Browse { path: self.at(dir)?, depth: Some(1), skip_ignored: false, after: None, limit };
         match self.run("list_dir", Operation::List(browse), false)? {
             Outcome::Entries(entries) => Ok(entries.found),

@@ -20,6 +20,7 @@ use crate::conversation;
 use crate::guarded::{Databases, Guarded};
 use crate::large;
 use crate::runs;
+use crate::servers;
 use crate::store_work::{content, name};
 
 /// The first word that makes a helper of the program.
@@ -38,6 +39,8 @@ pub(crate) enum Job {
     LoadConversation { directory: PathBuf, whole: bool },
     /// Makes so many runs that wait for a person.
     FreezeRuns { directory: PathBuf, count: usize },
+    /// Serves a directory over MCP as `paddock mcp` does, but keeps no record of what is changed.
+    ServeUnrecorded { project: PathBuf },
     /// Starts commands so many times in each way, in a process with so much more memory in use.
     Start { ground: PathBuf, rounds: usize, more: usize },
 }
@@ -56,6 +59,9 @@ impl Job {
             }
             Self::FreezeRuns { directory, count } => {
                 of(["freeze-runs", &directory.to_string_lossy(), &count.to_string()])
+            }
+            Self::ServeUnrecorded { project } => {
+                vec!["serve-unrecorded".to_owned(), project.to_string_lossy().into_owned()]
             }
             Self::Start { ground, rounds, more } => {
                 [of(["start", &ground.to_string_lossy(), &rounds.to_string()]), vec![more.to_string()]].concat()
@@ -79,6 +85,7 @@ impl Job {
             ["freeze-runs", directory, count] => {
                 Self::FreezeRuns { directory: directory.into(), count: count.parse()? }
             }
+            ["serve-unrecorded", project] => Self::ServeUnrecorded { project: project.into() },
             ["start", ground, rounds, more] => {
                 Self::Start { ground: ground.into(), rounds: rounds.parse()?, more: more.parse()? }
             }
@@ -102,6 +109,10 @@ impl Job {
                 ready()?;
                 runs::freeze(directory, *count)
             }
+            Self::ServeUnrecorded { project } => {
+                servers::serve_unrecorded(project)?;
+                Ok(String::new())
+            }
             Self::Start { ground, rounds, more } => {
                 ready()?;
                 commands::time_starts(ground, *rounds, *more)
@@ -117,6 +128,12 @@ impl Job {
             }
         }
     }
+}
+
+/// The line that starts a helper which says nothing but what its job is.
+pub(crate) fn line(job: &Job) -> Result<Vec<PathBuf>> {
+    let words = job.words().into_iter().map(PathBuf::from);
+    Ok([std::env::current_exe()?, WORD.into()].into_iter().chain(words).collect())
 }
 
 /// Is this process a helper? Then it does its job and is done.
@@ -226,6 +243,7 @@ mod tests {
             Job::WriteLarge { directory: "/a".into(), bytes: 9 },
             Job::LoadConversation { directory: "/a".into(), whole: true },
             Job::FreezeRuns { directory: "/a".into(), count: 9 },
+            Job::ServeUnrecorded { project: "/a".into() },
             Job::Start { ground: "/a".into(), rounds: 9, more: 100 },
         ];
         for job in jobs {

@@ -41,8 +41,8 @@ pub(crate) fn run(report: &mut Report, options: &Options, project: &Project) -> 
          Workspace (SQLite) that is mounted anew for each round, beside the same files on the disk. A name that is new to the \
          kernel is a question to the server, and so are an opening and a closing; the program waits for the first two, and a file \
          that may be written cannot do without them, since nobody would hear of its closing. What a question costs on this machine \
-         whatever the answer is, is told last: most of it is waking another processor, and only the kernel decides whether that \
-         is needed. (Requests over io_uring stay on one processor and passthrough asks nothing, but the first has to be \
+         is told below: one for a name that no file can have, so that no Store is asked. Most of that is waking another \
+         processor and being woken by it, and only the kernel decides whether that is needed. (Requests over io_uring stay on one processor and passthrough asks nothing, but the first has to be \
          switched on by root and the second is root's alone.) Less is better, and the ratio is ours divided by the disk's.",
     );
     let ground = Ground::lay(project)?;
@@ -70,44 +70,29 @@ pub(crate) fn run(report: &mut Report, options: &Options, project: &Project) -> 
         }
     })?;
     report.cheaper("write new files", "the disk", &writing[0], &writing[1], None);
-    report.took("a byte to another thread and one back", question(false)?, None);
-    report.took("a byte to another thread and one back, both on one processor", question(true)?, None);
+    let asked = in_turn(2, options.rounds(10), |which| match which {
+        0 => ground.ask(&ground.on_disk),
+        _ => ground.through(FOR_A_COMMAND, |dir| ground.ask(dir)),
+    })?;
+    report.cheaper("a question that no Store is asked", "the disk", &asked[0], &asked[1], None);
+    report.took("a byte to another thread and one back", to_and_fro()?, None);
     Ok(())
 }
 
-/// What it costs to wake somebody who waits and to be woken by the answer, wherever the kernel puts the two or both on
-/// one processor.
-fn question(on_one: bool) -> Result<Duration> {
-    // On a thread of its own: where it has to stay, nobody else has to.
-    let asking = std::thread::spawn(move || {
-        if on_one {
-            stay_here()?;
-        }
-        asked_and_answered()
-    });
-    asking.join().map_err(|_| anyhow!("who asks panicked"))?
-}
-
-/// Keeps this thread, and those that it starts, on the processor where it is.
-fn stay_here() -> Result<()> {
-    let mut here = rustix::thread::CpuSet::new();
-    here.set(rustix::thread::sched_getcpu());
-    Ok(rustix::thread::sched_setaffinity(None, &here)?)
-}
-
-fn asked_and_answered() -> Result<Duration> {
-    const ASKED: u32 = 2000;
+/// What it costs to wake somebody who waits and to be woken by the answer, where the kernel knows that one waits for the other.
+fn to_and_fro() -> Result<Duration> {
+    const TIMES: u32 = 2000;
     let ((mut heard, mut ask), (mut answered, mut answer)) = (std::io::pipe()?, std::io::pipe()?);
     let other = std::thread::spawn(move || {
         let mut byte = [0];
         while heard.read_exact(&mut byte).is_ok() && answer.write_all(&byte).is_ok() {}
     });
     let began = Instant::now();
-    for _ in 0..ASKED {
+    for _ in 0..TIMES {
         ask.write_all(&[1])?;
         answered.read_exact(&mut [0])?;
     }
-    let took = began.elapsed() / ASKED;
+    let took = began.elapsed() / TIMES;
     drop(ask);
     ensure!(other.join().is_ok(), "whoever answers ends by itself");
     Ok(took)
@@ -156,6 +141,16 @@ impl Ground {
         let took = began.elapsed();
         ensure!(bytes == FILES * BYTES, "{bytes} bytes were read");
         Ok(took / u32::try_from(FILES)?)
+    }
+
+    /// Asks for names with a control character in them.
+    fn ask(&self, dir: &Path) -> Result<Duration> {
+        let names: Vec<PathBuf> = (0..FILES).map(|n| dir.join(format!("\u{1}{n}"))).collect();
+        let began = Instant::now();
+        for name in &names {
+            ensure!(std::fs::symlink_metadata(name).is_err(), "\"{}\" is there", name.display());
+        }
+        Ok(began.elapsed() / u32::try_from(FILES)?)
     }
 
     fn write(&self, dir: &Path, round: usize) -> Result<Duration> {

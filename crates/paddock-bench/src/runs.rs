@@ -47,7 +47,8 @@ pub(crate) fn run(report: &mut Report, options: &Options) -> Result<()> {
     report.section(
         "Runs",
         &format!(
-            "One node of a run with its checkpoint, on {}, each synced before the next node begins: a plan of {STEPS} steps, each with a call \
+            "One node of a run with its checkpoint, on {}, each kept before the next node begins, and synced before it unless its node goes by the \
+             state alone and would do the same again: a plan of {STEPS} steps, each with a call \
              of `read_file` through the guard and the audit, {NODES} nodes in all, with a model that takes no time. The thread has so many \
              messages and as many checkpoints before. The plan's file is kept, too. Less is better.",
             machine::file_system(place.path())
@@ -115,7 +116,8 @@ fn beside_langgraph(report: &mut Report, options: &Options, runs: &mut Runs, pla
         "Runs beside LangGraph",
         &format!(
             "The same graph of eight nodes, {NODES} of them in a turn, in LangGraph with SqliteSaver and durability `sync`, which like ours keeps \
-             each checkpoint before the next node begins; its clock and its count of bytes are taken inside of its own process. Its tool \
+             each checkpoint before the next node begins (it syncs each of them; of ours those are synced with the next one whose node would do the \
+             same again); its clock and its count of bytes are taken inside of its own process. Its tool \
              reads the file with no guard and no audit. A whole run has opening the thread before its nodes. More is better for nodes per \
              second, less for the rest."
         ),

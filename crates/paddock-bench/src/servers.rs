@@ -3,13 +3,19 @@
 //! Owns the translation of one piece of work into each server's own tool. A server that has no tool for it is left
 //! out of that comparison; none is given an easier task.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
+use paddock_core::{AgentName, AgentPolicy, NoJournal, Vfs};
+use paddock_stores::PhysicalStore;
+use paddock_tools::Fixed;
 use serde_json::{Value, json};
 
 use crate::client::Client;
+use crate::guarded::{self, Open};
+use crate::helpers::{self, Job};
 use crate::options::{Options, peer};
 use crate::report::Report;
 use crate::trees::Project;
@@ -96,6 +102,21 @@ pub(crate) fn all(options: &Options, project: &Project) -> Result<Vec<Server>> {
         servers.push(peer(Kind::Official, vec![node.clone(), script.clone(), path.clone()]));
     }
     Ok(servers)
+}
+
+/// The same servers, ours without a record of what is changed: the peers keep none.
+pub(crate) fn keeping_no_record(servers: &[Server]) -> Result<Vec<Server>> {
+    let (ours, peers) = servers.split_first().context("Paddock is among the servers")?;
+    let line = helpers::line(&Job::ServeUnrecorded { project: ours.project.clone() })?;
+    Ok([&[Server { line, ..ours.clone() }], peers].concat())
+}
+
+/// The tools, the guard and the Store of an agent, behind the same transport; the only thing missing is the ledger.
+pub(crate) fn serve_unrecorded(project: &Path) -> Result<()> {
+    let store = Arc::new(PhysicalStore::new(project)?);
+    let vfs = Vfs::new(vec![guarded::workspace("/project", store)?], Arc::new(Open), Arc::new(NoJournal))?;
+    let policy = AgentPolicy::new(AgentName::main(), guarded::logical("/project")?, vfs);
+    Ok(paddock_mcp::serve_stdio(Arc::new(Fixed(Arc::new(policy))), || {})?)
 }
 
 /// Says which peers are not among them.

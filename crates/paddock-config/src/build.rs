@@ -304,6 +304,7 @@ impl<'b> Built<'b> {
         let territory = store.territory();
         let mut hide = lower.names().hide_patterns().to_vec();
         hide.extend(self.hidden(table));
+        hide.extend(nested_in(lower, built));
         self.finish(table, Mount::new(Arc::new(store), Some(territory)), hide, &[])
     }
 
@@ -453,7 +454,7 @@ fn lower_of<'w>(table: &WorkspaceTable, built: &'w [Workspace]) -> Option<&'w Wo
     built.iter().find(|workspace| *workspace.prefix() == overlay.value.0)
 }
 
-/// The places of Workspaces that are nested in one, as patterns: what a fork of it held there could never be applied.
+/// The places of Workspaces that are nested in one, as patterns: what a fork or an overlay of it held there could never be applied.
 fn nested_in(source: &Workspace, all: &[Workspace]) -> Vec<HidePattern> {
     let below = |inner: &Workspace| {
         let rel = inner.prefix().below(source.prefix()).filter(|rel| !rel.is_here())?;

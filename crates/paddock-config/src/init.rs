@@ -17,11 +17,12 @@ pub const SCHEMA_FILE: &str = ".paddock.schema.json";
 pub const WORKSPACE_DIR: &str = "workspace";
 
 /// The names that are hidden in every Workspace unless a person says otherwise: environment files and
-/// private keys.
+/// private keys. The bundle of public certificates that pip and others bring along is none.
 pub const HIDE: &[&str] = &[
     ".env",
     ".env.*",
     "*.pem",
+    "!cacert.pem",
     "*.key",
     "*.p12",
     "*.pfx",

@@ -12,14 +12,16 @@ use std::ops::ControlFlow;
 
 use crate::call::Call;
 use crate::change::{Act, Change, ChangeSet, Expect, Kept, Looks};
+use crate::decision::{Decision, Rule};
 use crate::error::ErrorKind;
 use crate::path::{LogicalPath, RelPath, RelPathBuf};
 use crate::place::Place;
 use crate::plan::{Effect, EffectKind, Was, Work};
+use crate::repository::Guards;
 use crate::scope::{AccessScope, OpKind};
 use crate::staged::Staged;
 use crate::store::{Kind, LastName, Walk};
-use crate::vfs::{Guards, Refused, Settled, Vfs, refusal, store_refusal};
+use crate::vfs::{Refused, Settled, Vfs, refusal, store_refusal};
 use crate::workspace::Workspace;
 
 /// One change of several that belong together, in logical paths.
@@ -169,11 +171,17 @@ impl Vfs {
         if matches!((author, &how), (Author::Command, Alter::Take(_))) && self.is_write_only(&asked) {
             return self.plan_drop(call, &asked, how, effects);
         }
+        if author != Author::Person
+            && let Some(row) = self.misleads_git(call, &asked, &how)
+        {
+            let decision = Decision { rule: Rule::Guarded(row), ..self.judge(how.op(), &asked) };
+            return Err(Refused::Denied(Box::new(decision.denial(&asked))));
+        }
         let unguarded = match author {
             Author::Command | Author::Fork => self.is_harmless_for_git(call, &asked, &how),
             Author::Person => self.is_gits_own(call, &asked, &how),
         };
-        let guards = if unguarded { Guards::Lifted } else { Guards::Hold };
+        let guards = if unguarded { Guards::Lifted } else { Guards::HoldForGit };
         let settled = if left.covers(&asked) {
             self.settle_unseen(how.op(), &asked)?
         } else {

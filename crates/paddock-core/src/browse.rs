@@ -9,9 +9,10 @@ use std::ops::ControlFlow;
 
 use crate::call::Call;
 use crate::error::{ErrorKind, StoreError};
+use crate::found::Found;
 use crate::glob::PathGlob;
 use crate::path::{LogicalPath, RelPath, tree_order};
-use crate::plan::{Browse, Entries, Found, Hits, Search};
+use crate::plan::{Browse, Entries, Hits, Search};
 use crate::scope::OpKind;
 use crate::store::{Entry, Hit, Kind, LastName, Query, Walk};
 use crate::vfs::{MAX_HOPS, Refused, Vfs, refusal, store_refusal};
@@ -30,12 +31,12 @@ struct Collector<'a> {
 }
 
 impl Collector<'_> {
-    fn offer(&mut self, found: Found) -> ControlFlow<()> {
-        if self.after.is_some_and(|after| tree_order(&found.path, after.as_str()).is_le()) {
+    fn offer(&mut self, found: Found<'_>) -> ControlFlow<()> {
+        if self.after.is_some_and(|after| tree_order(found.path, after.as_str()).is_le()) {
             return ControlFlow::Continue(());
         }
         if let Some(glob) = self.glob
-            && (found.kind == Kind::Dir || !glob.matches(self.below_start(&found.path)))
+            && (found.kind == Kind::Dir || !glob.matches(self.below_start(found.path)))
         {
             return ControlFlow::Continue(());
         }
@@ -122,8 +123,9 @@ impl Vfs {
             let after = collector.after.and_then(|after| after.below(&outer.prefix));
             let depth = collector.depth_below(here).unwrap_or(Some(0));
             let walk = Walk { depth, skip_ignored: collector.skip_ignored, after: after.map(RelPath::as_str) };
+            let mut path = LogicalPath::top();
             let mut sink = |entry: Entry<'_>| {
-                let path = outer.prefix.join(RelPath(entry.path));
+                outer.prefix.join_into(RelPath(entry.path), &mut path);
                 while let Some(workspace) = nested.next_if(|w| w.prefix <= path) {
                     match self.show_nested(call, collector, here, workspace, &mut shown_up_to) {
                         Ok(ControlFlow::Continue(())) => {}
@@ -141,7 +143,7 @@ impl Vfs {
                 if nested.peek().is_some_and(|w| w.prefix.below(&path).is_some()) {
                     shown_up_to = Some(path.clone());
                 }
-                let found = Found { path: path.into_string(), kind: entry.kind, plain: entry.plain, scope: None };
+                let found = Found { path: path.as_str(), kind: entry.kind, plain: entry.plain, scope: None };
                 flow = collector.offer(found);
                 flow
             };
@@ -183,10 +185,11 @@ impl Vfs {
                 return Ok(ControlFlow::Continue(()));
             }
             let scope = (path == workspace.prefix).then_some(workspace.scope);
-            let found = Found { path: path.as_str().to_owned(), kind: Kind::Dir, plain: true, scope };
+            let found = Found { path: path.as_str(), kind: Kind::Dir, plain: true, scope };
+            let flow = collector.offer(found);
             *shown_up_to = Some(path);
-            if collector.offer(found).is_break() {
-                return Ok(ControlFlow::Break(()));
+            if flow.is_break() {
+                return Ok(flow);
             }
         }
         if collector.depth_below(&workspace.prefix).is_none() {

@@ -170,7 +170,7 @@ pub struct Ran {
 pub struct Proposed {
     /// The changes.
     pub alterations: Vec<Alteration>,
-    /// Those of them, by path, that a `.gitignore` names: build output, which does not count as a risk.
+    /// Those of them, by path, that a `.gitignore` names: build output, which counts as a risk unless it is new or the agent's own.
     pub ignored: std::collections::HashSet<LogicalPath>,
     /// Why the whole cannot be made.
     pub obstacles: Vec<String>,

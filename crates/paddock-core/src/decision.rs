@@ -124,6 +124,19 @@ impl<'a> Decision<'a> {
         }
     }
 
+    /// The rule as whoever was refused may know it: what is hidden looks like what nothing allows.
+    pub fn deny_rule(&self) -> DenyRule {
+        match self.rule {
+            Rule::NoWorkspace | Rule::ScopeAllows | Rule::Ancestor => DenyRule::NoWorkspace,
+            Rule::Scope => DenyRule::Scope,
+            Rule::Unserved => DenyRule::Unserved,
+            Rule::Hidden(_) | Rule::Shadowed => DenyRule::Hidden,
+            Rule::Guarded(name) => DenyRule::Guarded(name),
+            Rule::Own => DenyRule::Own,
+            Rule::HoldsWorkspace => DenyRule::HoldsWorkspace,
+        }
+    }
+
     /// What a refused call is told, in values.
     pub fn denial(&self, asked: &LogicalPath) -> Denial {
         Denial {
@@ -131,15 +144,7 @@ impl<'a> Decision<'a> {
             asked: asked.clone(),
             path: self.path.clone(),
             workspace: self.workspace.map(|w| (w.prefix.clone(), w.scope, w.origin.clone())),
-            rule: match self.rule {
-                Rule::NoWorkspace | Rule::ScopeAllows | Rule::Ancestor => DenyRule::NoWorkspace,
-                Rule::Scope => DenyRule::Scope,
-                Rule::Unserved => DenyRule::Unserved,
-                Rule::Hidden(_) | Rule::Shadowed => DenyRule::Hidden,
-                Rule::Guarded(name) => DenyRule::Guarded(name),
-                Rule::Own => DenyRule::Own,
-                Rule::HoldsWorkspace => DenyRule::HoldsWorkspace,
-            },
+            rule: self.deny_rule(),
             allowed_in: Arc::clone(self.allowed_in),
         }
     }

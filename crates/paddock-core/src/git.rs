@@ -65,7 +65,7 @@ const HARMLESS: &[(&str, &[&str])] = &[
 ];
 
 /// Values by section and key, in the order in which they stand.
-type Settings = BTreeMap<(String, String), Vec<String>>;
+pub(crate) type Settings = BTreeMap<(String, String), Vec<String>>;
 
 impl Vfs {
     /// Is this change of a guarded name one that git makes and that cannot make anything run?
@@ -175,6 +175,25 @@ fn is_harmless((section, key): &(String, String), values: &[String]) -> bool {
     known && (!leads_on || values.iter().all(|value| may_lead_to(value)))
 }
 
+/// Is it one that `git cherry-pick` and `git revert` note for going on?
+pub(crate) fn is_option(key: &str) -> bool {
+    const OPTIONS: [&str; 12] = [
+        "no-commit",
+        "edit",
+        "allow-empty",
+        "allow-empty-message",
+        "keep-redundant-commits",
+        "signoff",
+        "record-origin",
+        "allow-ff",
+        "mainline",
+        "strategy",
+        "allow-rerere-auto",
+        "default-msg-cleanup",
+    ];
+    OPTIONS.contains(&key)
+}
+
 /// May git be sent there? To another machine, to a remote by its name, or to a repository on this one, as `git clone`
 /// writes it; but not into a `.git`, where nobody sees a repository, whose hooks run when somebody pushes to it.
 fn may_lead_to(address: &str) -> bool {
@@ -193,7 +212,7 @@ fn may_lead_to(address: &str) -> bool {
 }
 
 /// Reads a config as git writes it; nothing where it holds anything else.
-fn read(config: &[u8]) -> Option<Settings> {
+pub(crate) fn read(config: &[u8]) -> Option<Settings> {
     let text = std::str::from_utf8(config).ok()?;
     if text.len() as u64 > MAX_CONFIG || text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) {
         return None;

@@ -22,8 +22,12 @@ mod decision;
 mod edit;
 mod error;
 mod facts;
+mod first_look;
+mod found;
 mod git;
+mod gits_lists;
 mod glob;
+mod groups;
 mod guarded;
 mod host;
 mod moving;
@@ -62,7 +66,10 @@ pub use command::{
 pub use decision::{Decision, Denial, DenyRule, Rule, list_some};
 pub use edit::{EditError, MAX_EDITED, Replacement, edit};
 pub use error::{ErrorKind, Result, StoreError};
+pub use found::{Found, FoundList};
+pub use gits_lists::{MAX_LIST, is_gits_list};
 pub use glob::PathGlob;
+pub use groups::written_out;
 pub use guarded::{GUARDED, GuardedName};
 pub use host::{AllowedHost, BadHost, Host, split_port};
 pub use names::{HidePattern, NameRuleError, NameRules, OWN_NAMES, TEMP_PREFIX, fold};
@@ -71,7 +78,7 @@ pub use path::{
     LogicalPath, MAX_NAME, MAX_PATH, PathError, RelPath, RelPathBuf, is_plain_name, is_unseen, tree_order, visible,
 };
 pub use place::Place;
-pub use plan::{Browse, Effect, EffectKind, Entries, Found, Hits, Operation, Outcome, Plan, Search, Was};
+pub use plan::{Browse, Effect, EffectKind, Entries, Hits, Operation, Outcome, Plan, Search, Was};
 pub use policy::{AgentPolicy, BearerToken, WebSearch};
 pub use ports::{
     Audit, CallRecord, Gate, Journal, NoAudit, NoJournal, Part, PartDone, Passed, Permit, Request, Risk, Token, WayBack,

@@ -17,7 +17,7 @@ use crate::error::ErrorKind;
 use crate::names::TEMP_PREFIX;
 use crate::path::{LogicalPath, RelPath, RelPathBuf};
 use crate::place::Place;
-use crate::plan::{CarryStep, Effect, EffectKind, Outcome, Work};
+use crate::plan::{CarryStep, Effect, EffectKind, Outcome, Was, Work};
 use crate::ports::{Part, PartDone};
 use crate::run::Run;
 use crate::scope::OpKind;
@@ -67,7 +67,7 @@ impl Vfs {
                 what: EffectKind::MoveAway,
                 before: from.meta.as_ref().map(|m| m.version),
                 len: None,
-                was: None,
+                was: from.meta.as_ref().map(Was::of),
             },
             Effect { path: dest.path.clone(), what: EffectKind::MoveHere, before: None, len: None, was: None },
         ];

@@ -12,6 +12,8 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use thiserror::Error;
 use unicode_normalization::UnicodeNormalization;
 
+use crate::first_look::FirstLook;
+use crate::groups::{has_open_class, written_out};
 use crate::guarded::{GIT_FILE, GUARDED, GuardedName, WAYS};
 use crate::path::{RelPath, RelPathBuf};
 use crate::workspace::Origin;
@@ -29,6 +31,14 @@ pub struct HidePattern {
     pub text: String,
     /// Where a person wrote it.
     pub origin: Origin,
+}
+
+impl HidePattern {
+    /// As it is compiled: in one spelling, each alternative of a group by itself.
+    fn texts(&self) -> impl Iterator<Item = String> {
+        let text = fold(&self.text);
+        written_out(&text).unwrap_or_else(|| vec![text]).into_iter()
+    }
 }
 
 /// A pattern or name that cannot be used.
@@ -64,7 +74,7 @@ impl Default for NameRules {
         Self {
             hide: Vec::new(),
             hidden: None,
-            first_look: FirstLook::new(&[]),
+            first_look: FirstLook::default(),
             guards: Guards::Standard,
             unguard: Vec::new(),
             own: Vec::new(),
@@ -76,9 +86,17 @@ impl Default for NameRules {
 impl NameRules {
     /// Compiles the rules. `own` holds Paddock's own files, relative to the Mount.
     pub fn new(hide: Vec<HidePattern>, unguard: &[String], own: &[RelPathBuf]) -> Result<Self, NameRuleError> {
-        if let Some(bad) = hide.iter().find(|p| p.text.trim() != p.text || p.text.is_empty()) {
-            let why = "it is empty, or begins or ends with a space".to_owned();
-            return Err(NameRuleError::BadPattern { pattern: bad.text.clone(), why });
+        for pattern in &hide {
+            let Some(each) = written_out(&pattern.text) else {
+                let why = "a group in it does not end, or stands for too much";
+                return Err(bad_pattern(&pattern.text, &why));
+            };
+            if each.iter().any(|text| text.trim() != text || text.is_empty()) {
+                return Err(bad_pattern(&pattern.text, &"it is empty, or begins or ends with a space"));
+            }
+            if each.iter().any(|text| has_open_class(text)) {
+                return Err(bad_pattern(&pattern.text, &"a class in it does not end"));
+            }
         }
         let hidden = if hide.is_empty() { None } else { Some(Hidden::new(&hide)?) };
         if let Some(unknown) = unguard.iter().find(|name| !GUARDED.iter().any(|row| row.name == **name)) {
@@ -86,7 +104,7 @@ impl NameRules {
         }
         let guards = if unguard.is_empty() { Guards::Standard } else { Guards::Fewer(compile_guards(unguard)?) };
         let own = own.iter().map(|path| fold(path.as_str())).collect();
-        let first_look = FirstLook::new(&hide);
+        let first_look = first_look_of(&hide);
         Ok(Self { hide, hidden, first_look, guards, unguard: unguard.to_vec(), own, mounts: Vec::new() })
     }
 
@@ -103,13 +121,13 @@ impl NameRules {
             return Ok(self);
         }
         let hide: Vec<HidePattern> = self.hide.into_iter().chain(more).collect();
-        let (hidden, first_look) = (Some(Hidden::new(&hide)?), FirstLook::new(&hide));
+        let (hidden, first_look) = (Some(Hidden::new(&hide)?), first_look_of(&hide));
         Ok(Self { hide, hidden, first_look, ..self })
     }
 
     /// The pattern that hides this path or a directory above it.
     pub fn hidden(&self, rel: RelPath<'_>) -> Option<&HidePattern> {
-        if self.hidden.is_none() || !self.first_look.may_hide(rel.as_str()) {
+        if self.hidden.is_none() || !self.first_look.may_match(rel.as_str()) {
             return None;
         }
         // Every directory on the way counts: nothing below a hidden one can be shown again.
@@ -120,7 +138,7 @@ impl NameRules {
     pub fn hides_entry(&self, rel: &str) -> Option<&HidePattern> {
         let hidden = self.hidden.as_ref()?;
         let name = rel.rsplit_once('/').map_or(rel, |(_, name)| name);
-        if !self.first_look.may_hide_name(name.as_bytes()) {
+        if !self.first_look.may_match_name(name) {
             return None;
         }
         // Cannot be compiled after all: then everything is hidden rather than nothing.
@@ -128,7 +146,8 @@ impl NameRules {
         let found = |path: &str| match matcher.matched(path, true) {
             // Whichever pattern it was: that one matched is what hides it.
             ignore::Match::Ignore(glob) => {
-                self.hide.iter().find(|p| fold(p.text.trim()) == glob.original().trim()).or(self.hide.first())
+                let is_it = |p: &&HidePattern| p.texts().any(|text| text.trim() == glob.original().trim());
+                self.hide.iter().find(is_it).or(self.hide.first())
             }
             _ => None,
         };
@@ -141,12 +160,21 @@ impl NameRules {
         if is_git_file && !self.lifts(GIT_FILE) {
             return GUARDED.iter().find(|row| row.name == GIT_FILE);
         }
+        if !guards_first_look().may_match(rel.as_str()) {
+            return None;
+        }
         let folded = fold(rel.as_str());
         let guards = self.guards.matcher()?;
         RelPath(&folded).ancestors().find_map(|path| match guards.matched(path.as_str(), true) {
             ignore::Match::Ignore(glob) => row_of(glob.original()),
             _ => None,
         })
+    }
+
+    /// Is this a guarded name whose row is lifted?
+    pub(crate) fn is_lifted(&self, rel: RelPath<'_>) -> bool {
+        let standard = || NameRules::default().guarded(rel, false).is_some();
+        !self.unguard.is_empty() && self.guarded(rel, false).is_none() && standard()
     }
 
     /// Is this row of the guarded names lifted?
@@ -219,63 +247,12 @@ struct Hidden {
 
 impl Hidden {
     fn new(hide: &[HidePattern]) -> Result<Self, NameRuleError> {
-        let patterns = parse(hide.iter().map(|pattern| fold(&pattern.text)))?;
-        Ok(Self { patterns, compiled: OnceLock::new() })
+        Ok(Self { patterns: parse(texts(hide))?, compiled: OnceLock::new() })
     }
 
     fn matcher(&self) -> Option<&Gitignore> {
         self.compiled.get_or_init(|| self.patterns.build().ok()).as_ref()
     }
-}
-
-/// A look at the first and last byte of each name, which settles nearly every path: patterns such as
-/// `.env` or `*.pem` can only match names that begin or end like them. It may say "perhaps" too
-/// often and never too seldom; the compiled patterns decide.
-#[derive(Debug, Clone)]
-struct FirstLook {
-    first: [bool; 256],
-    last: [bool; 256],
-}
-
-impl FirstLook {
-    fn new(hide: &[HidePattern]) -> Self {
-        let mut look = Self { first: [false; 256], last: [false; 256] };
-        for pattern in hide {
-            look.learn(pattern.text.trim_end_matches('/').as_bytes());
-        }
-        // Bytes of other alphabets may fold to anything.
-        look.first[0x80..].fill(true);
-        look
-    }
-
-    fn learn(&mut self, pattern: &[u8]) {
-        let is_plain = |b: &u8| b.is_ascii() && !b"*?[]{}\\/!# \t".contains(b);
-        match pattern {
-            [b'*', rest @ .., end] if is_plain(end) && rest.iter().all(is_plain) => mark(&mut self.last, *end),
-            [start, rest @ ..] if is_plain(start) && !rest.contains(&b'/') => mark(&mut self.first, *start),
-            _ => self.first.fill(true),
-        }
-    }
-
-    fn may_hide(&self, rel: &str) -> bool {
-        rel.as_bytes().split(|b| *b == b'/').any(|name| self.may_hide_name(name))
-    }
-
-    fn may_hide_name(&self, name: &[u8]) -> bool {
-        match (name.first(), name.last()) {
-            // What a name holds between its ends matters only if it is not ASCII, and then it may
-            // fold into an ending that is.
-            (Some(first), Some(last)) => {
-                self.first[usize::from(*first)] || self.last[usize::from(*last)] || !last.is_ascii()
-            }
-            _ => false,
-        }
-    }
-}
-
-fn mark(bytes: &mut [bool; 256], byte: u8) {
-    bytes[usize::from(byte.to_ascii_lowercase())] = true;
-    bytes[usize::from(byte.to_ascii_uppercase())] = true;
 }
 
 /// The compiled guarded list; the full one is shared by every Workspace.
@@ -294,6 +271,22 @@ impl Guards {
             Self::Standard => STANDARD.get_or_init(|| compile_guards(&[]).ok()).as_ref(),
         }
     }
+}
+
+fn first_look_of(hide: &[HidePattern]) -> FirstLook {
+    let texts: Vec<String> = texts(hide).collect();
+    FirstLook::at_the_last(texts.iter().map(String::as_str))
+}
+
+/// The patterns as they are compiled.
+fn texts(hide: &[HidePattern]) -> impl Iterator<Item = String> {
+    hide.iter().flat_map(|pattern| pattern.texts())
+}
+
+/// Of the whole guarded list: where names are lifted it says "perhaps" more often.
+fn guards_first_look() -> &'static FirstLook {
+    static LOOK: OnceLock<FirstLook> = OnceLock::new();
+    LOOK.get_or_init(|| FirstLook::at_the_first(GUARDED.iter().flat_map(|row| row.patterns.iter().copied())))
 }
 
 fn compile_guards(unguard: &[String]) -> Result<Gitignore, NameRuleError> {
@@ -357,6 +350,8 @@ fn is_unseen(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn rules(hide: &[&str], unguard: &[&str], own: &[&str]) -> Result<NameRules, NameRuleError> {
@@ -444,13 +439,84 @@ mod tests {
         ];
         for pattern in patterns {
             let rules = rules(&[pattern], &[], &[]).unwrap();
-            let unfiltered =
-                NameRules { first_look: FirstLook { first: [true; 256], last: [true; 256] }, ..rules.clone() };
+            let unfiltered = NameRules { first_look: FirstLook::of_anything(), ..rules.clone() };
             for name in names.iter().chain(&["a/b", "x/a/b", "d/.env"]) {
                 let rel = RelPath(name);
                 assert_eq!(rules.hidden(rel), unfiltered.hidden(rel), "{pattern} and {name}");
             }
         }
+    }
+
+    #[test]
+    fn each_alternative_of_a_group_is_a_pattern_by_itself() {
+        let told = rules(&["{/secrets,conf/prod,logs/,*.{pem,key}}", "!{public.key,b}"], &[], &[]).unwrap();
+        let hidden = |path| told.hidden(RelPath(path));
+        for path in ["secrets", "secrets/y", "conf/prod", "logs", "a/logs/x", "a/b.pem", "x.KEY"] {
+            assert_eq!(hidden(path).unwrap().text, "{/secrets,conf/prod,logs/,*.{pem,key}}", "{path}");
+        }
+        for path in ["a/secrets", "a/conf/prod", "conf", "public.key", "pem"] {
+            assert!(hidden(path).is_none(), "{path}");
+        }
+        for bad in ["{a,b", "{a, b}", "{,a}", "{a,{b}", "[ab", "{a,[!}"] {
+            assert!(rules(&[bad], &[], &[]).is_err(), "{bad}");
+        }
+    }
+
+    /// Patterns as people might write them, groups and classes with slashes in them included.
+    fn patterns() -> impl Strategy<Value = String> {
+        let plain = prop_oneof![
+            5 => "[abA.,]{1,2}",
+            1 => Just("*".to_owned()),
+            1 => Just("**/".to_owned()),
+            1 => Just("?".to_owned()),
+            2 => Just("/".to_owned()),
+            1 => Just("[ab]".to_owned()),
+            1 => Just("[!a]".to_owned()),
+            1 => Just("[a/b]".to_owned()),
+            1 => Just("\\a".to_owned()),
+        ];
+        let pieces = plain.prop_recursive(2, 12, 4, |inner| {
+            let group =
+                proptest::collection::vec(inner.clone(), 1..4).prop_map(|parts| format!("{{{}}}", parts.join(",")));
+            prop_oneof![group, (inner.clone(), inner).prop_map(|(one, other)| one + &other)]
+        });
+        proptest::collection::vec(pieces, 1..4).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_first_look_hides_and_shows_nothing_by_itself(
+            patterns in proptest::collection::vec(patterns(), 1..3),
+            paths in proptest::collection::vec("[abAB.,]{1,2}(/[abAB.,]{1,2}){0,2}", 30),
+        ) {
+            let texts: Vec<&str> = patterns.iter().map(String::as_str).collect();
+            let Ok(rules) = rules(&texts, &[], &[]) else { return Ok(()) };
+            let unfiltered = NameRules { first_look: FirstLook::of_anything(), ..rules.clone() };
+            for path in paths.iter().filter(|path| path.split('/').all(|name| name != "." && name != "..")) {
+                prop_assert_eq!(rules.hidden(RelPath(path)), unfiltered.hidden(RelPath(path)), "{:?} and {}", texts, path);
+                prop_assert_eq!(rules.hides_entry(path), unfiltered.hides_entry(path), "{:?} and {}", texts, path);
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_look_never_says_no_where_a_guard_says_yes() {
+        let matcher = Guards::Standard.matcher().unwrap();
+        let mut matched = 0;
+        for pattern in GUARDED.iter().flat_map(|row| row.patterns) {
+            for (stars, git) in [("a/b/", "x.git"), ("", ".git"), ("c/", ".BARE")] {
+                let path = pattern.replace("{*.git,.bare}", git).replace("**/", stars).replace('*', "z");
+                for path in [path.clone(), path.to_uppercase(), format!("d/{path}"), path.replace('i', "\u{131}")] {
+                    let guarded = matcher.matched(fold(&path), true).is_ignore();
+                    assert!(!guarded || guards_first_look().may_match(&path), "{pattern}: {path}");
+                    matched += usize::from(guarded);
+                }
+            }
+        }
+        assert!(matched > 1000, "{matched}");
+        assert!(!guards_first_look().may_match("src/components/App.tsx"));
     }
 
     #[test]
@@ -537,7 +603,11 @@ mod tests {
             assert_eq!(lifted.guarded(RelPath(path), false), None, "{path} with {row} lifted");
         }
         for row in GUARDED {
-            assert!(row.name == GIT_FILE || !row.patterns.is_empty(), "{} covers something", row.name);
+            assert!(
+                matches!(row.name, GIT_FILE | ".git/index") || !row.patterns.is_empty(),
+                "{} covers something",
+                row.name
+            );
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::alter::Alteration;
 use crate::change::{ChangeSet, Expect, Looks};
 use crate::edit::Replacement;
+use crate::found::FoundList;
 use crate::glob::PathGlob;
 use crate::path::{LogicalPath, RelPath, RelPathBuf};
 use crate::scope::OpKind;
@@ -322,7 +323,7 @@ impl Plan {
     }
 
     /// What it touches besides its effects: all that a directory takes along, at both ends.
-    pub(crate) fn along(&self) -> impl Iterator<Item = LogicalPath> + '_ {
+    pub fn along(&self) -> impl Iterator<Item = LogicalPath> + '_ {
         self.work.along()
     }
 
@@ -448,24 +449,11 @@ pub enum Outcome {
 #[derive(Debug, Default)]
 pub struct Entries {
     /// What was found.
-    pub found: Vec<Found>,
+    pub found: FoundList,
     /// Is there more after the last one?
     pub more: bool,
     /// Workspaces that could not be looked into.
     pub unreachable: Vec<LogicalPath>,
-}
-
-/// One entry, in logical paths.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    /// The path; shown escaped where `plain` is false.
-    pub path: String,
-    /// What it is.
-    pub kind: Kind,
-    /// Can it be named in a call?
-    pub plain: bool,
-    /// The scope, when a Workspace begins here.
-    pub scope: Option<crate::scope::AccessScope>,
 }
 
 /// Lines in tree order.

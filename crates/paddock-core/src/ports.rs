@@ -254,6 +254,11 @@ pub trait Audit: Send + Sync {
     fn flush(&self) -> Result<()> {
         Ok(())
     }
+
+    /// Would a record wait for nobody now? Another may come a moment later.
+    fn is_free(&self) -> bool {
+        true
+    }
 }
 
 /// What the audit keeps of one call.

@@ -179,6 +179,11 @@ impl Preview {
         Self { words: words.into(), ..Self::default() }
     }
 
+    /// Does anything in it move?
+    pub fn has_moves(&self) -> bool {
+        self.paths.iter().any(|changed| matches!(changed.fate, Fate::MovedAway | Fate::MovedHere))
+    }
+
     /// Is it made of parts?
     pub fn has_parts(&self) -> bool {
         !self.totals.fates.is_empty()

@@ -8,7 +8,7 @@
 use crate::call::Call;
 use crate::error::ErrorKind;
 use crate::guarded::{GUARDED, GuardedName};
-use crate::names::{NameRules, is_spelling_of};
+use crate::names::{NameRules, fold, is_spelling_of};
 use crate::path::{LogicalPath, RelPath, RelPathBuf};
 use crate::place::Place;
 use crate::scope::OpKind;
@@ -30,9 +30,21 @@ const RUNS: &[(&str, &str)] = &[
 /// The row that guards what git goes on with.
 const UNFINISHED: &str = ".git/rebase-merge";
 
+/// The row that guards what git follows in lists of its own.
+pub(crate) const INDEX_ROW: &str = ".git/index";
+
 const HEAD: &str = "HEAD";
 const OBJECTS: &str = "objects";
 const COMMONDIR: &str = "commondir";
+
+/// Do guarded names hold on the path that is asked for? Wherever a link leads they do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Guards {
+    Hold,
+    /// As that, for a change that git may have made in a directory of its own.
+    HoldForGit,
+    Lifted,
+}
 
 /// Is it called as people call git directories?
 pub(crate) fn is_called_so(name: &str) -> bool {
@@ -51,6 +63,15 @@ impl NameRules {
         self.holding(row)
     }
 
+    /// What keeps a file tool out of git's own directories: git changes them, in commands, and follows whatever it finds there.
+    pub(crate) fn in_gits(&self, op: OpKind, path: RelPath<'_>) -> Option<&'static GuardedName> {
+        let (dir, name) = path.split_last().filter(|_| op.changes())?;
+        let is_new = op == OpKind::MakeDir && is_spelling_of(name, ".git");
+        let is_there = is_new || dir.names().any(|name| is_called_so(&fold(name)));
+        // Who lifted the row of a name meant file tools, too.
+        if is_there && !self.is_lifted(path) { self.holding(INDEX_ROW) } else { None }
+    }
+
     /// As [`Self::guarded_beside_head`], for a path and the directory that would be one of git's.
     fn guarded_in_gits<'a>(&self, path: RelPath<'a>) -> Option<(RelPath<'a>, &'static GuardedName)> {
         let (dir, name) = path.split_last()?;
@@ -64,11 +85,12 @@ impl NameRules {
 
     /// What guards the path if there is a repository where it lies, which only a look can tell.
     pub(crate) fn depends_on(&self, rel: RelPath<'_>) -> Option<&'static GuardedName> {
-        rel.ancestors().find_map(|path| self.guarded_in_gits(path)).map(|(_, row)| row)
+        let lies_there = rel.ancestors().find_map(|path| self.guarded_in_gits(path)).map(|(_, row)| row);
+        lies_there.or_else(|| self.in_gits(OpKind::Write, rel))
     }
 
     /// The row of this name, unless it is lifted.
-    fn holding(&self, row: &str) -> Option<&'static GuardedName> {
+    pub(crate) fn holding(&self, row: &str) -> Option<&'static GuardedName> {
         GUARDED.iter().find(|known| known.name == row && !self.lifts(row))
     }
 }

@@ -72,6 +72,12 @@ pub trait Store: Send + Sync {
         true
     }
 
+    /// Would this be over at once: without a wait for anybody's lock or server, and with little to look through or to copy? Whoever
+    /// must not wait asks. It is one look, which changes nothing, and a moment later it may be otherwise.
+    fn is_at_hand(&self, _op: OpKind, _path: RelPath<'_>) -> bool {
+        false
+    }
+
     /// Is a set of several changes made as a whole or not at all?
     fn is_atomic(&self) -> bool {
         false

@@ -39,12 +39,13 @@ impl Surroundings {
 
     /// As [`Self::shadow`], for an entry whose directory is visible.
     pub(crate) fn shadow_entry(&self, entry: &str) -> bool {
-        // Asked for every entry of a listing, and few Workspaces are nested in one.
+        // Asked for every entry of a listing, and few Workspaces are nested in one, mostly none.
         const FEW: usize = 8;
-        if entry.is_ascii() && self.nested.len() <= FEW {
-            return self.nested.iter().any(|nested| nested.eq_ignore_ascii_case(entry));
+        match self.nested.len() {
+            0 => false,
+            1..=FEW if entry.is_ascii() => self.nested.iter().any(|nested| nested.eq_ignore_ascii_case(entry)),
+            _ => self.nested.contains(&fold(entry)),
         }
-        self.nested.contains(&fold(entry))
     }
 
     /// Is this on the way to another Workspace's Mount, in whatever spelling?

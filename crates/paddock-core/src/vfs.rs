@@ -22,6 +22,7 @@ use crate::path::{LogicalPath, RelPath, RelPathBuf};
 use crate::place::{Place, Veil};
 use crate::plan::{Effect, EffectKind, Operation, Plan, Work};
 use crate::ports::{Gate, Journal, Passed, Permit, Request};
+use crate::repository::Guards;
 use crate::router::Router;
 use crate::scope::{AccessScope, OpKind};
 use crate::store::{Kind, LastName, Meta, Walk};
@@ -122,7 +123,7 @@ pub struct Vfs {
     /// In tree order of their prefixes.
     pub(crate) workspaces: Vec<Workspace>,
     /// For each Workspace, what the others mean for it.
-    around: Vec<Surroundings>,
+    pub(crate) around: Vec<Surroundings>,
     router: Router,
     /// For each kind of operation, the Workspaces that allow it.
     allowed_in: [Arc<[LogicalPath]>; OpKind::ALL.len()],
@@ -136,13 +137,6 @@ impl std::fmt::Debug for Vfs {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Vfs").field("workspaces", &self.workspaces).finish_non_exhaustive()
     }
-}
-
-/// Do guarded names hold on the path that is asked for? Wherever a link leads they do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Guards {
-    Hold,
-    Lifted,
 }
 
 /// A path that was judged, with links resolved, and what is there.
@@ -261,6 +255,17 @@ impl Vfs {
     /// The verdict on one operation on one path, by the policy alone.
     pub fn judge<'a>(&'a self, op: OpKind, path: &'a LogicalPath) -> Decision<'a> {
         self.judge_as(op, path, op == OpKind::MakeDir)
+    }
+
+    /// Would an operation be over at once, see [`Store::is_at_hand`](crate::Store::is_at_hand)? What is denied is, and no Store is asked.
+    pub fn is_at_hand(&self, op: OpKind, path: &LogicalPath) -> bool {
+        let routed = self.router.route(path);
+        if !self.judge_routed(op, path, routed, op == OpKind::MakeDir).allowed() {
+            return true;
+        }
+        // Which of two calls is answered first must not tell what is in a drop box.
+        let seen = routed.map(|(index, rel)| (&self.workspaces[index], rel));
+        seen.is_none_or(|(at, rel)| at.scope != AccessScope::WriteOnly && at.mount.store.is_at_hand(op, rel))
     }
 
     /// As [`Self::judge`], where it is known whether the path is, or will be, a directory.
@@ -654,7 +659,9 @@ impl Vfs {
             };
             if let Some(meta) = meta {
                 let is_lifted = guards == Guards::Lifted && path == *asked;
-                if !is_lifted && let Some(name) = self.guarded_there(call, asked, op, index, rel)? {
+                let in_gits = self.workspaces[index].names.in_gits(op, rel).filter(|_| guards == Guards::Hold);
+                let there = if is_lifted { None } else { self.guarded_there(call, asked, op, index, rel)? };
+                if let Some(name) = in_gits.or(there) {
                     let decision = Decision { rule: Rule::Guarded(name), ..decision };
                     return Err(Refused::Denied(Box::new(decision.denial(asked))));
                 }

@@ -70,6 +70,11 @@ impl View {
         self.store.read(call, &self.place(path)?, range, out)
     }
 
+    /// As [`Store::is_at_hand`]; what is out of sight is not asked for.
+    pub fn is_at_hand(&self, op: OpKind, path: RelPath<'_>) -> bool {
+        !self.shows(path) || self.store.is_at_hand(op, path)
+    }
+
     /// As [`Store::pieces`]; what is out of sight is not found.
     pub fn pieces(&self, call: &Call<'_>, path: RelPath<'_>) -> Result<Option<Pieces>> {
         self.store.pieces(call, &self.place(path)?)

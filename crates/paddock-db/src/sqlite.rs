@@ -37,6 +37,7 @@ mod migrate;
 mod open;
 mod queue;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -45,7 +46,7 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, MAIN_DB};
 
-use self::group::GroupSync;
+use self::group::{GroupSync, Ticket};
 use self::open::Writer;
 use self::queue::{Queue, Refused, Turn, beside};
 use crate::sync::lock;
@@ -213,24 +214,52 @@ impl Sqlite {
         until: Instant,
         change: impl FnOnce(&Connection) -> Result<T, E>,
     ) -> Result<T, E> {
-        let turn = self.turn(until)?;
-        let mut slot = self.writer(until)?;
-        let Some(writer) = slot.as_mut() else { return Err(self.busy().into()) };
-        let changed = self.transaction(writer, until, change);
-        if changed.is_err() && !writer.conn.is_autocommit() {
-            *slot = None;
-            return changed;
-        }
-        let log = writer.log.clone();
-        let done = changed?;
-        let ticket = self.shared.group.committed();
-        drop(slot);
-        drop(turn);
+        let (done, ticket, log) = self.commit(until, change)?;
         if self.shared.durability == Durability::Disk {
             let synced = self.shared.group.wait(ticket, || group::sync(&log));
             synced.map_err(|errno| DbError::unsynced(&self.shared.name, errno))?;
         }
         Ok(done)
+    }
+
+    /// As [`Self::write`], for a change that the loss of power may take along: it survives the end of the process, and is as
+    /// durable as was promised once any later [`Self::write`] returns.
+    pub fn write_ahead<T, E: From<DbError>>(
+        &self,
+        until: Instant,
+        change: impl FnOnce(&Connection) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.commit(until, change).map(|(done, ..)| done)
+    }
+
+    /// Commits, and says by which number and into which log.
+    fn commit<T, E: From<DbError>>(
+        &self,
+        until: Instant,
+        change: impl FnOnce(&Connection) -> Result<T, E>,
+    ) -> Result<(T, Ticket, Arc<File>), E> {
+        let _turn = self.turn(until)?;
+        let mut slot = self.writer(until)?;
+        let Some(writer) = slot.as_mut() else { return Err(self.busy().into()) };
+        let log = writer.log.clone();
+        let changed = self.transaction(writer, until, change);
+        if changed.is_err() && !writer.conn.is_autocommit() {
+            *slot = None;
+        }
+        // Counted while nobody else can commit.
+        Ok((changed?, self.shared.group.committed(), log))
+    }
+
+    /// Whether a change would wait for nobody now, nor for the disk. Another may come a moment later; a database that was not opened
+    /// yet is not free.
+    pub fn is_free(&self) -> bool {
+        let shared = &*self.shared;
+        shared.durability == Durability::Process && shared.ready.load(Ordering::Acquire) && shared.queue.is_free()
+    }
+
+    /// Whether every change that this process made is on the disk, as far as it asked. For tests in which the power fails.
+    pub fn is_synced(&self) -> bool {
+        self.shared.group.is_synced()
     }
 
     /// What a thorough look finds wrong; nothing when the database is whole, or not there.

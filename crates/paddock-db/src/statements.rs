@@ -124,6 +124,10 @@ pub trait Storage: Send + Sync {
     fn read(&self, work: Work<'_>) -> Result<(), DbError>;
     /// Changes all of it, or nothing; waits for its turn, not past `until`.
     fn write(&self, until: Instant, work: Work<'_>) -> Result<(), DbError>;
+    /// As [`Self::write`], for what may be lost with the power: it lasts when the next change does that is waited for.
+    fn write_ahead(&self, until: Instant, work: Work<'_>) -> Result<(), DbError> {
+        self.write(until, work)
+    }
 }
 
 impl dyn Storage {
@@ -131,13 +135,8 @@ impl dyn Storage {
     ///
     /// # Errors
     /// When the database cannot be asked.
-    pub fn look<T>(&self, mut ask: impl FnMut(&mut dyn Session) -> Result<T, DbError>) -> Result<T, DbError> {
-        let mut seen = None;
-        self.read(&mut |session| {
-            seen = Some(ask(session)?);
-            Ok(())
-        })?;
-        seen.ok_or_else(ran_nothing)
+    pub fn look<T>(&self, ask: impl FnMut(&mut dyn Session) -> Result<T, DbError>) -> Result<T, DbError> {
+        told(ask, |work| self.read(work))
     }
 
     /// What `change` comes to, all of it made or nothing, not past `until`.
@@ -147,19 +146,35 @@ impl dyn Storage {
     pub fn change<T>(
         &self,
         until: Instant,
-        mut change: impl FnMut(&mut dyn Session) -> Result<T, DbError>,
+        change: impl FnMut(&mut dyn Session) -> Result<T, DbError>,
     ) -> Result<T, DbError> {
-        let mut done = None;
-        self.write(until, &mut |session| {
-            done = Some(change(session)?);
-            Ok(())
-        })?;
-        done.ok_or_else(ran_nothing)
+        told(change, |work| self.write(until, work))
+    }
+
+    /// As [`Self::change`], for what may be lost with the power until the next change that is waited for.
+    ///
+    /// # Errors
+    /// When it could not be made.
+    pub fn change_ahead<T>(
+        &self,
+        until: Instant,
+        change: impl FnMut(&mut dyn Session) -> Result<T, DbError>,
+    ) -> Result<T, DbError> {
+        told(change, |work| self.write_ahead(until, work))
     }
 }
 
-fn ran_nothing() -> DbError {
-    DbError::Other { name: "the database".to_owned(), why: "it ran nothing".to_owned() }
+/// What `work` came to, where `run` runs it.
+fn told<T>(
+    mut work: impl FnMut(&mut dyn Session) -> Result<T, DbError>,
+    run: impl FnOnce(Work<'_>) -> Result<(), DbError>,
+) -> Result<T, DbError> {
+    let mut came_to = None;
+    run(&mut |session| {
+        came_to = Some(work(session)?);
+        Ok(())
+    })?;
+    came_to.ok_or_else(|| DbError::Other { name: "the database".to_owned(), why: "it ran nothing".to_owned() })
 }
 
 impl Storage for Sqlite {
@@ -169,6 +184,10 @@ impl Storage for Sqlite {
 
     fn write(&self, until: Instant, work: Work<'_>) -> Result<(), DbError> {
         Self::write(self, until, |tx| work(&mut SqliteSession { database: self, conn: tx }))
+    }
+
+    fn write_ahead(&self, until: Instant, work: Work<'_>) -> Result<(), DbError> {
+        Self::write_ahead(self, until, |tx| work(&mut SqliteSession { database: self, conn: tx }))
     }
 }
 

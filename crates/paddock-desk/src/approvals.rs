@@ -20,6 +20,9 @@ use crate::diff::MOST_LINES;
 use crate::failure::{Failure, FailureKind, Result};
 use crate::moment;
 
+/// The most ids that are named where several may be meant.
+const MOST_NAMED: usize = 5;
+
 pub use changes::ChangeShown;
 pub use deciding::{Decided, DecisionAsked, DecisionWord, Made, decide, revoke};
 
@@ -340,7 +343,11 @@ pub(super) fn find(desk: &Desk, id: &str) -> Result<Approval> {
                 format!("nothing waits; \"{}\" begins the ids of {} that are decided", visible(id), several.len());
             return Err(Failure::misused(text, "write more letters"));
         }
-        (_, several) => return Err(too_many(id, several.len())),
+        (several, _) => {
+            let text = format!("\"{}\" begins the ids of {} that wait", visible(id), several.len());
+            let some: Vec<&str> = several.iter().take(MOST_NAMED).map(|id| id.as_str()).collect();
+            return Err(Failure::misused(text, format!("write more letters: {}", some.join(", "))));
+        }
     };
     approvals.show(meant).map_err(told)
 }
@@ -443,6 +450,7 @@ fn offers(approval: &Approval) -> Vec<Offer> {
 fn withheld(word: ReachWord, approval: &Approval) -> Option<&'static str> {
     match word {
         _ if word.is_of_other_calls() && !approval.preview.whole => Some("what it would change cannot be shown whole"),
+        ReachWord::Always if approval.preview.has_moves() => Some("what is moved, and where to, would be left open"),
         ReachWord::Session if Requester::is_of_one_call(&approval.session) => {
             Some("the process that asked made this one call and has ended")
         }

@@ -292,16 +292,19 @@ fn new_workspace(policy: &AgentPolicy, project: &Project, op: OpKind, path: &Log
     } else {
         format!("[[agents.{}.workspace]]", policy.agent)
     };
-    // Beside the project: what lies in it is in a Workspace already, and one place must not be reached in two ways. Or the host's
-    // own directory of that name, where a path of the host was asked about.
-    let (beside, hosts) = (format!("../{top}"), format!("/{top}"));
+    // Beside the project: what lies in it is in a Workspace already, and one place must not be reached in two ways. Or, where a path
+    // of the host was asked about, the directory that it is in and no more.
     let is_there = |directory: &str| project.host().is_ok_and(|host| host::is_dir(&host.path_of(directory)));
+    let near = [Some(path.clone()), path.parent()].into_iter().flatten().map(|path| path.to_string());
+    let near = near.filter(|directory| directory != "/").find(|directory| is_there(directory));
+    let (beside, hosts) = (format!("../{top}"), near.unwrap_or_else(|| format!("/{top}")));
     let found = [&beside, &hosts].into_iter().find(|directory| is_there(directory));
     let directory = as_toml(&Value::from(found.unwrap_or(&beside).as_str()));
+    let hide = as_toml(&Value::from(paddock_config::HIDE.to_vec()));
     let text = |prefix: &str| {
         let prefix = as_toml(&Value::from(prefix));
         format!(
-            "{table}\nprefix = {prefix}\nscope = \"{scope}\"\nmount = {{ physical = {directory} }}\nhide = [\".env\", \".env.*\"]\n"
+            "{table}\nprefix = {prefix}\nscope = \"{scope}\"\nmount = {{ physical = {directory} }}\nhide = {hide}\n"
         )
     };
     let works = |text: &str| {

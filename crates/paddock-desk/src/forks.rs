@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use applying::{Applied, AppliedChange, Applying, apply};
-pub use comparing::{Compared, ConflictLines, ConflictShown, Detail, PathDiff, Sides, compare};
+pub use comparing::{Compared, Comparing, ConflictLines, ConflictShown, Detail, PathDiff, Sides, compare};
 pub use resolving::{ResolveAsked, Resolved, ResolvedPath, Side, conflicts, resolve};
 
 use crate::approvals;

@@ -163,7 +163,13 @@ pub fn out_of_sight(layer: &Layer, left_out: &[RelPathBuf]) -> String {
 /// What a `.gitignore` names and an apply leaves, in words.
 pub fn by_the_way(ignored: &[RelPathBuf]) -> String {
     let count = paths(ignored.len());
-    format!("by the way, what .gitignore names stays in it (--ignored takes it along): {count}{}", first_of(ignored))
+    let is_index = |path: &RelPathBuf| path.as_str() == ".git/index" || path.as_str().ends_with("/.git/index");
+    let what = match (ignored.iter().all(is_index), ignored.iter().any(is_index)) {
+        (true, _) => "what is staged and not committed",
+        (false, true) => "what .gitignore names, or is staged and not committed,",
+        (false, false) => "what .gitignore names",
+    };
+    format!("by the way, {what} stays in it (--ignored takes it along): {count}{}", first_of(ignored))
 }
 
 /// What was named to be left, in words.

@@ -18,7 +18,6 @@ mod index;
 mod landlock;
 mod limits;
 mod maps;
-mod own_code;
 mod plan;
 #[cfg_attr(
     not(feature = "testing"),
@@ -41,7 +40,6 @@ mod veil;
 pub use error::{Error, ErrorKind, Part};
 pub use features::{Feature, features, missing};
 pub use index::{Index, Kind, Matches};
-pub use own_code::let_go_of_the_start;
 #[cfg(feature = "testing")]
 pub use protections::Protections;
 pub use proxy::Proxy;

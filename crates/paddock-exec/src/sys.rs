@@ -7,7 +7,6 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_void};
-use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use rustix::io::Errno;
@@ -111,12 +110,6 @@ pub(crate) fn keep_no_large_memory() {
             libc::mallopt(libc::M_TRIM_THRESHOLD, LARGE);
         }
     }
-}
-
-/// Has the kernel show this process nothing of a mapping of code until it is touched again. What is shown then is what the file has.
-pub(crate) fn forget_code(code: Range<usize>) {
-    // SAFETY: nobody can have written to code, so what is read from the file again is what was there. A failure changes nothing.
-    let _ = unsafe { libc::madvise(code.start as *mut c_void, code.len(), libc::MADV_DONTNEED) };
 }
 
 /// A stack for [`start_on`], taken before the clone.

@@ -151,9 +151,15 @@ impl Acting {
     }
 
     fn run(&self, call: &Call<'_>, operation: Operation) -> Result<Outcome, Refused> {
+        self.run_as(call, operation, &mut None)
+    }
+
+    /// As [`Self::run`]; tells the risk, once it is known.
+    fn run_as(&self, call: &Call<'_>, operation: Operation, risk: &mut Option<Risk>) -> Result<Outcome, Refused> {
         let plan = self.vfs().plan(call, operation)?;
         let tool = self.record.as_ref().map_or("mount", |record| record.command.as_str());
-        match self.vfs().ask(call, &Request::of_person(tool, risk_of(plan.effects())), &plan)? {
+        let known = *risk.insert(risk_of(plan.effects()));
+        match self.vfs().ask(call, &Request::of_person(tool, known), &plan)? {
             Passed::Now(token) => self.vfs().run(call, plan, token),
             Passed::Parked(id) => Err(Refused::Gate(format!("it waits as {id}"))),
             Passed::Edited { .. } => Err(Refused::Gate("a change through a file system is not edited".to_owned())),
@@ -163,7 +169,8 @@ impl Acting {
     /// Does something and has it recorded. What cannot be recorded is not acknowledged.
     fn act(&self, operation: Operation, bytes: u64) -> Result<Outcome, Refused> {
         let (began, call, path) = (Instant::now(), self.call(), operation.path().clone());
-        let done = self.run(&call, operation);
+        let mut risk = None;
+        let done = self.run_as(&call, operation, &mut risk);
         if let Err(refused) = &done {
             tracing::debug!(path = path.as_str(), %refused, "a change through the file system was refused");
         }
@@ -182,7 +189,7 @@ impl Acting {
             workspace: self.workspace_of(&path).map(Workspace::prefix),
             outcome,
             reason,
-            risk: Some(Risk::Low),
+            risk,
             bytes,
             took: began.elapsed(),
             effect: true,

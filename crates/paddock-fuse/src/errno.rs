@@ -3,7 +3,7 @@
 //! A number says no more than the tools would: what is hidden is simply not there.
 
 use fuser::Errno;
-use paddock_core::{AccessScope, Decision, Denial, DenyRule, ErrorKind, OpKind, PathError, Refused, Rule, Workspace};
+use paddock_core::{AccessScope, Decision, Denial, DenyRule, ErrorKind, OpKind, PathError, Refused, Workspace};
 
 /// What is answered instead of a result.
 pub(crate) type Result<T> = std::result::Result<T, Errno>;
@@ -21,16 +21,7 @@ pub(crate) fn of(refused: &Refused) -> Errno {
 
 /// A verdict of the policy that is a denial.
 pub(crate) fn of_decision(op: OpKind, decision: &Decision<'_>) -> Errno {
-    let rule = match decision.rule() {
-        Rule::NoWorkspace | Rule::ScopeAllows | Rule::Ancestor => DenyRule::NoWorkspace,
-        Rule::Scope => DenyRule::Scope,
-        Rule::Unserved => DenyRule::Unserved,
-        Rule::Hidden(_) | Rule::Shadowed => DenyRule::Hidden,
-        Rule::Guarded(name) => DenyRule::Guarded(name),
-        Rule::Own => DenyRule::Own,
-        Rule::HoldsWorkspace => DenyRule::HoldsWorkspace,
-    };
-    by_rule(op, decision.workspace().map(Workspace::scope), rule)
+    by_rule(op, decision.workspace().map(Workspace::scope), decision.deny_rule())
 }
 
 fn denied(denial: &Denial) -> Errno {

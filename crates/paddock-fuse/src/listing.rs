@@ -94,7 +94,7 @@ impl Cursor {
         let after = last.as_ref().map(|name| LogicalPath::parse(name, &self.dir)).transpose();
         let after = after.map_err(|e| errno::of_path(&e))?;
         let entries = tree.acting.list(&self.dir, after, PAGE).map_err(|refused| errno::of(&refused))?;
-        let plain = entries.found.into_iter().filter(|found| found.plain);
+        let plain = entries.found.iter().filter(|found| found.plain);
         let named = plain.filter_map(|found| Some((found.path.rsplit_once('/')?.1.to_owned(), found.kind)));
         let mut page: BTreeMap<String, Kind> = named.collect();
         let until = page.last_key_value().map(|(name, _)| name.clone()).filter(|_| entries.more);

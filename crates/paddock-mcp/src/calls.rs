@@ -25,15 +25,19 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How often progress is told.
 const TOLD_EVERY: Duration = Duration::from_millis(250);
 
-/// Runs a short call where we are. On a runtime of several threads the others go on meanwhile, should it not be short after all:
-/// what is read may lie behind a network.
+/// Runs a short call where we are; gives back the arguments of any other. On a runtime of several threads the others go on meanwhile,
+/// should it not be short after all: what is read may lie behind a network, and the look whether it is short waits for a configuration
+/// that was just changed.
 pub(crate) fn at_once(
     toolbox: &Toolbox,
     name: &str,
     arguments: JsonObject,
     context: &RequestContext<RoleServer>,
-) -> Answer {
-    let run = || toolbox.call(name, arguments, &control(LONGEST, context));
+) -> Result<Answer, JsonObject> {
+    let run = || match toolbox.is_quick(name, &arguments) {
+        true => Ok(toolbox.call(name, arguments, &control(LONGEST, context))),
+        false => Err(arguments),
+    };
     match Handle::current().runtime_flavor() {
         RuntimeFlavor::MultiThread => tokio::task::block_in_place(run),
         _ => run(),

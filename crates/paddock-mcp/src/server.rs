@@ -64,10 +64,10 @@ impl Server {
         arguments: JsonObject,
         context: RequestContext<RoleServer>,
     ) -> Result<Answer, ErrorData> {
-        if self.listings.last(&self.toolbox).is_quick(name, &arguments) {
-            return Ok(calls::at_once(&self.toolbox, name, arguments, &context));
+        match calls::at_once(&self.toolbox, name, arguments, &context) {
+            Ok(answer) => Ok(answer),
+            Err(arguments) => calls::on_a_thread(&self.toolbox, name.to_owned(), arguments, context).await,
         }
-        calls::on_a_thread(&self.toolbox, name.to_owned(), arguments, context).await
     }
 }
 

@@ -9,6 +9,7 @@
 #![allow(clippy::disallowed_methods)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used))]
 
+mod below;
 pub mod conformance;
 pub mod doubles;
 pub mod foreign;

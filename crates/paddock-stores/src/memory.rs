@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use paddock_core::{
     Act, Applied, AppliedChange, Before, Call, Change, ChangeSet, EditError, Entry, EntrySink, ErrorKind, Expect, Hit,
-    Kind, LastName, Looks, Meta, PLAIN_MODE, Place, Query, RelPath, RelPathBuf, Result, SNIFF, Sink, Store, TextKind,
-    Version, Walk, edit, suited_to, tree_order,
+    Kind, LastName, Looks, Meta, OpKind, PLAIN_MODE, Place, Query, RelPath, RelPathBuf, Result, SNIFF, Sink, Store,
+    TextKind, Version, Walk, edit, suited_to, tree_order,
 };
 
 use crate::ignores::{Ignores, RULE_FILES};
@@ -107,6 +107,10 @@ impl Store for MemoryStore {
             Body::Link(_) => return Err(ErrorKind::Link.into()),
         }
         Ok(node.meta())
+    }
+
+    fn is_at_hand(&self, _: OpKind, _: RelPath<'_>) -> bool {
+        true
     }
 
     fn leads_to(&self, call: &Call<'_>, at: &Place<'_>) -> Result<String> {

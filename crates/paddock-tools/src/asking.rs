@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use paddock_core::{
-    AgentPolicy, Asked, Audit, CallId, CallRecord, Effect, EffectKind, Held, Holding, OpKind, Operation, Outcome,
-    Preview, Question, Requester, Terms, Workspace,
+    AgentPolicy, Asked, Audit, Browse, CallId, CallRecord, Effect, EffectKind, Held, Holding, Kind, LogicalPath,
+    OpKind, Operation, Outcome, Preview, Question, Requester, Terms, Workspace,
 };
 use paddock_state::Redactor;
 use serde_json::{Map, Value};
@@ -23,6 +23,9 @@ use crate::catalogue;
 use crate::control::Control;
 use crate::person::Person;
 use crate::policy::PolicySource;
+
+/// As many paths as one call takes.
+const MOST_ALONG: usize = 100_000;
 
 /// The one text that stands for arguments: equal arguments are equal texts, in whatever order they came.
 pub fn canonical(arguments: &Map<String, Value>) -> String {
@@ -48,6 +51,23 @@ fn in_order(value: &Value) -> Value {
 pub fn check_arguments(tool: &str, arguments: &Map<String, Value>) -> Result<(), String> {
     let tool = catalogue::find(tool).ok_or_else(|| format!("there is no tool \"{tool}\""))?;
     arguments::read::<Value>(&tool.schema, arguments.clone()).map(|_| ()).map_err(|bad| bad.to_string())
+}
+
+/// Does a directory move, with all that is in it?
+fn moves_along(effect: &Effect) -> bool {
+    effect.what == EffectKind::MoveAway && effect.was.as_ref().is_some_and(|was| was.kind == Kind::Dir)
+}
+
+/// What is in a directory, each file with its version: whoever agrees to its move agrees to what arrives.
+fn below(person: &Person<'_>, directory: &LogicalPath) -> String {
+    let browse = Browse { path: directory.clone(), depth: None, skip_ignored: false, after: None, limit: MOST_ALONG };
+    let Ok(Outcome::Entries(entries)) = person.look(Operation::List(browse)) else { return "unread\n".to_owned() };
+    let version = |path: &LogicalPath| match person.look(Operation::Read { path: path.clone(), range: 0..0 }) {
+        Ok(Outcome::Read { meta, .. }) => meta.version.to_string(),
+        _ => String::new(),
+    };
+    let told = |path: LogicalPath| format!("{path} {}\n", version(&path));
+    entries.found.iter().filter_map(|found| LogicalPath::parse(found.path, directory).ok()).map(told).collect()
 }
 
 /// Makes what a command of an agent changed and a person agreed to, without running it again. It is the agent's change, judged
@@ -153,7 +173,10 @@ impl Asked for Asking<'_> {
             Ok(Outcome::Read { meta, .. }) => format!("{} {}\n", effect.path, meta.version),
             _ => format!("{}\n", effect.path),
         };
-        self.effects.iter().filter(unseen).map(version).collect()
+        let unseen = self.effects.iter().filter(unseen).map(version);
+        unseen
+            .chain(self.effects.iter().filter(|effect| moves_along(effect)).map(|effect| below(&person, &effect.path)))
+            .collect()
     }
 
     fn preview(&self) -> Preview {

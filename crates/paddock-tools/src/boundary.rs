@@ -350,8 +350,11 @@ impl Context<'_> {
     /// Whoever calls may keep something from the call that the policy would allow: a run keeps its plan.
     fn spare_protected(&self, plan: &Plan) -> Result<(), Failure> {
         let spared = self.spared();
-        let met = plan.effects().iter().find(|effect| spared.contains(&effect.path));
-        met.map_or(Ok(()), |effect| Err(Failure::Protected(effect.path.clone())))
+        if spared.is_empty() {
+            return Ok(());
+        }
+        let mut touched = plan.effects().iter().map(|effect| effect.path.clone()).chain(plan.along());
+        touched.find(|path| spared.contains(path)).map_or(Ok(()), |path| Err(Failure::Protected(path)))
     }
 
     /// All the paths of what is kept from the call: the same file may be reached through two Workspaces.

@@ -31,9 +31,6 @@ pub struct ToolSpec {
     pub input_schema: Schema,
     /// What it may do, for clients that ask before it does.
     pub hints: Hints,
-    /// May it run without a hop to another thread? Only what can wait for nobody: a change may have to
-    /// wait for another process's lock.
-    pub quick: bool,
 }
 
 /// What a tool may do, as clients are told.
@@ -65,7 +62,8 @@ pub(crate) struct Tool {
     pub(crate) needs: &'static [OpKind],
     pub(crate) schema: LazyLock<Schema>,
     hints: Hints,
-    quick: bool,
+    /// It goes to one place, which its path names. Such a call may be quick.
+    pub(crate) is_of_one_place: bool,
     /// What else has to be there.
     beside: Beside,
     pub(crate) risk: RiskOf,
@@ -106,7 +104,7 @@ static TOOLS: [Tool; 12] = [
         needs: &[OpKind::Read],
         schema: LazyLock::new(schema::of::<arguments::ReadFile>),
         hints: LOOKS,
-        quick: true,
+        is_of_one_place: true,
         beside: Beside::Nothing,
         risk: risk::low,
         run: read::read_file,
@@ -118,7 +116,7 @@ static TOOLS: [Tool; 12] = [
         needs: &[OpKind::List],
         schema: LazyLock::new(schema::of::<arguments::ListDir>),
         hints: LOOKS,
-        quick: false,
+        is_of_one_place: true,
         beside: Beside::Nothing,
         risk: risk::low,
         run: browse::list_dir,
@@ -130,7 +128,7 @@ static TOOLS: [Tool; 12] = [
         needs: &[OpKind::Find],
         schema: LazyLock::new(schema::of::<arguments::FindFiles>),
         hints: LOOKS,
-        quick: false,
+        is_of_one_place: false,
         beside: Beside::Nothing,
         risk: risk::low,
         run: browse::find_files,
@@ -144,7 +142,7 @@ static TOOLS: [Tool; 12] = [
         needs: &[OpKind::Search],
         schema: LazyLock::new(schema::of::<arguments::SearchFiles>),
         hints: LOOKS,
-        quick: false,
+        is_of_one_place: false,
         beside: Beside::Nothing,
         risk: risk::low,
         run: search::search_files,
@@ -156,7 +154,7 @@ static TOOLS: [Tool; 12] = [
         needs: &[OpKind::Write],
         schema: LazyLock::new(schema::of::<arguments::WriteFile>),
         hints: REPLACES,
-        quick: false,
+        is_of_one_place: true,
         beside: Beside::Nothing,
         risk: risk::by_effect,
         run: change::write_file,
@@ -168,7 +166,7 @@ static TOOLS: [Tool; 12] = [
         needs: &[OpKind::Append],
         schema: LazyLock::new(schema::of::<arguments::AppendFile>),
         hints: ADDS,
-        quick: false,
+        is_of_one_place: true,
         beside: Beside::Nothing,
         risk: risk::by_effect,
         run: change::append_file,
@@ -180,7 +178,7 @@ static TOOLS: [Tool; 12] = [
         needs: &[OpKind::Edit],
         schema: LazyLock::new(schema::of::<arguments::EditFile>),
         hints: ALTERS,
-        quick: false,
+        is_of_one_place: true,
         beside: Beside::Nothing,
         risk: risk::medium,
         run: change::edit_file,
@@ -192,7 +190,7 @@ static TOOLS: [Tool; 12] = [
         needs: &[OpKind::MakeDir],
         schema: LazyLock::new(schema::of::<arguments::MakeDir>),
         hints: MAKES,
-        quick: false,
+        is_of_one_place: true,
         beside: Beside::Nothing,
         risk: risk::low,
         run: change::make_dir,
@@ -204,7 +202,7 @@ static TOOLS: [Tool; 12] = [
         needs: &[OpKind::MoveFrom, OpKind::MoveTo],
         schema: LazyLock::new(schema::of::<arguments::MoveFile>),
         hints: ALTERS,
-        quick: false,
+        is_of_one_place: false,
         beside: Beside::Nothing,
         risk: risk::medium,
         run: change::move_file,
@@ -216,7 +214,7 @@ static TOOLS: [Tool; 12] = [
         needs: &[OpKind::Delete],
         schema: LazyLock::new(schema::of::<arguments::DeleteFile>),
         hints: REPLACES,
-        quick: false,
+        is_of_one_place: false,
         beside: Beside::Nothing,
         risk: risk::high,
         run: change::delete_file,
@@ -231,7 +229,7 @@ static TOOLS: [Tool; 12] = [
         needs: &[OpKind::Write, OpKind::Delete],
         schema: LazyLock::new(schema::of::<arguments::ExecuteCommand>),
         hints: ALTERS,
-        quick: false,
+        is_of_one_place: false,
         beside: Beside::Commands,
         risk: risk::high,
         run: command::execute_command,
@@ -244,7 +242,7 @@ static TOOLS: [Tool; 12] = [
         needs: &[],
         schema: LazyLock::new(schema::of::<arguments::WebSearch>),
         hints: ASKS_OTHERS,
-        quick: false,
+        is_of_one_place: false,
         beside: Beside::WebSearch,
         risk: risk::low,
         run: web_search::web_search,
@@ -282,6 +280,11 @@ impl Tool {
         self.hints.read_only
     }
 
+    /// Does it change nothing?
+    pub(crate) fn looks(&self) -> bool {
+        self.hints.read_only
+    }
+
     /// Does it run commands?
     pub(crate) fn runs_commands(&self) -> bool {
         self.beside == Beside::Commands
@@ -300,7 +303,6 @@ impl Tool {
             description: self.described(policy),
             input_schema: Schema::clone(&self.schema),
             hints: Hints { open_world: self.hints.open_world || !self.hosts(policy).is_empty(), ..self.hints },
-            quick: self.quick,
         }
     }
 

@@ -85,7 +85,7 @@ fn keep_file(policy: &AgentPolicy, call: &Call<'_>, thread: Option<&str>, all: F
 fn collect(call: &Call<'_>, vfs: &Vfs, place: &LogicalPath, ages: bool, comes: u64) {
     let browse = Browse { path: place.clone(), depth: Some(1), skip_ignored: false, after: None, limit: 10 * MOST };
     let Some(Outcome::Entries(entries)) = run(call, vfs, Operation::List(browse)) else { return };
-    let paths = entries.found.iter().filter_map(|found| LogicalPath::parse(&found.path, place).ok());
+    let paths = entries.found.iter().filter_map(|found| LogicalPath::parse(found.path, place).ok());
     // What is no output is the place of a thread.
     let outputs: Vec<_> = paths.filter_map(|path| made_at(&path).map(|made| (path, made))).collect();
     let lengths: Vec<u64> = outputs.iter().map(|(path, _)| length(call, vfs, path)).collect();

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::answer::{Answer, Verdict};
 use crate::boundary;
-use crate::catalogue::{self, ToolSpec};
+use crate::catalogue::{self, Tool, ToolSpec};
 use crate::control::{Control, Goes};
 use crate::evicted;
 use crate::failure::Failure;
@@ -59,10 +59,35 @@ impl Toolbox {
         catalogue::find(name).is_some()
     }
 
+    /// May this call run without a hop to another thread, as far as one look tells? Not one with an offset, which has to look at all
+    /// that it passes over, nor one that goes down into directories, nor one with much to write, nor one whose Store has somebody else
+    /// to wait for or much to do. What changes something, or may be put before a person, may not either while somebody else writes to
+    /// the record.
+    pub fn is_quick(&self, name: &str, arguments: &Map<String, Value>) -> bool {
+        // What panics here would take the call along, and no answer would come.
+        catch_unwind(AssertUnwindSafe(|| self.seems_quick(name, arguments))).unwrap_or(false)
+    }
+
+    fn seems_quick(&self, name: &str, arguments: &Map<String, Value>) -> bool {
+        let Some(tool) = catalogue::find(name).filter(|tool| tool.is_of_one_place) else { return false };
+        let is_long = |value: &Value| value.as_str().map_or(value.is_array(), |text| text.len() > MUCH);
+        let is_far_in = arguments.get("offset").is_some_and(|offset| *offset != 0);
+        let goes_down = arguments.get("depth").is_some_and(|depth| *depth != 1);
+        if is_far_in || goes_down || arguments.values().any(is_long) {
+            return false;
+        }
+        let policy = self.policy.current();
+        // Whoever is told of a call that waits may be slow to hear it.
+        let is_free = || self.policy.audit().is_free() && policy.terms.notify.is_none();
+        // Of what only looks, nothing waits unless a rule says so.
+        let is_sure = tool.looks() && policy.rules.0.is_empty();
+        (is_sure || is_free()) && is_at_hand(&policy, tool, arguments)
+    }
+
     /// How long a call of this tool may take: as long as others, and a command the time it has on top.
     pub fn longest(&self, name: &str, others: Duration) -> Duration {
         // The policy is asked for last: that looks at the configuration's file.
-        if !catalogue::find(name).is_some_and(catalogue::Tool::runs_commands) {
+        if !catalogue::find(name).is_some_and(Tool::runs_commands) {
             return others;
         }
         let commands = self.policy.current().commands.as_ref().map(|commands| commands.settings.limits.time);
@@ -199,8 +224,17 @@ impl Toolbox {
     }
 }
 
+fn is_at_hand(policy: &AgentPolicy, tool: &Tool, arguments: &Map<String, Value>) -> bool {
+    let path = ["path", "file_path"].iter().find_map(|name| arguments.get(*name)?.as_str());
+    // What is no path is refused at once.
+    let path = LogicalPath::parse(path.unwrap_or_default(), &policy.base);
+    path.is_ok_and(|path| tool.needs.iter().all(|op| policy.vfs.is_at_hand(*op, &path)))
+}
+
 /// The longest text that is read whole.
 const LONGEST_TEXT: u64 = 1024 * 1024;
+/// A longer text takes a while to write, in bytes.
+const MUCH: usize = 64 * 1024;
 
 impl std::fmt::Debug for Toolbox {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

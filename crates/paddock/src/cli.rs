@@ -56,7 +56,7 @@ const STYLES: Styles =
 #[command(name = "paddock", version, about = ABOUT, long_about = LONG_ABOUT, after_help = AFTER, styles = STYLES)]
 #[command(disable_help_subcommand = true, max_term_width = 100)]
 pub(crate) struct Cli {
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = "Options of every command")]
     pub(crate) global: Global,
 
     #[command(subcommand)]

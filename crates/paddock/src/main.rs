@@ -13,6 +13,7 @@ mod listening;
 mod log;
 mod printer;
 mod progress;
+mod rows;
 mod secrets;
 mod serving;
 mod settings;

@@ -11,6 +11,7 @@ use std::process::Command;
 
 use anyhow::{Result, anyhow, ensure};
 
+use crate::order;
 use crate::postgres;
 use crate::process;
 use crate::repo::Repo;
@@ -46,6 +47,10 @@ pub(crate) fn run(repo: &Repo, args: &[String]) -> Result<bool> {
         build.args(["build", "--release", "--package", package]);
         ensure!(process::stream(&mut build, |_| {})?.success(), "the release build of {package} failed");
     }
+    let built = repo.build_directory().join("release");
+    if let Some(complaint) = order::complaint(repo, &built.join("paddock"))? {
+        println!("warning: {complaint}");
+    }
     let only = only(args);
     let wants = |part: &str| only.is_empty() || only.contains(&part);
     let mut had = peers::all(repo);
@@ -64,7 +69,6 @@ pub(crate) fn run(repo: &Repo, args: &[String]) -> Result<bool> {
             .map(|(server, version)| vec![("--postgres", server.url()), ("--postgres-version", version.clone())]);
         had.add("PostgreSQL", told.map_err(|error| anyhow!("{error:#}")));
     }
-    let built = repo.build_directory().join("release");
     let draft = repo.build_directory().join(DRAFT);
     let mut measure = Command::new(built.join("paddock-bench"));
     measure.current_dir(repo.top()).args(had.arguments).arg("--paddock").arg(built.join("paddock"));

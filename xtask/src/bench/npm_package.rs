@@ -34,12 +34,13 @@ fn install(repo: &Repo, place: &Path) -> Result<()> {
         let path = entry?.path();
         fs::copy(&path, place.join(path.file_name().unwrap_or_default()))?;
     }
-    let (stamp, wanted) = (place.join("installed-from"), fs::read_to_string(place.join("package.json"))?);
+    let (stamp, wanted) = (place.join("installed-from"), fs::read_to_string(place.join("package-lock.json"))?);
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
     let mut npm = Command::new("npm");
-    npm.current_dir(place).args(["install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-package-lock"]);
+    // What the lock names: with a free choice, a new release of any dependency can leave none that fits.
+    npm.current_dir(place).args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
     ensure!(process::stream(&mut npm, |_| {})?.success(), "npm could not install the peers");
     Ok(fs::write(stamp, wanted)?)
 }

@@ -42,9 +42,9 @@ fn judge(files: &[SourceFile], exceptions: &[Exception]) -> Vec<String> {
     found
 }
 
-/// Snapshots, lock files and dumps of databases are as long as what they record.
+/// Snapshots, lock files, lists for the linker and dumps of databases are as long as what they record.
 fn is_generated(path: &str) -> bool {
-    [".snap", ".lock", "package-lock.json", "/dump.sql"].iter().any(|ending| path.ends_with(ending))
+    [".snap", ".lock", "package-lock.json", "/dump.sql", "/link-order.txt"].iter().any(|ending| path.ends_with(ending))
 }
 
 #[cfg(test)]

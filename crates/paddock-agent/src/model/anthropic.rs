@@ -220,7 +220,7 @@ fn blocks(message: &ModelMessage) -> Vec<Value> {
 /// The tools. Where none is offered but some were called, they have to be named all the same, and may not be called.
 fn offer(tools: &[ToolOffer], messages: &[ModelMessage], body: &mut Value) {
     let offered =
-        |tool: &ToolOffer| json!({ "name": tool.name, "description": tool.description, "input_schema": tool.schema });
+        |tool: &ToolOffer| json!({ "name": tool.name, "description": tool.description, "input_schema": *tool.schema });
     if !tools.is_empty() {
         body["tools"] = tools.iter().map(offered).collect();
         return;

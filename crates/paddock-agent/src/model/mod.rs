@@ -13,6 +13,8 @@ pub mod retry;
 pub mod script;
 pub mod sse;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -85,7 +87,7 @@ pub struct ToolOffer {
     /// What it does.
     pub description: String,
     /// The JSON Schema of its arguments.
-    pub schema: Value,
+    pub schema: Arc<Map<String, Value>>,
 }
 
 /// One question.

@@ -161,6 +161,6 @@ fn call(call: &ToolCall) -> Value {
 }
 
 fn tool(tool: &ToolOffer) -> Value {
-    let function = json!({ "name": tool.name, "description": tool.description, "parameters": tool.schema });
+    let function = json!({ "name": tool.name, "description": tool.description, "parameters": *tool.schema });
     json!({ "type": "function", "function": function })
 }

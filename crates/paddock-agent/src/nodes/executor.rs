@@ -21,9 +21,9 @@ pub struct Work<'a> {
     /// What the agent perceives.
     pub map: &'a str,
     /// What may be called.
-    pub tools: &'a [ToolOffer],
+    pub tools: Vec<ToolOffer>,
     /// What was said so far.
-    pub said: &'a [ModelMessage],
+    pub said: Vec<ModelMessage>,
     /// What the run may do.
     pub context: &'a SecurityContext,
     /// Whom to ask.
@@ -58,10 +58,11 @@ impl Node for Executor {
         if !sees.context.is_sanitized {
             return Err(NodeError::NotSanitized);
         }
-        let mut messages = vec![ModelMessage::of(Role::System, instructions(&sees))];
-        messages.extend(sees.said.iter().cloned());
-        messages.push(ModelMessage::of(Role::User, now(&sees)));
-        let question = Question { asker: Asker::Executor, messages, tools: sees.tools.to_vec() };
+        let (first, last) = (instructions(&sees), now(&sees));
+        let mut messages = vec![ModelMessage::of(Role::System, first)];
+        messages.extend(sees.said);
+        messages.push(ModelMessage::of(Role::User, last));
+        let question = Question { asker: Asker::Executor, messages, tools: sees.tools };
         Ok(sees.model.ask(&question, sees.heard)?.into())
     }
 }
@@ -110,8 +111,8 @@ mod tests {
             description: "look",
             last_error: None,
             map: "",
-            tools: &[],
-            said: &[],
+            tools: Vec::new(),
+            said: Vec::new(),
             context: &context,
             model,
             heard: &mut |_| {},

@@ -1,10 +1,14 @@
 //! Forks of a run: whole or not at all, with the task and the bounds that their turn had.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+
 use paddock_agent::record::{RecordError, ThreadStatus};
 use paddock_agent::state::AgentMode;
 use paddock_agent::{Ended, RunError};
 
 use crate::tasks::recorded;
+use crate::turns::{ending_at, noting, without_answers};
 use crate::versions::execute;
 use crate::world::{World, answer, key, options, plan, script};
 
@@ -81,4 +85,33 @@ fn a_fork_from_the_end_of_a_turn_is_over() {
     let thread = process.runtime.record.thread("f").unwrap();
     assert_eq!((thread.status, thread.told.as_deref()), (ThreadStatus::Done, Some("FIRST is done")));
     assert!(matches!(process.resume("f"), Err(RunError::Over(_))));
+}
+
+/// What the last checkpoints said may not be in the conversation yet, and nobody says it again in a fork.
+#[test]
+fn a_fork_of_a_thread_that_was_cut_off_has_all_that_was_said() {
+    let said = || script(&[plan(&["one", "two"]), answer("one is done"), answer("all is done")]);
+    let (world, names) = (World::new(&said()), Arc::new(Mutex::new(Vec::new())));
+    let watched = world.process_watched(noting(&names));
+    watched.start("t", "go").unwrap();
+    let whole = without_answers(watched.said("t"));
+    let boundaries = names.lock().unwrap().len();
+    let mut forked = 0;
+    for boundary in 1..=boundaries {
+        let world = World::new(&said());
+        let process = world.process_watched(ending_at(boundary));
+        assert!(catch_unwind(AssertUnwindSafe(|| process.start("t", "go"))).is_err(), "boundary {boundary}");
+        drop(process);
+        let next = world.process();
+        let Some(last) = next.runtime.record.checkpoint("t", None).unwrap() else { continue };
+        next.runtime.fork(&key("t"), last.n, &key("f"), "alice").unwrap();
+        match next.resume("f") {
+            Ok(ended) => assert_eq!(ended, Ended::Done("all is done".into()), "boundary {boundary}"),
+            Err(RunError::Over(_)) => {}
+            Err(error) => panic!("boundary {boundary}: {error}"),
+        }
+        assert_eq!(without_answers(next.said("f")), whole, "boundary {boundary}");
+        forked += 1;
+    }
+    assert!(forked > boundaries / 2, "{forked} of {boundaries}");
 }

@@ -1,14 +1,20 @@
-//! What was said lasts before the next checkpoint is written, and before a run stops: a conversation that says when it was asked.
+//! What was said lasts before more is said, and before a run stops; what the power takes until then is said again. With a conversation that
+//! says when it was asked. A checkpoint that would come again need not last: what the power takes of the record is done anew.
 
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use paddock_agent::RunEvent;
+use paddock_agent::{Ended, RunError, RunEvent, Watcher};
+use paddock_config::StateDatabase;
+use paddock_db::Sqlite;
 use paddock_state::conversation::{Conversation, Folded, Message, MessageEvent, Notice, OpenTurn, Repaired, Result};
 use paddock_state::instance::{Imported, Instance, Instances, Listing, Saved, Seen, Status};
 use paddock_state::{ExtensionName, InstanceKey, TurnId};
 use serde_json::{Map, Value, json};
 
+use crate::turns::{ending_at, noting, without_answers};
 use crate::world::{World, answer, call, plan, script};
 
 /// How many events may still be lost with the power.
@@ -57,6 +63,10 @@ impl Conversation for Told {
     fn notices(&self) -> &[Notice] {
         self.inner.notices()
     }
+}
+
+fn telling(inner: &Arc<dyn Instances>, unsettled: &Unsettled) -> Arc<dyn Instances> {
+    Arc::new(Telling { inner: Arc::clone(inner), unsettled: Arc::clone(unsettled) })
 }
 
 struct Telling {
@@ -128,24 +138,156 @@ impl Instances for Telling {
 }
 
 #[test]
-fn what_was_said_lasts_before_the_next_checkpoint_and_before_a_run_stops() {
+fn what_was_said_lasts_before_more_is_said_and_before_a_run_stops() {
     let delete = call("delete_file", &json!({ "path": "/w/old.txt" }));
     let world = World::new(&script(&[plan(&["remove"]), delete, answer("removed")]));
     std::fs::write(world.file("old.txt"), "x").unwrap();
     let unsettled = Unsettled::default();
-    let (seen, said) = (Arc::clone(&unsettled), Arc::new(AtomicU64::new(0)));
+    let (seen, silent, said) = (Arc::clone(&unsettled), AtomicU64::new(0), Arc::new(AtomicU64::new(0)));
     let counted = Arc::clone(&said);
     let mut process = world.process_watched(Arc::new(move |event| match event {
         RunEvent::Boundary("before a checkpoint") => {
-            assert_eq!(seen.load(Ordering::SeqCst), 0, "a checkpoint came first");
+            let lasts = seen.load(Ordering::SeqCst) == 0;
+            let before = if lasts { 0 } else { silent.load(Ordering::SeqCst) + 1 };
+            assert!(before <= 1, "another checkpoint came first");
+            silent.store(before, Ordering::SeqCst);
         }
-        RunEvent::Boundary("after a message") => _ = counted.fetch_add(seen.load(Ordering::SeqCst), Ordering::SeqCst),
+        RunEvent::Boundary("after a message") => {
+            assert_eq!(silent.load(Ordering::SeqCst), 0, "more was said first");
+            counted.fetch_add(seen.load(Ordering::SeqCst), Ordering::SeqCst);
+        }
         _ => {}
     }));
-    process.runtime.instances =
-        Arc::new(Telling { inner: Arc::clone(&process.runtime.instances), unsettled: Arc::clone(&unsettled) });
+    process.runtime.instances = telling(&process.runtime.instances, &unsettled);
     // It stops to ask a person.
     process.start("t", "go").unwrap();
     assert_eq!(unsettled.load(Ordering::SeqCst), 0);
     assert!(said.load(Ordering::SeqCst) >= 3, "nothing was said ahead");
+}
+
+#[test]
+fn a_message_that_is_lost_with_the_power_is_said_again() {
+    let append = call("append_file", &json!({ "path": "/w/effects.txt", "content": "once\n" }));
+    let told = script(&[plan(&["note"]), append, answer("noted")]);
+    let whole = World::new(&told);
+    let names = Arc::new(Mutex::new(Vec::new()));
+    whole.process_watched(noting(&names)).start("t", "go").unwrap();
+    let (said, names) = (without_answers(whole.process().said("t")), names.lock().unwrap().clone());
+    let first = names.iter().position(|name| *name == "after the task").unwrap() + 1;
+    let mut lost = Vec::new();
+    for boundary in first..=names.len() {
+        let world = World::new(&told);
+        let unsettled = Unsettled::default();
+        let mut process = world.process_watched(ending_at(boundary));
+        process.runtime.instances = telling(&process.runtime.instances, &unsettled);
+        let ended = catch_unwind(AssertUnwindSafe(|| process.start("t", "go")));
+        assert!(ended.is_err(), "boundary {boundary} was not reached");
+        drop(process);
+        if unsettled.load(Ordering::SeqCst) > 0 {
+            lose_the_last_event(&world);
+            lost.push(names[boundary - 1]);
+        }
+        let next = world.process();
+        match next.resume("t") {
+            Ok(ended) => assert_eq!(ended, Ended::Done("noted".into()), "boundary {boundary}"),
+            Err(RunError::Over(_)) => {}
+            Err(error) => panic!("boundary {boundary}: {error}"),
+        }
+        assert_eq!(world.text("effects.txt"), "once\n", "boundary {boundary}");
+        assert_eq!(without_answers(next.said("t")), said, "boundary {boundary}");
+    }
+    assert!(lost.contains(&"after a message") && lost.contains(&"after a checkpoint"), "{lost:?}");
+}
+
+/// As a disk does that was not asked to keep it.
+fn lose_the_last_event(world: &World) {
+    let workspaces = std::fs::read_dir(world.top.join("home/workspaces")).unwrap();
+    let events = workspaces.map(|entry| entry.unwrap().path().join("instances/t/messages/events.jsonl"));
+    let events = events.into_iter().find(|path| path.is_file()).unwrap();
+    let text = std::fs::read_to_string(&events).unwrap();
+    let last = text.trim_end().rfind('\n').map_or(0, |end| end + 1);
+    std::fs::write(events, &text[..last]).unwrap();
+}
+
+/// The state database as it would be found after a loss of power: as it was when everything in it had been synced.
+#[derive(Default)]
+struct Disk {
+    database: OnceLock<Sqlite>,
+    synced: Mutex<Vec<(PathBuf, Vec<u8>)>>,
+}
+
+impl Disk {
+    fn of(database: Option<&StateDatabase>) -> Sqlite {
+        let Some(StateDatabase::Sqlite(database)) = database else { panic!("its state is in a file") };
+        database.clone()
+    }
+
+    /// The database and its log.
+    fn files(&self) -> [PathBuf; 2] {
+        let database = self.database.get().unwrap().path();
+        [database.to_owned(), database.with_extension("db-wal")]
+    }
+
+    fn look(&self) {
+        if self.database.get().is_some_and(Sqlite::is_synced) {
+            let read = self.files().map(|file| (std::fs::read(&file).unwrap_or_default(), file));
+            *self.synced.lock().unwrap() = read.into_iter().map(|(bytes, file)| (file, bytes)).collect();
+        }
+    }
+
+    /// Gives it back so, where no process has it.
+    fn lose_the_rest(&self) {
+        let _ = std::fs::remove_file(self.files()[0].with_extension("db-shm"));
+        for (file, bytes) in self.synced.lock().unwrap().iter() {
+            std::fs::write(file, bytes).unwrap();
+        }
+    }
+
+    fn watched(self: &Arc<Self>, then: Arc<Watcher>) -> Arc<Watcher> {
+        let disk = Arc::clone(self);
+        Arc::new(move |event| {
+            disk.look();
+            then(event);
+        })
+    }
+}
+
+#[test]
+fn what_the_power_takes_of_the_record_is_done_anew() {
+    let append = call("append_file", &json!({ "path": "/w/effects.txt", "content": "once\n" }));
+    let read = call("read_file", &json!({ "path": "/r/facts.txt" }));
+    let told = script(&[plan(&["look", "note"]), read, answer("seen"), append, answer("noted")]);
+    let whole = World::on_disk(&told);
+    let names = Arc::new(Mutex::new(Vec::new()));
+    whole.process_watched(noting(&names)).start("t", "go").unwrap();
+    let (said, names) = (without_answers(whole.process().said("t")), names.lock().unwrap().clone());
+    let first = names.iter().position(|name| *name == "after the task").unwrap() + 1;
+    let mut lost = Vec::new();
+    for boundary in first..=names.len() {
+        let world = World::on_disk(&told);
+        let disk = Arc::new(Disk::default());
+        let process = world.process_watched(disk.watched(ending_at(boundary)));
+        let database = disk.database.get_or_init(|| Disk::of(process.installation.state_database()));
+        disk.look();
+        let ended = catch_unwind(AssertUnwindSafe(|| process.start("t", "go")));
+        assert!(ended.is_err(), "boundary {boundary} was not reached");
+        let before = process.runtime.record.thread("t").unwrap().checkpoints;
+        if !database.is_synced() {
+            lost.push(names[boundary - 1]);
+        }
+        drop(process);
+        disk.lose_the_rest();
+        drop(disk);
+        let next = world.process();
+        let there = next.runtime.record.thread("t").unwrap().checkpoints;
+        assert!(before - there <= 2, "boundary {boundary}: {there} of {before} checkpoints are left");
+        match next.resume("t") {
+            Ok(ended) => assert_eq!(ended, Ended::Done("noted".into()), "boundary {boundary}"),
+            Err(RunError::Over(_)) => {}
+            Err(error) => panic!("boundary {boundary}: {error}"),
+        }
+        assert_eq!(world.text("effects.txt"), "once\n", "boundary {boundary}");
+        assert_eq!(without_answers(next.said("t")), said, "boundary {boundary}");
+    }
+    assert!(lost.contains(&"after a checkpoint"), "{lost:?}");
 }

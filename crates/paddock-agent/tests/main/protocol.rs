@@ -8,7 +8,7 @@ use paddock_agent::state::{AgentMode, ApprovalStatus, StepStatus};
 use paddock_agent::{Ended, RunEvent};
 use serde_json::json;
 
-use crate::world::{World, answer, call, key, options, plan, script};
+use crate::world::{POLICY, World, answer, call, key, options, plan, script};
 
 /// The nodes in the order in which they ran.
 fn watched(world: &World, thread: &str, prompt: &str) -> (Ended, Vec<NodeName>) {
@@ -102,6 +102,27 @@ fn a2_no_call_of_the_run_changes_the_plan() {
     assert!(todo.contains("plan of thread t") && todo.contains("failed 2 of 3"), "{todo}");
     let said = process.said("t");
     assert!(said.iter().filter(|line| line.contains("is kept by the run itself")).count() == 2, "{said:#?}");
+}
+
+/// The plan lies in a directory that another Workspace shows, too.
+#[test]
+fn a2_no_directory_goes_with_the_plan_in_it() {
+    let world = World::new(&script(&[
+        plan(&["cheat"]),
+        call("move_file", &json!({ "source": "/up/w", "destination": "/up/away" })),
+        call("move_file", &json!({ "source": "/up/other", "destination": "/up/away" })),
+        answer("done"),
+    ]));
+    std::fs::create_dir_all(world.top.join("project/up/w")).unwrap();
+    std::fs::create_dir_all(world.top.join("project/up/other")).unwrap();
+    let policy = POLICY.replace("physical = \"w\"", "physical = \"up/w\"");
+    let up = "\n[[workspace]]\nprefix = \"/up\"\nscope = \"READ_WRITE\"\nmount = { physical = \"up\" }\n";
+    std::fs::write(world.top.join("project/paddock.toml"), format!("{policy}{up}")).unwrap();
+    let process = world.process();
+    process.start("t", "go").unwrap();
+    assert!(world.top.join("project/up/w/todo.md").exists(), "{:#?}", process.said("t"));
+    assert!(world.top.join("project/up/away").exists(), "its honest twin: {:#?}", process.said("t"));
+    assert!(!world.top.join("project/up/other").exists());
 }
 
 #[test]

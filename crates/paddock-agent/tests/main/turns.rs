@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::world::{OF_THE_JOURNAL, World, answer, call, script};
 
 /// Ends the process at the boundary with that number, as a crash does: nothing after it happens.
-fn ending_at(boundary: usize) -> Arc<Watcher> {
+pub(crate) fn ending_at(boundary: usize) -> Arc<Watcher> {
     let count = AtomicUsize::new(0);
     Arc::new(move |event: &RunEvent<'_>| {
         if matches!(event, RunEvent::Boundary(name) if is_of_the_run(name))
@@ -22,13 +22,25 @@ fn ending_at(boundary: usize) -> Arc<Watcher> {
     })
 }
 
+/// Notes every boundary that a run comes to.
+pub(crate) fn noting(names: &Arc<Mutex<Vec<&'static str>>>) -> Arc<Watcher> {
+    let names = Arc::clone(names);
+    Arc::new(move |event: &RunEvent<'_>| {
+        if let RunEvent::Boundary(name) = event
+            && is_of_the_run(name)
+        {
+            names.lock().unwrap().push(*name);
+        }
+    })
+}
+
 /// Who unwinds inside of a call is caught there: processes are killed at those boundaries, elsewhere.
 fn is_of_the_run(boundary: &str) -> bool {
     !OF_THE_JOURNAL.contains(&boundary)
 }
 
 /// What a tool answered may be lost with the process, once its effect is there; that it answered is not.
-fn without_answers(said: Vec<String>) -> Vec<String> {
+pub(crate) fn without_answers(said: Vec<String>) -> Vec<String> {
     said.into_iter().map(|line| if line.starts_with("tool:") { "tool".to_owned() } else { line }).collect()
 }
 
@@ -59,14 +71,7 @@ fn ending_at_boundaries_of_a_second_turn_loses_nothing_and_doubles_nothing_on_po
 fn ending_at_each(make: fn(&str) -> World, every: usize) {
     let world = after_the_first_turn(make);
     let names = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&names);
-    let watched = world.process_watched(Arc::new(move |event| {
-        if let RunEvent::Boundary(name) = event
-            && is_of_the_run(name)
-        {
-            seen.lock().unwrap().push(*name);
-        }
-    }));
+    let watched = world.process_watched(noting(&names));
     assert_eq!(watched.start("t", "SECOND TASK").unwrap(), Ended::Done("second".into()));
     drop(watched);
     let whole = without_answers(world.process().said("t"));

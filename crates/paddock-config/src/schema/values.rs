@@ -6,7 +6,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
 
-use paddock_core::{AccessScope, AllowedHost, GUARDED, HidePattern, Host, LogicalPath, NameRules, Origin, split_port};
+use paddock_core::{
+    AccessScope, AllowedHost, GUARDED, HidePattern, Host, LogicalPath, NameRules, Origin, split_port, written_out,
+};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
@@ -95,7 +97,8 @@ pub struct HideText(pub String);
 impl FromToml for HideText {
     fn from_toml(value: &Value<'_>, reading: &mut Reading<'_>) -> Option<Self> {
         let text = String::from_toml(value, reading)?;
-        if let Some(why) = why_it_hides_nothing(&text) {
+        let each = written_out(&text).unwrap_or_default();
+        if let Some(why) = each.iter().find_map(|text| why_it_hides_nothing(text)) {
             return reading.fail(Fault::HidesNothing { pattern: text, why }, value.span());
         }
         let alone = HidePattern { text: text.clone(), origin: Origin::unknown() };

@@ -3,7 +3,8 @@
 use axum::http::Method;
 use paddock_desk::FailureKind::Conflict;
 use paddock_desk::forks::{
-    self, Applied, Applying, Compared, Discarded, ForkShown, NewForkAsked, OverlayShown, ResolveAsked, Resolved,
+    self, Applied, Applying, Compared, Comparing, Discarded, ForkShown, NewForkAsked, OverlayShown, ResolveAsked,
+    Resolved,
 };
 use paddock_desk::{Failure, Result, workspaces};
 use schemars::JsonSchema;
@@ -93,7 +94,8 @@ fn make(asked: &Asked<Nothing, Nothing, NewForkAsked>) -> Result<ForkShown> {
 fn compare(asked: &Asked<Name, CompareAsked>) -> Result<Compared> {
     let agent = workspaces::agent_named(&asked.shared.desk, asked.query.agent.as_deref())?;
     let name = known(asked.shared.desk.as_ref(), &asked.path.name)?;
-    forks::compare(&asked.shared.desk, name, &agent, asked.query.ignored)
+    let what = Comparing { ignored: asked.query.ignored, paths: Vec::new() };
+    forks::compare(&asked.shared.desk, name, &agent, &what)
 }
 
 fn apply(asked: &Asked<Name, OfAgent, ApplyAsked>) -> Result<Applied> {

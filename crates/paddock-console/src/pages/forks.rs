@@ -8,7 +8,8 @@ use axum::routing::{get, post};
 use maud::{Markup, html};
 use paddock_desk::diff::Diff;
 use paddock_desk::forks::{
-    self, Applying, Compared, Detail, ForkShown, NewForkAsked, OverlayShown, PathDiff, ResolveAsked, ResolvedPath, Side,
+    self, Applying, Compared, Comparing, Detail, ForkShown, NewForkAsked, OverlayShown, PathDiff, ResolveAsked,
+    ResolvedPath, Side,
 };
 use paddock_desk::{Result, moment, past, workspaces};
 use schemars::JsonSchema;
@@ -141,7 +142,7 @@ fn overlays_card(overlays: &[OverlayShown]) -> Markup {
 
 fn one(visit: &Visit<Name>) -> Result<Page> {
     let agent = workspaces::agent_named(&visit.shared.desk, visit.agent.as_deref())?;
-    let compared = forks::compare(&visit.shared.desk, &visit.path.name, &agent, false)?;
+    let compared = forks::compare(&visit.shared.desk, &visit.path.name, &agent, &Comparing::default())?;
     Ok(shown_whole(&compared, agent.as_str(), &html! {}))
 }
 
@@ -269,7 +270,8 @@ fn apply(visit: &Visit<Name, OfAgent>, _: Nothing) -> Result<Done> {
     let applied = forks::apply(desk, &visit.path.name, &agent, &Applying::default())?;
     if !applied.conflicts.is_empty() {
         let note = html! { div.note.bad role="alert" { p { "Nothing was applied: both sides changed the same." } } };
-        let mut page = shown_whole(&forks::compare(desk, &visit.path.name, &agent, false)?, agent.as_str(), &note);
+        let mut page =
+            shown_whole(&forks::compare(desk, &visit.path.name, &agent, &Comparing::default())?, agent.as_str(), &note);
         page.status = StatusCode::CONFLICT;
         return Ok(Done::Page(Box::new(page)));
     }

@@ -200,7 +200,7 @@ fn told(step: &Step, outcome: Result<Outcome, Refused>) -> Told {
         Ok(Outcome::Read { bytes, .. }) => Told::Read(String::from_utf8(bytes).unwrap()),
         Ok(Outcome::Entries(entries)) => {
             assert!(entries.unreachable.is_empty());
-            let found = entries.found.into_iter().map(|found| (found.path, found.kind, found.scope));
+            let found = entries.found.iter().map(|found| (found.path.to_owned(), found.kind, found.scope));
             Told::Entries(found.collect(), entries.more)
         }
         Ok(Outcome::Hits(hits)) => {

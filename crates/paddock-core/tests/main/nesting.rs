@@ -67,8 +67,7 @@ fn everything_is_listed_in_tree_order_across_workspaces() {
 #[test]
 fn workspaces_are_told_with_their_scope_and_only_they() {
     let found = layered().browse(&browse("/")).unwrap().found;
-    let scopes: Vec<(&str, &str)> =
-        found.iter().filter_map(|f| f.scope.map(|scope| (f.path.as_str(), scope.short()))).collect();
+    let scopes: Vec<(&str, &str)> = found.iter().filter_map(|f| f.scope.map(|scope| (f.path, scope.short()))).collect();
     let expected = [
         ("/p", "RW"),
         ("/p/a", "RO"),

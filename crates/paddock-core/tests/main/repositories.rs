@@ -170,7 +170,9 @@ fn names_of_repositories_are_guarded_before_they_are_any() {
     for path in ["b.git/config", "x/.bare/hooks/pre-push", "x/.bare/worktrees/t/config.worktree", "B.Git/commondir"] {
         guarded(put(&world, &format!("/w/{path}")));
     }
-    put(&world, "/w/b.git/description").unwrap();
+    // Whatever is in one: git itself changes it, in commands.
+    guarded(put(&world, "/w/b.git/description"));
+    put(&world, "/w/b.git.txt").unwrap();
     put(&world, "/w/digit/config").unwrap();
 }
 

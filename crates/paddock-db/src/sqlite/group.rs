@@ -69,6 +69,11 @@ impl GroupSync {
         }
     }
 
+    /// Whether every commit so far is on the disk.
+    pub(super) fn is_synced(&self) -> bool {
+        lock(&self.state).synced >= self.committed.load(Ordering::SeqCst)
+    }
+
     /// Whether a sync has failed since all was known to be on the disk.
     pub(super) fn is_suspect(&self) -> bool {
         lock(&self.state).failed.is_some()

@@ -60,6 +60,14 @@ impl Queue {
         Ok(Turn { _gate: gate.pass(until)?, _thread: thread })
     }
 
+    /// Whether nobody has the turn or waits for it, in any process. Another may come a moment later.
+    pub(super) fn is_free(&self) -> bool {
+        // Only who stands first in the line of threads may touch the locks of the process.
+        let Some(_thread) = self.threads.stand_if_first() else { return false };
+        let gate = lock(&self.processes).clone();
+        gate.is_some_and(|gate| gate.is_free())
+    }
+
     /// Whether nobody of this process has the turn or waits for it.
     pub(super) fn is_empty(&self) -> bool {
         !lock(&self.threads.state).taken
@@ -105,9 +113,8 @@ impl Line {
     fn stand(&self, until: Instant) -> Option<Place<'_>> {
         let seat = {
             let mut state = lock(&self.state);
-            if !state.taken {
-                state.taken = true;
-                return Some(Place(self));
+            if let Some(place) = self.taken(&mut state) {
+                return Some(place);
             }
             let seat = Arc::new(Seat::default());
             state.next.push_back(seat.clone());
@@ -117,6 +124,15 @@ impl Line {
             return Some(Place(self));
         }
         None
+    }
+
+    fn stand_if_first(&self) -> Option<Place<'_>> {
+        self.taken(&mut lock(&self.state))
+    }
+
+    /// The first place, where nobody has it.
+    fn taken(&self, state: &mut Waiting) -> Option<Place<'_>> {
+        (!std::mem::replace(&mut state.taken, true)).then(|| Place(self))
     }
 
     /// Whether `seat` was still waiting; if not, it was called in this very moment and has the turn.
@@ -219,6 +235,16 @@ impl Gate {
                 Err(broken(errno))
             }
         }
+    }
+
+    /// Called as [`Self::pass`].
+    fn is_free(self: Arc<Self>) -> bool {
+        let waiting = lock(&self.errand).waiting;
+        if waiting || !try_lock(&self.turn).unwrap_or(false) {
+            return false;
+        }
+        drop(Pass(self));
+        true
     }
 
     fn leave_door(&self) {
@@ -399,6 +425,24 @@ mod tests {
             flock(&door, FlockOperation::Unlock).unwrap();
             std::thread::sleep(Duration::from_millis(1));
         }
+    }
+
+    #[test]
+    fn a_turn_is_free_where_nobody_has_it_and_looking_takes_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let database = home.path().join("some.db");
+        let (here, elsewhere) = (Queue::new(), Queue::new());
+        assert!(!here.is_free(), "nothing is known yet");
+        let turn = here.turn(&database, soon()).unwrap();
+        assert!(!here.is_free(), "a thread of this process has it");
+        drop(elsewhere.turn(&database, Instant::now()));
+        assert!(!elsewhere.is_free(), "another process has it");
+        // Looking gave back nothing that others hold.
+        assert!(matches!(elsewhere.turn(&database, Instant::now()), Err(Refused::Late)));
+        drop(turn);
+        drop(here.turn(&database, soon()).unwrap());
+        assert!(here.is_free() && elsewhere.is_free());
+        assert!(here.is_free() && elsewhere.is_free(), "nor was anything taken");
     }
 
     #[test]

@@ -31,10 +31,16 @@ fn soon() -> Instant {
 }
 
 fn put(db: &Sqlite, n: i64) -> Result<(), DbError> {
-    db.write(soon(), |tx| {
-        let added = tx.prepare_cached("INSERT INTO number(n) VALUES (?1)").and_then(|mut insert| insert.execute([n]));
-        added.map(drop).map_err(|error| db.error(error))
-    })
+    db.write(soon(), |tx| insert(db, tx, n))
+}
+
+fn put_ahead(db: &Sqlite, n: i64) -> Result<(), DbError> {
+    db.write_ahead(soon(), |tx| insert(db, tx, n))
+}
+
+fn insert(db: &Sqlite, tx: &rusqlite::Connection, n: i64) -> Result<(), DbError> {
+    let added = tx.prepare_cached("INSERT INTO number(n) VALUES (?1)").and_then(|mut insert| insert.execute([n]));
+    added.map(drop).map_err(|error| db.error(error))
 }
 
 fn all(db: &Sqlite) -> Result<Vec<i64>, DbError> {

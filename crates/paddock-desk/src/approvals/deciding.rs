@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use paddock_config::Reloader;
 use paddock_core::{AgentName, Held, LogicalPath, visible};
-use paddock_ledger::approvals::{Approval, Decision, Grant};
+use paddock_ledger::approvals::{Approval, Decision, Grant, Reach, Status};
 use paddock_tools::Control;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,7 @@ use super::{ApprovalShown, GrantShown, ReachWord, find, find_grant, grant_shown,
 use crate::acts::Act;
 use crate::desk::Desk;
 use crate::failure::{Failure, FailureKind, Result};
+use crate::unified::harmless;
 
 /// As long as making what waited may take.
 const LONGEST: Duration = Duration::from_secs(600);
@@ -134,6 +135,9 @@ impl<'d> Table<'d> {
 
     fn approve(&self, approval: &Approval, asked: &DecisionAsked) -> Result<Decided> {
         let reach = asked.reach.unwrap_or(ReachWord::Once).into();
+        if reach == Reach::Once {
+            self.still_counts(approval)?;
+        }
         let decided = self.decide(approval, &asked.shown, &Decision::Approve(reach))?;
         let held = self.desk.approvals()?.held(&decided.id).map_err(told)?;
         let made = held.map(|held| self.make(&decided, held)).transpose()?;
@@ -162,6 +166,7 @@ impl<'d> Table<'d> {
                 "`paddock approvals approve` agrees to it as it is",
             ));
         }
+        self.still_counts(approval)?;
         self.would_run(&approval.tool, arguments)?;
         let decided = self.decide(approval, &asked.shown, &Decision::Edit(text))?;
         self.answer(&decided, "with other arguments: this call, once".to_owned(), None)
@@ -169,8 +174,10 @@ impl<'d> Table<'d> {
 
     fn reject(&self, approval: &Approval, asked: &DecisionAsked) -> Result<Decided> {
         let reason = asked.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
-        let reason = reason.unwrap_or("no reason was given");
-        let reason = self.desk.installation().redactor().text(reason).into_owned();
+        // It is read at terminals, too, and may come from a program.
+        let reason: Vec<String> = reason.unwrap_or("no reason was given").lines().map(harmless).collect();
+        let reason = reason.join("\n");
+        let reason = self.desk.installation().redactor().text(&reason).into_owned();
         let decided = self.decide(approval, &asked.shown, &Decision::Reject(reason))?;
         self.answer(&decided, "the agent is told why when it makes the call again".to_owned(), None)
     }
@@ -179,6 +186,17 @@ impl<'d> Table<'d> {
         // What was made is used by now.
         let now = self.desk.approvals()?.show(&decided.id).map_err(told)?;
         Ok(Decided { approval: whole(&now), words, made, next: next(decided) })
+    }
+
+    /// Refuses what would not count when the agent makes the call again. A run notices by itself, and what a command changed is judged when it
+    /// is made.
+    fn still_counts(&self, approval: &Approval) -> Result<()> {
+        let is_waited_for = approval.thread.is_some() || approval.held.is_some() || approval.status != Status::Pending;
+        if is_waited_for || approval.policy == self.policy.current().terms.policy {
+            return Ok(());
+        }
+        let message = format!("paddock.toml has changed since {} was asked, so nothing was decided", approval.id);
+        Err(Failure::of(FailureKind::Conflict, message, "the agent makes the call again, and you are asked anew"))
     }
 
     /// Refuses what the policy of today would deny: agreeing to it would promise what does not come.
@@ -243,7 +261,7 @@ fn recorded_as(id: &str, how: &str) -> String {
 
 /// How whoever asked gets on.
 fn next(decided: &Approval) -> Option<String> {
-    if decided.status == paddock_ledger::approvals::Status::Rejected {
+    if decided.status == Status::Rejected {
         return None;
     }
     Some(match &decided.thread {

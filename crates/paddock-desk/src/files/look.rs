@@ -241,7 +241,7 @@ pub fn list(spot: &Spot, after: Option<&str>, limit: Option<usize>) -> Result<Li
         Err(error) => return Err(refused(&error)),
     };
     // A name that cannot be asked for cannot say where to go on either.
-    let next = found.found.iter().rev().find(|entry| entry.plain).map(|entry| entry.path.clone());
+    let next = found.found.iter().rev().find(|entry| entry.plain).map(|entry| entry.path.to_owned());
     let (workspace, scope) = home(spot, &person);
     Ok(Listing {
         path: spot.path.as_str().to_owned(),
@@ -249,29 +249,29 @@ pub fn list(spot: &Spot, after: Option<&str>, limit: Option<usize>) -> Result<Li
         scope,
         next: next.filter(|_| found.more),
         unreachable: found.unreachable.iter().map(ToString::to_string).collect(),
-        entries: found.found.into_iter().map(|entry| entry_shown(spot, &person, entry)).collect(),
+        entries: found.found.iter().map(|entry| entry_shown(spot, &person, entry)).collect(),
     })
 }
 
-fn entry_shown(spot: &Spot, person: &Person<'_>, found: Found) -> EntryShown {
+fn entry_shown(spot: &Spot, person: &Person<'_>, found: Found<'_>) -> EntryShown {
     let start = spot.path.as_str().trim_end_matches('/').len() + 1;
     let name = found.path.get(start..).unwrap_or_default().to_owned();
     let path = Some(found.path).filter(|_| found.plain);
-    let meta = path.as_deref().filter(|_| found.kind != Kind::Link).and_then(|path| {
+    let meta = path.filter(|_| found.kind != Kind::Link).and_then(|path| {
         let path = spot.at(path).ok()?.path;
         let decision = person.vfs().judge(OpKind::Read, &path);
         // What has gone meanwhile has no size.
         stat_in(person, decision.workspace().filter(|_| decision.allowed())?, &path).ok()
     });
     let of_agent = |prefix: &str| spot.policy.vfs.workspaces().iter().find(|known| known.prefix().as_str() == prefix);
-    let scope = found.scope.and_then(|_| of_agent(path.as_deref()?)).map(|known| known.scope().name().to_owned());
+    let scope = found.scope.and_then(|_| of_agent(path?)).map(|known| known.scope().name().to_owned());
     EntryShown {
         name,
         kind: word(found.kind),
         size: meta.as_ref().filter(|_| found.kind == Kind::File).map(|meta| meta.len),
         modified: meta.and_then(|meta| meta.modified).map(exact),
         scope,
-        path,
+        path: path.map(str::to_owned),
     }
 }
 

@@ -136,7 +136,7 @@ pub fn named(spot: &Spot, text: &str, include_ignored: bool, limit: usize) -> Re
     let glob = glob(&holding(text))?;
     match spot.person().look(Operation::Find { browse, glob }) {
         Ok(Outcome::Entries(entries)) => Ok(Named {
-            paths: entries.found.into_iter().filter(|one| one.plain).map(|one| one.path).collect(),
+            paths: entries.found.iter().filter(|one| one.plain).map(|one| one.path.to_owned()).collect(),
             more: entries.more,
         }),
         Ok(_) => Err(Failure::failed("the search answered something else", "please report this")),

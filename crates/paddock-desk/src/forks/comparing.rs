@@ -179,18 +179,34 @@ pub(super) fn word(kind: &impl Serialize) -> String {
     serde_json::to_value(kind).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
-/// What a fork or an overlay changes, by its name or its prefix; also what a `.gitignore` names, where that is asked for.
+/// What is compared.
+#[derive(Debug, Clone, Default)]
+pub struct Comparing {
+    /// Also what a `.gitignore` names.
+    pub ignored: bool,
+    /// Only these paths, with what is below them: relative, or as they are on one of both sides. All where there are none.
+    pub paths: Vec<String>,
+}
+
+/// What a fork or an overlay changes, by its name or its prefix.
 ///
 /// # Errors
 /// When there is none, or it cannot be compared.
-pub fn compare(desk: &Desk, layer: &str, agent: &AgentName, ignored: bool) -> Result<Compared> {
+pub fn compare(desk: &Desk, layer: &str, agent: &AgentName, what: &Comparing) -> Result<Compared> {
     let layered = Layered::at(desk)?;
     let layers = layered.layers()?;
     let name = layers.find(layer, agent).map_err(layered::told)?;
-    let opened = if ignored { layered.open_whole(&layers, &name) } else { layered.open(&layers, &name) };
+    let opened = if what.ignored { layered.open_whole(&layers, &name) } else { layered.open(&layers, &name) };
     let layer = opened?;
+    let only = what.paths.iter().map(|path| layered::meant(&name, &layer.source, path));
+    let only = only.collect::<Result<Vec<RelPathBuf>>>()?;
+    let is_asked =
+        |path: &RelPathBuf| only.is_empty() || only.iter().any(|asked| path.as_rel().is_within(asked.as_rel()));
     let call = layered.call(&layer.policy.agent);
-    let Holdings { differences, left_out, ignored } = layered::compared(&call, &layer)?;
+    let Holdings { mut differences, mut left_out, mut ignored } = layered::compared(&call, &layer)?;
+    differences.retain(|difference| is_asked(&difference.path));
+    left_out.retain(&is_asked);
+    ignored.retain(&is_asked);
     let conflicts = match differences.iter().any(|difference| difference.conflict) {
         true => {
             let merge = fork::merge(&call, &layer.store, &layer.below, &layer.source);

@@ -36,6 +36,9 @@ pub struct Undone {
     /// The undone call in a few words.
     #[serde(skip)]
     pub named: String,
+    /// What no undo of this agent's calls takes back, in words.
+    #[serde(skip)]
+    pub apart: Option<String>,
 }
 
 /// What was restored, or would be.
@@ -87,12 +90,18 @@ pub fn undo(desk: &Desk, id: Option<&str>, agent: Option<&AgentName>, dry_run: b
         let (way, call) = undoing.act()?;
         (way, Some(call))
     };
+    let is_direct = policy.commands.as_ref().is_some_and(|commands| commands.settings.direct);
     Ok(Undone {
         undoes: undoing.chosen.call.to_string(),
         call: call.map(|call| call.to_string()),
         done: call.is_some(),
         changes: way.says(),
         named: undoing.named(),
+        apart: is_direct.then(|| {
+            format!(
+                "what commands of agent \"{agent}\" changed is not undone: `changes = \"direct\"` keeps no past of it"
+            )
+        }),
     })
 }
 

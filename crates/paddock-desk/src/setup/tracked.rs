@@ -32,11 +32,15 @@ pub(super) fn hidden(project_root: &Path, policy: &AgentPolicy) -> Vec<WarningSh
             }
         }
     }
-    let shown = |((line, pattern), names): ((u32, String), Vec<String>)| WarningShown {
+    let shown = |((line, pattern), names): ((u32, String), Vec<String>)| {
+        WarningShown {
         agent: policy.agent.to_string(),
         message: format!("Git tracks what \"{}\" hides: {}", visible(&pattern), named(&names)),
-        hint: "in a fork Git takes it for deleted: take it out of Git, or out of hide".to_owned(),
+        hint: "agents that see .git can read it there (`git show`), and in a fork Git takes it for deleted: take it out of Git and its \
+               history, or hide .git too"
+            .to_owned(),
         line,
+    }
     };
     found.into_iter().map(shown).collect()
 }

@@ -11,7 +11,10 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use paddock_core::{Alter, Alteration, Call, Expect, LogicalPath, Looks, PLAIN_MODE, Proposed, RelPathBuf, Staged};
+use paddock_core::{
+    Alter, Alteration, Call, Expect, LogicalPath, Looks, MAX_LIST, PLAIN_MODE, Proposed, RelPathBuf, Staged,
+    is_gits_list,
+};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
 use super::scene::{From, Layer, Scene};
@@ -118,8 +121,8 @@ impl Proposal {
                 Now::Dir { .. } if in_box => {}
                 Now::Link { .. } if in_box => self.left_out += 1,
                 _ => {
-                    let is_read = is_git_config(layer, &found.path) || is_unfinished(&found.path);
-                    self.add(&path, expect, found, changes, homes, is_read)?;
+                    let most = most_read(layer, &path, &found.path);
+                    self.add(&path, expect, found, changes, homes, most)?;
                 }
             }
         }
@@ -133,7 +136,7 @@ impl Proposal {
         found: &Found,
         changes: &Changes,
         homes: &mut Homes,
-        is_read: bool,
+        most_read: Option<u64>,
     ) -> Result<(), Error> {
         let alteration = |how, expect| Alteration { path: path.clone(), how, expect };
         match &found.what {
@@ -158,7 +161,7 @@ impl Proposal {
             }
             Now::File { len, mode, modified, .. } => {
                 let file = changes.open(&found.path)?;
-                let how = if is_read && *len <= SMALL {
+                let how = if most_read.is_some_and(|most| *len <= most) {
                     Alter::Write { content: content(file, *len), mode: Some(mode & PLAIN_MODE) }
                 } else {
                     clear_notes(&file);
@@ -199,6 +202,23 @@ fn is_git_config(layer: &Layer, path: &Path) -> bool {
     let is_called_so = dir.to_string_lossy().ends_with(".git") || dir.ends_with(".bare");
     path.file_name().is_some_and(|name| name == "config")
         && (is_called_so || base.join(dir).join("HEAD").symlink_metadata().is_ok())
+}
+
+/// Up to which length a file is brought by its content, because that decides about it.
+fn most_read(layer: &Layer, logical: &LogicalPath, path: &Path) -> Option<u64> {
+    if is_gits_list(logical.as_str()) || is_list_beside_head(layer, path) {
+        return Some(MAX_LIST);
+    }
+    (is_git_config(layer, path) || is_unfinished(path)).then_some(SMALL)
+}
+
+/// One of the lists that git follows, in a repository whose directory has a name of its own.
+fn is_list_beside_head(layer: &Layer, path: &Path) -> bool {
+    let From::Upper { base, .. } = &layer.from else { return false };
+    // Called so as in a repository that has the usual name.
+    let as_usual = Path::new(".git").join(path);
+    let has_head = |dir: &Path| base.join(dir).join("HEAD").symlink_metadata().is_ok();
+    as_usual.to_str().is_some_and(is_gits_list) && path.ancestors().skip(1).take(2).any(has_head)
 }
 
 /// What git goes on with when a rebase is continued.

@@ -82,6 +82,9 @@ pub enum ApprovalError {
     /// Nobody can agree for good to what they did not see whole.
     #[error("\"{0}\" cannot be allowed for good: what it would change is not shown whole")]
     NotWhole(String),
+    /// A grant knows one place, and a move has two.
+    #[error("\"{0}\" cannot be allowed always: what is moved, and where to, would be left open")]
+    TwoPlaces(String),
     /// The session that asked made this one call and is over.
     #[error("\"{0}\" cannot be allowed for its session: the process that asked made this one call and has ended")]
     SessionOver(String),
@@ -124,7 +127,7 @@ impl ApprovalError {
             }
             Self::Decided { .. } => "an approval is decided once; the agent can ask again",
             Self::NotAsShown(_) => "`paddock approvals show ID` shows what it is now",
-            Self::NotWhole(_) => "approve it once",
+            Self::NotWhole(_) | Self::TwoPlaces(_) => "approve it once",
             Self::SessionOver(_) => "approve it once, or this exact call with `--reach exact`",
             Self::NothingToEdit(_) => "reject it with a reason, and the agent can run another command",
             Self::NotHeld { .. } => "reject it, and the agent can run the command again",

@@ -6,7 +6,9 @@
 //! What a person is shown is made between two transactions, never within one: everybody else in the project would wait as long as it takes to
 //! read what a call would change.
 
-use paddock_core::{AgentName, Call, Earlier, Gate, Passed, Permit, Plan, Question, Refused, Request, Requester};
+use paddock_core::{
+    AgentName, Call, Earlier, EffectKind, Gate, Passed, Permit, Plan, Question, Refused, Request, Requester,
+};
 use paddock_db::DbError;
 use paddock_db::statements::{Row, Session};
 
@@ -345,7 +347,14 @@ impl Approvals {
     ) -> Result<Option<String>, DbError> {
         let grants = self.grants_in(session, Some((call.agent.as_str(), request.tool)))?;
         let path = plan.path().as_str();
-        let covers = |grant: &&super::Grant| grant.covers(by.exact, path, &by.requester.session, request.risk);
+        // Not where a link leads elsewhere by now. Directories above a new file come with it.
+        let is_there = plan
+            .effects()
+            .iter()
+            .all(|effect| effect.path.below(plan.path()).is_some() || effect.what == EffectKind::MakeDir);
+        let covers = |grant: &&super::Grant| {
+            (is_there || grant.path.is_none()) && grant.covers(by.exact, path, &by.requester.session, request.risk)
+        };
         Ok(grants.iter().find(covers).map(|grant| grant.id.clone()))
     }
 

@@ -334,6 +334,9 @@ impl Approvals {
             Decision::Approve(Reach::Session | Reach::Always) if !approval.preview.whole => {
                 return Err(ApprovalError::NotWhole(id));
             }
+            Decision::Approve(Reach::Always) if approval.preview.has_moves() => {
+                return Err(ApprovalError::TwoPlaces(id));
+            }
             Decision::Approve(Reach::Session) if Requester::is_of_one_call(&approval.session) => {
                 return Err(ApprovalError::SessionOver(id));
             }

@@ -360,6 +360,10 @@ impl Audit for AuditLog {
     fn flush(&self) -> Result<(), StoreError> {
         Ok(Self::flush(self).inspect_err(|_| self.inner.leave())?)
     }
+
+    fn is_free(&self) -> bool {
+        self.inner.writer.try_lock().is_ok() && self.inner.book.storage.is_free()
+    }
 }
 
 impl Inner {

@@ -57,6 +57,10 @@ impl Storage for Sqlite {
         false
     }
 
+    fn is_free(&self) -> bool {
+        Sqlite::is_free(self)
+    }
+
     fn read(&self, look: &mut dyn FnMut(&mut dyn Tables) -> Result<()>) -> Result<()> {
         Sqlite::read(self, |conn| look(&mut SqliteSession { database: self, conn }))
     }

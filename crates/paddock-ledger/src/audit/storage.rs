@@ -35,6 +35,10 @@ pub(super) struct SignedHead {
 pub(super) trait Storage: Send + Sync {
     /// Do several machines write to it, each with its own outside head?
     fn is_shared(&self) -> bool;
+    /// Would a change wait for nobody now?
+    fn is_free(&self) -> bool {
+        false
+    }
     /// Runs `look` in one snapshot.
     fn read(&self, look: &mut dyn FnMut(&mut dyn Tables) -> Result<()>) -> Result<()>;
     /// The same, but only of what is as durable as was promised.

@@ -98,6 +98,7 @@ impl History {
         if !lost.is_empty() {
             return Err(HistoryError::Lost(lost.iter().map(|step| name_of(vfs, &step.place, &step.row)).collect()));
         }
+        let steps = without_objects(steps);
         let listing = Listing::of(vfs, call, &steps);
         let mut today =
             Today { history: self, vfs, call, moved_above: HashMap::new(), listing, taken: Taken::default() };
@@ -123,6 +124,25 @@ impl History {
         self.undoing().insert(call.id, undone);
         Ok(Undo { call: row, alterations, tidying })
     }
+}
+
+/// The steps without those that remove contents from a repository that stays: a commit that was made since may need them, and
+/// they harm nobody. Where nothing else is to be done they are what is meant.
+fn without_objects(steps: Vec<Step>) -> Vec<Step> {
+    let removes = |step: &Step| matches!(step.back, Back::Remove | Back::RemoveDir | Back::RemoveParent);
+    let going: HashSet<String> = steps
+        .iter()
+        .filter(|step| removes(step))
+        .filter_map(|step| step.place.as_str().strip_suffix("/.git/HEAD").map(str::to_owned))
+        .collect();
+    let stays = |step: &Step| {
+        let repository = step.place.as_str().split_once("/.git/objects/").map(|(above, _)| above);
+        removes(step) && repository.is_some_and(|repository| !going.contains(repository))
+    };
+    if steps.iter().all(stays) {
+        return steps;
+    }
+    steps.into_iter().filter(|step| !stays(step)).collect()
 }
 
 /// A step beside what is there today.

@@ -137,7 +137,7 @@ pub fn ignored_files_are_searched_only_when_asked_for(fixture: &Fixture) {
     world.write("/w/.gitignore", "out/\n");
     world.write("/w/out/f", "needle\n");
     world.write("/w/src/f", "needle\n");
-    world.write("/w/.git/HEAD", "needle\n");
+    world.seed(0, ".git/HEAD", "needle\n");
     let skipping = world.search_for("/w", &Search { skip_ignored: true, ..search("needle") }).unwrap();
     assert_eq!(lines(&skipping), ["/w/src/f:1:needle"]);
     assert_eq!(world.search("/w", "needle").len(), 3);

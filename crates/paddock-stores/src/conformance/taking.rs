@@ -91,7 +91,7 @@ pub fn a_link_and_a_file_take_each_others_place(fixture: &Fixture) {
     link(&world, "/w/sub/up", "../real").unwrap();
     assert_eq!((world.text("/w/l").as_str(), world.text("/w/sub/up").as_str()), ("content", "content"));
     let found = world.browse(&browse("/w")).unwrap().found;
-    let links: Vec<&str> = found.iter().filter(|f| f.kind == Kind::Link).map(|f| f.path.as_str()).collect();
+    let links: Vec<&str> = found.iter().filter(|f| f.kind == Kind::Link).map(|f| f.path).collect();
     assert_eq!(links, ["/w/l", "/w/sub/up"]);
     take(&world, "/w/l", b"a file again").unwrap();
     assert_eq!((world.text("/w/l").as_str(), world.text("/w/real").as_str()), ("a file again", "content"));

@@ -140,11 +140,11 @@ impl World {
     /// Everything that the Store of the n-th Workspace holds, by path; nothing for a directory.
     pub fn contents(&self, n: usize) -> BTreeMap<String, Option<Vec<u8>>> {
         let entries = entries(self.run_on(&self.behind, Operation::List(browse(&format!("/{n}")))).unwrap()).unwrap();
-        let content = |found: &Found| match found.kind {
+        let content = |found: Found<'_>| match found.kind {
             Kind::Dir => None,
             _ => Some(self.held(n, &found.path[format!("/{n}/").len()..]).unwrap().into_bytes()),
         };
-        let path = |found: &Found| found.path[format!("/{n}/").len()..].to_owned();
+        let path = |found: Found<'_>| found.path[format!("/{n}/").len()..].to_owned();
         entries.found.iter().map(|found| (path(found), content(found))).collect()
     }
 
@@ -384,7 +384,7 @@ fn entries(outcome: Outcome) -> Result<Entries, Refused> {
 
 /// The paths of a listing.
 pub fn paths(entries: &Entries) -> Vec<String> {
-    entries.found.iter().map(|found: &Found| found.path.clone()).collect()
+    entries.found.iter().map(|found| found.path.to_owned()).collect()
 }
 
 /// Hits as `path:line:text`, and their context as `path-line-text`.

@@ -3,11 +3,14 @@
 //!
 //! Two builds contradict each other in every file, and nobody means to merge them. A repository itself is only apart from
 //! that with a directory around it that is. What goes with a directory that goes is never apart: the directory is.
+//!
+//! The index of a repository alone is apart, too: every `git status` writes it anew, so that two Overlays would contradict each
+//! other, and what an agent has staged and not committed would be in a person's next commit without a word.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use paddock_core::{Kind, RelPath, RelPathBuf, Result};
+use paddock_core::{Kind, RelPath, RelPathBuf, Result, tree_order};
 
 use super::compare::Finding;
 use crate::ignores::{Ignores, MAX_RULES};
@@ -19,10 +22,46 @@ const RULES: &str = ".gitignore";
 /// Git's own directory, to which it applies none of them.
 const REPOSITORY: &str = ".git";
 
-/// Takes what a `.gitignore` names out of what was found, which is in tree order. Answers the uppermost of it.
+/// Of that: what is staged, with what Git remembers of each file; and contents by their sums.
+const INDEX: &str = "index";
+const OBJECTS: &str = "objects";
+
+/// Takes what a `.gitignore` names, and each index that changed alone, out of what was found, which is in tree order. Answers the
+/// uppermost of it.
 pub(super) fn ignored(seen: &Overlaid<'_>, findings: &mut Vec<Finding<'_>>) -> Result<Vec<RelPathBuf>> {
     let mut rules = Rules { seen, known: HashMap::new() };
-    set_apart(findings, |path, is_dir| rules.name(path, is_dir))
+    let mut apart = set_apart(findings, |path, is_dir| rules.name(path, is_dir))?;
+    let alone = indexes_alone(findings);
+    apart.extend(excepted(&alone, findings)?);
+    apart.sort_by(|a, b| tree_order(a.as_str(), b.as_str()));
+    Ok(apart)
+}
+
+/// The indexes of repositories of which nothing else changed but what is kept by its content.
+fn indexes_alone(findings: &[Finding<'_>]) -> Vec<RelPathBuf> {
+    let parts = || findings.iter().filter_map(|finding| Some((in_repository(&finding.path)?, finding)));
+    let counts = |inside: &str| inside != INDEX && inside != OBJECTS && !inside.starts_with("objects/");
+    let changed: HashSet<&str> =
+        parts().filter(|((_, inside), _)| counts(inside)).map(|((repository, _), _)| repository).collect();
+    let is_file = |finding: &Finding<'_>| [finding.ours.kind(), finding.theirs.kind()] == [Some(Kind::File); 2];
+    parts()
+        .filter(|((repository, inside), finding)| *inside == INDEX && is_file(finding) && !changed.contains(repository))
+        .map(|(_, finding)| finding.path.clone())
+        .collect()
+}
+
+/// The repository that a path is of, and the path inside of it; empty for the repository itself.
+fn in_repository(path: &RelPathBuf) -> Option<(&str, &str)> {
+    let text = path.as_str();
+    let mut at = 0;
+    for name in text.split('/') {
+        at += name.len();
+        if name == REPOSITORY {
+            return Some((&text[..at], text[at..].trim_start_matches('/')));
+        }
+        at += 1;
+    }
+    None
 }
 
 /// The same with these paths, and what is below them.

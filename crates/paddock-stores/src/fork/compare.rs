@@ -46,7 +46,7 @@ pub(super) enum Verdict {
 pub(super) struct Compared<'a> {
     pub(super) findings: Vec<Finding<'a>>,
     pub(super) left_out: Vec<RelPathBuf>,
-    /// What a `.gitignore` names, where that is left apart, the uppermost of each.
+    /// What a `.gitignore` names, and each index of Git that changed alone, where that is left apart, the uppermost of each.
     pub(super) ignored: Vec<RelPathBuf>,
     /// What was named to be left apart, the uppermost of each.
     pub(super) excepted: Vec<RelPathBuf>,

@@ -170,7 +170,8 @@ pub struct Holdings {
     /// What it holds at names that the Workspace below keeps out of sight, the uppermost of each: no apply takes it along,
     /// and with the Overlay it would go.
     pub left_out: Vec<RelPathBuf>,
-    /// What a `.gitignore` names, the uppermost of each, where it is left apart. With the Overlay it would go, too.
+    /// What a `.gitignore` names, and each index of Git that changed alone, the uppermost of each, where that is left apart. With the
+    /// Overlay it would go, too.
     pub ignored: Vec<RelPathBuf>,
 }
 
@@ -385,7 +386,8 @@ impl fmt::Display for Stat {
             writeln!(f, "{}", if row.conflict { " (conflict)" } else { "" })?;
         }
         let paths = self.rows.len();
-        let s = if paths == 1 { "" } else { "s" };
-        writeln!(f, "{paths} path{s} changed, {} lines added, {} removed", self.added, self.removed)
+        let s = |count: u64| if count == 1 { "" } else { "s" };
+        let (paths_s, lines_s) = (s(paths as u64), s(self.added));
+        writeln!(f, "{paths} path{paths_s} changed, {} line{lines_s} added, {} removed", self.added, self.removed)
     }
 }

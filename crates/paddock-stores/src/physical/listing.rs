@@ -19,6 +19,8 @@ pub(super) struct Listing {
 
 #[derive(Clone, Copy)]
 struct Listed {
+    /// What sorts most names: the first bytes behind what all of them begin with.
+    key: u64,
     start: u32,
     len: u16,
     kind: Kind,
@@ -62,9 +64,23 @@ impl Listing {
             }
         }
         call.tick(unticked as u64)?;
-        let names = &listing.names;
-        listing.entries.sort_unstable_by(|a, b| name_of(names, a).cmp(name_of(names, b)));
+        listing.sort();
         Ok(listing)
+    }
+
+    fn sort(&mut self) {
+        let Self { names, entries } = self;
+        let bytes = |entry: &Listed| name_of(names, entry).as_bytes();
+        let mut shared = entries.first().map_or(&[][..], bytes);
+        for entry in &*entries {
+            while !bytes(entry).starts_with(shared) {
+                shared = &shared[..shared.len() - 1];
+            }
+        }
+        for entry in &mut *entries {
+            entry.key = key_of(&bytes(entry)[shared.len()..]);
+        }
+        entries.sort_unstable_by(|a, b| a.key.cmp(&b.key).then_with(|| bytes(a).cmp(bytes(b))));
     }
 
     fn push(&mut self, raw: &[u8], kind: Kind) -> Result<(), StoreError> {
@@ -81,6 +97,7 @@ impl Listing {
         };
         let too_large = || paddock_core::ErrorKind::TooLarge { what: "the directory", limit: u64::from(u32::MAX) };
         self.entries.push(Listed {
+            key: 0,
             start: u32::try_from(start).map_err(|_| too_large())?,
             len: u16::try_from(self.names.len() - start).map_err(|_| too_large())?,
             kind,
@@ -104,6 +121,14 @@ fn name_of<'a>(names: &'a str, entry: &Listed) -> &'a str {
     &names[entry.start as usize..entry.start as usize + usize::from(entry.len)]
 }
 
+/// The first eight bytes, as a number that sorts like them.
+fn key_of(name: &[u8]) -> u64 {
+    let mut key = [0; 8];
+    let len = name.len().min(key.len());
+    key[..len].copy_from_slice(&name[..len]);
+    u64::from_be_bytes(key)
+}
+
 /// A name that no path can hold, made readable: it is shown and cannot be opened.
 fn escaped(raw: &[u8]) -> String {
     let mut out = String::with_capacity(raw.len() * 2);
@@ -114,4 +139,29 @@ fn escaped(raw: &[u8]) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_the_order_of_their_bytes_whatever_they_begin_with() {
+        let sets: [&[&str]; 5] = [
+            &[],
+            &["only"],
+            &["b", "a", "", "ab", "aaaaaaaaab", "aaaaaaaaaa", "aaaaaaaa"],
+            &["shared-2", "shared-10", "shared-", "shared-123456789b", "shared-123456789a", "shared-\u{1f}"],
+            &["\u{e9}b", "\u{e8}", "\u{e9}", "\u{e9}a"],
+        ];
+        for names in sets {
+            let mut listing = Listing::default();
+            names.iter().for_each(|name| listing.push(name.as_bytes(), Kind::File).unwrap());
+            listing.sort();
+            let mut expected: Vec<String> = listing.iter().map(|entry| entry.name.to_owned()).collect();
+            expected.sort();
+            assert_eq!(listing.iter().map(|entry| entry.name.to_owned()).collect::<Vec<_>>(), expected, "{names:?}");
+            assert_eq!(listing.iter().count(), names.len());
+        }
+    }
 }

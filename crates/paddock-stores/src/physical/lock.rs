@@ -23,7 +23,9 @@ use super::listing::Listing;
 /// keep more than one call, for a moment.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-const STRIPES: usize = 64;
+/// So many that two directories hardly ever share a queue: whoever waits for one that somebody else holds would keep those who want
+/// the other.
+const STRIPES: usize = 4096;
 static QUEUES: [Mutex<()>; STRIPES] = [const { Mutex::new(()) }; STRIPES];
 
 /// Locked directories; released when dropped.
@@ -71,6 +73,17 @@ pub(super) fn lock_dirs<'a>(call: &Call<'_>, dirs: &[&'a OwnedFd]) -> Result<Dir
     Ok(lock)
 }
 
+/// Would a lock of this directory be had now? Somebody else may take it a moment later.
+pub(super) fn is_free(dir: &OwnedFd) -> bool {
+    let Ok(stat) = rustix::fs::fstat(dir) else { return false };
+    let Ok(_queue) = QUEUES[stripe(stat.st_dev, stat.st_ino)].try_lock() else { return false };
+    let is_ours = matches!(try_flock(dir), Ok(Some(())));
+    if is_ours {
+        let _ = rustix::fs::flock(dir, FlockOperation::Unlock);
+    }
+    is_ours
+}
+
 /// Waits until every change that was under way below a directory, when it got the path it has now, is over.
 ///
 /// Why nothing changes there afterwards, by the rule that every change of a directory's entries is made
@@ -115,7 +128,7 @@ fn unreachable(error: &StoreError) -> bool {
 
 fn stripe(dev: u64, ino: u64) -> usize {
     let mixed = (dev ^ ino).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (mixed >> 58) as usize % STRIPES
+    (mixed >> 52) as usize % STRIPES
 }
 
 /// Locks unless somebody else holds it.

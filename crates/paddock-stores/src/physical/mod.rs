@@ -4,6 +4,7 @@
 //! no link. It decides nothing: hidden and shadowed names are the Place's business.
 
 mod apply;
+mod at_hand;
 mod content;
 mod count;
 mod history;
@@ -26,8 +27,8 @@ use std::time::Duration;
 
 pub use paddock_core::TEMP_PREFIX;
 use paddock_core::{
-    Applied, Call, ChangeSet, EntrySink, ErrorKind, Expect, Hit, LastName, Meta, Place, Query, RelPath, RelPathBuf,
-    Result, Sink, Store, StoreError, Territory, Versioned, Walk,
+    Applied, Call, ChangeSet, EntrySink, ErrorKind, Expect, Hit, LastName, Meta, OpKind, Place, Query, RelPath,
+    RelPathBuf, Result, Sink, Store, StoreError, Territory, Versioned, Walk,
 };
 use rustix::fs::{Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
@@ -85,6 +86,8 @@ pub struct PhysicalStore {
     kept_elsewhere: OnceLock<bool>,
     usage: Option<Arc<dyn UsageCounter>>,
     open: RwLock<Option<OpenMount>>,
+    /// Is it on a disk of this machine, or in its memory?
+    is_local: OnceLock<bool>,
 }
 
 impl std::fmt::Debug for PhysicalStore {
@@ -113,6 +116,7 @@ impl PhysicalStore {
             kept_elsewhere: OnceLock::new(),
             usage: None,
             open: RwLock::new(None),
+            is_local: OnceLock::new(),
         })
     }
 
@@ -271,6 +275,10 @@ impl Store for PhysicalStore {
                 _ => Err(e),
             },
         }
+    }
+
+    fn is_at_hand(&self, op: OpKind, path: RelPath<'_>) -> bool {
+        at_hand::is_at_hand(self, op, path)
     }
 
     fn keeps_up_to(&self) -> Option<u64> {

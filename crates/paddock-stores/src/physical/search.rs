@@ -17,6 +17,7 @@ use paddock_core::{ErrorKind, Hit, Kind, Query, Sink, StoreError, tree_order};
 use super::HardLinks;
 use super::host::{open_dir, open_file, store_error};
 use super::walk::{Opened, Tree, passed_over};
+use crate::below::Below;
 use crate::ignores::Ignores;
 use crate::search::{FileSearcher, LineSearch, TopHits};
 
@@ -195,16 +196,17 @@ impl Pool<'_> {
         let mut files = Vec::new();
         let mut jobs = Vec::new();
         let start = self.tree.place.rel().as_str();
-        let mut path = String::new();
+        let mut below = Below::new(dir);
         for entry in opened.listing.iter().filter(|entry| entry.plain) {
-            if !self.tree.shows(&mut path, dir, &entry, &opened.ignores) {
+            let path = below.path(entry.name);
+            if !self.tree.shows(path, &entry, &opened.ignores) {
                 continue;
             }
             match entry.kind {
-                Kind::Dir if !self.is_behind(&path, true) => {
-                    jobs.push(Job::Dir { path: path.clone(), ignores: Arc::clone(&opened.ignores) });
+                Kind::Dir if !self.is_behind(path, true) => {
+                    jobs.push(Job::Dir { path: path.to_owned(), ignores: Arc::clone(&opened.ignores) });
                 }
-                Kind::File if !self.is_behind(&path, false) && self.globbed(start, &path) => files.push(path.clone()),
+                Kind::File if !self.is_behind(path, false) && self.globbed(start, path) => files.push(path.to_owned()),
                 _ => {}
             }
         }

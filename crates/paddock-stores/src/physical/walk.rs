@@ -14,6 +14,7 @@ use paddock_core::{Call, Entry, EntrySink, ErrorKind, Kind, Place, RelPath, Stor
 use super::TEMP_PREFIX;
 use super::host::{open_dir, open_file, store_error};
 use super::listing::{HostEntry, Listing};
+use crate::below::Below;
 use crate::ignores::{Ignores, MAX_RULES, RULE_FILES};
 
 /// What a walk needs to know everywhere.
@@ -56,14 +57,8 @@ impl Tree<'_> {
         Ok(Opened { fd, listing, ignores })
     }
 
-    /// Puts the path of an entry into `path`; whether it may be seen and is not left out. One text serves a whole directory.
-    pub(super) fn shows(&self, path: &mut String, dir: &str, entry: &HostEntry<'_>, ignores: &Ignores) -> bool {
-        path.clear();
-        if !dir.is_empty() {
-            path.push_str(dir);
-            path.push('/');
-        }
-        path.push_str(entry.name);
+    /// Whether an entry may be seen and is not left out.
+    pub(super) fn shows(&self, path: &str, entry: &HostEntry<'_>, ignores: &Ignores) -> bool {
         let ours = entry.name.starts_with(TEMP_PREFIX) && !self.place.shows_everything();
         let skipped = self.skip_ignored && ignores.skips(path, entry.kind == Kind::Dir);
         !ours && !skipped && self.place.shows(path)
@@ -89,24 +84,25 @@ fn walk_dir(
     if depth == 0 {
         return Ok(ControlFlow::Continue(()));
     }
-    let mut path = String::new();
+    let mut below = Below::new(dir);
     for entry in opened.listing.iter() {
-        if !tree.shows(&mut path, dir, &entry, &opened.ignores) {
+        let path = below.path(entry.name);
+        if !tree.shows(path, &entry, &opened.ignores) {
             continue;
         }
-        let seen_before = walk.after.is_some_and(|after| tree_order(&path, after).is_le());
-        if seen_before && !walk.after.is_some_and(|after| leads_to(&path, after)) {
+        let seen_before = walk.after.is_some_and(|after| tree_order(path, after).is_le());
+        if seen_before && !walk.after.is_some_and(|after| leads_to(path, after)) {
             continue;
         }
-        if !seen_before && sink(Entry { path: &path, kind: entry.kind, plain: entry.plain }).is_break() {
+        if !seen_before && sink(Entry { path, kind: entry.kind, plain: entry.plain }).is_break() {
             return Ok(ControlFlow::Break(()));
         }
         if entry.kind != Kind::Dir || !entry.plain || depth == 1 {
             continue;
         }
-        match tree.open(&path, &opened.ignores) {
+        match tree.open(path, &opened.ignores) {
             Ok(inner) => {
-                if walk_dir(tree, walk, &path, &inner, depth - 1, sink)?.is_break() {
+                if walk_dir(tree, walk, path, &inner, depth - 1, sink)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }

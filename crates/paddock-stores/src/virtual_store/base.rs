@@ -199,6 +199,9 @@ pub struct NewRow<'a> {
     pub version: Option<u64>,
 }
 
+/// Takes names of a directory one by one, with what they are.
+pub type TakeName<'a> = &'a mut dyn FnMut(&str, RowKind);
+
 /// One namespace at one moment, for looking.
 pub trait Rows {
     /// The row at a key.
@@ -208,9 +211,9 @@ pub trait Rows {
     fn children(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, Row)>>;
 
     /// As [`Self::children`], for who lists: the names and what they are, in one step and without the rest where the database can.
-    fn names(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, RowKind)>> {
-        let rows = self.children(dir, after, limit)?;
-        Ok(rows.into_iter().map(|(name, row)| (name, row.kind)).collect())
+    fn names(&self, dir: &str, after: Option<&str>, limit: usize, take: TakeName<'_>) -> Result<()> {
+        self.children(dir, after, limit)?.iter().for_each(|(name, row)| take(name, row.kind));
+        Ok(())
     }
 
     /// Appends the bytes of a range of a body that is not chunked.
@@ -279,8 +282,8 @@ macro_rules! rows_of {
             self.$field.children(dir, after, limit)
         }
 
-        fn names(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, RowKind)>> {
-            self.$field.names(dir, after, limit)
+        fn names(&self, dir: &str, after: Option<&str>, limit: usize, take: TakeName<'_>) -> Result<()> {
+            self.$field.names(dir, after, limit, take)
         }
 
         fn inline(&self, body: Body, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {
@@ -322,6 +325,11 @@ pub trait BaseStore: Send + Sync {
     /// Whether a namespace has nothing now at a name of its top. Without an answer where that is no cheaper than any other look.
     fn lacks(&self, _call: &Call<'_>, _namespace: &Namespace, _name: &str) -> Result<Option<bool>> {
         Ok(None)
+    }
+
+    /// Is it in this process or on this machine's disk, so that a look at it waits for no server?
+    fn is_near(&self) -> bool {
+        false
     }
 
     /// Changes a namespace in one transaction: all of it, durably, or nothing.

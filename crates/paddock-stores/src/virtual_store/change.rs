@@ -489,11 +489,11 @@ impl Work<'_> {
             self.put(to.as_str(), kind, 0, mode, Content::None, version)?;
             loop {
                 let (page, last) = self.layers().children(from, None)?;
-                for child in &page {
+                for child in page.iter() {
                     if !child.plain {
                         return Err(ErrorKind::Unsupported("moving a name that cannot be written as a path").into());
                     }
-                    let (old, new) = (rel(&join(from.as_str(), &child.name))?, rel(&join(to.as_str(), &child.name))?);
+                    let (old, new) = (rel(&join(from.as_str(), child.path))?, rel(&join(to.as_str(), child.path))?);
                     self.carry(old.as_rel(), new.as_rel())?;
                 }
                 if last {

@@ -6,7 +6,9 @@
 
 use std::ops::Range;
 
-use paddock_core::{Call, ErrorKind, Kind, Meta, RelPath, RelPathBuf, Result, StoreError, Version, View, Walk};
+use paddock_core::{
+    Call, ErrorKind, FoundList, Kind, Meta, RelPath, RelPathBuf, Result, StoreError, Version, View, Walk,
+};
 
 use super::base::{Row, RowKind, Rows};
 use super::content;
@@ -32,15 +34,6 @@ pub(super) enum Found {
     Own(Row),
     /// Something of the layer below.
     Lower(Meta),
-}
-
-/// One entry of a directory.
-#[derive(Debug)]
-pub(super) struct Child {
-    pub(super) name: String,
-    pub(super) kind: Kind,
-    /// Can an agent name it?
-    pub(super) plain: bool,
 }
 
 impl Found {
@@ -170,8 +163,8 @@ impl Layers<'_> {
         }
     }
 
-    /// Entries of a directory after a name, in order, and whether they are the last.
-    pub(super) fn children(&self, dir: RelPath<'_>, after: Option<&str>) -> Result<(Vec<Child>, bool)> {
+    /// Entries of a directory after a name, in order and by their names alone, and whether they are the last.
+    pub(super) fn children(&self, dir: RelPath<'_>, after: Option<&str>) -> Result<(FoundList, bool)> {
         let below = match self.find(dir)? {
             Found::Own(row) => match row.kind {
                 RowKind::Dir => self.lower,
@@ -182,25 +175,28 @@ impl Layers<'_> {
             Found::Top | Found::Lower(_) => self.lower,
         };
         let Some(below) = below else { return self.own_children(dir, after) };
-        let mut own = Vec::new();
-        let mut last = after.map(str::to_owned);
+        let mut own: Vec<(String, RowKind)> = Vec::new();
         loop {
-            let page = self.rows.names(dir.as_str(), last.as_deref(), PAGE)?;
-            last = page.last().map(|(name, _)| name.clone());
-            let full = page.len() == PAGE;
-            own.extend(page);
-            if !full {
+            let before = own.len();
+            let last = own.last().map(|(name, _)| name.clone());
+            let mut take = |name: &str, kind| own.push((name.to_owned(), kind));
+            self.rows.names(dir.as_str(), last.as_deref().or(after), PAGE, &mut take)?;
+            if own.len() < before + PAGE {
                 break;
             }
         }
         Ok((self.merge(below, dir, after, own)?, true))
     }
 
-    fn own_children(&self, dir: RelPath<'_>, after: Option<&str>) -> Result<(Vec<Child>, bool)> {
-        let rows = self.rows.names(dir.as_str(), after, PAGE)?;
-        let last = rows.len() < PAGE;
-        let child = |(name, kind): (String, RowKind)| Some(Child { kind: kind.shown()?, name, plain: true });
-        Ok((rows.into_iter().filter_map(child).collect(), last))
+    fn own_children(&self, dir: RelPath<'_>, after: Option<&str>) -> Result<(FoundList, bool)> {
+        let (mut children, mut rows) = (FoundList::default(), 0);
+        self.rows.names(dir.as_str(), after, PAGE, &mut |name, kind| {
+            rows += 1;
+            if let Some(kind) = kind.shown() {
+                children.push(child(name, kind, true));
+            }
+        })?;
+        Ok((children, rows < PAGE))
     }
 
     /// Own rows, and what the layer below has beside them.
@@ -210,7 +206,7 @@ impl Layers<'_> {
         dir: RelPath<'_>,
         after: Option<&str>,
         own: Vec<(String, RowKind)>,
-    ) -> Result<Vec<Child>> {
+    ) -> Result<FoundList> {
         let mut merged: std::collections::BTreeMap<String, (Kind, bool)> = std::collections::BTreeMap::new();
         let walk = Walk { depth: Some(1), skip_ignored: false, after: None };
         let walked = below.walk(self.call, dir, &walk, &mut |entry| {
@@ -231,7 +227,7 @@ impl Layers<'_> {
                 None => merged.remove(&name),
             };
         }
-        Ok(merged.into_iter().map(|(name, (kind, plain))| Child { name, kind, plain }).collect())
+        Ok(merged.iter().map(|(name, (kind, plain))| child(name, *kind, *plain)).collect())
     }
 
     /// Where the links on the way to a path lead.
@@ -313,6 +309,11 @@ enum Target {
     Written(String),
     /// Already followed, in the layer below.
     InMount(RelPathBuf),
+}
+
+/// One entry of a directory.
+pub(super) fn child(name: &str, kind: Kind, plain: bool) -> paddock_core::Found<'_> {
+    paddock_core::Found { path: name, kind, plain, scope: None }
 }
 
 pub(super) fn rel(path: &str) -> Result<RelPathBuf> {

@@ -101,6 +101,10 @@ impl MemoryBase {
 }
 
 impl BaseStore for MemoryBase {
+    fn is_near(&self) -> bool {
+        true
+    }
+
     fn read(&self, call: &Call<'_>, namespace: &Namespace, moment: Moment, look: Look<'_>) -> Result<()> {
         call.tick(1)?;
         look(&self.sight(namespace, moment))

@@ -29,8 +29,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use paddock_core::{
-    Applied, Call, CallId, ChangeSet, EntrySink, ErrorKind, Hit, Kept, KeptIn, LastName, Meta, Pieces, Place, Query,
-    RelPath, RelPathBuf, Result, Sink, Store, Territory, Usage, Versioned, View, Walk,
+    Applied, Call, CallId, ChangeSet, EntrySink, ErrorKind, Hit, Kept, KeptIn, LastName, Meta, OpKind, Pieces, Place,
+    Query, RelPath, RelPathBuf, Result, Sink, Store, Territory, Usage, Versioned, View, Walk,
 };
 
 use base::{BaseStore, Commit, Moment, Namespace, RowKind};
@@ -222,6 +222,12 @@ impl Store for VirtualStore {
                 }
             }
         })
+    }
+
+    fn is_at_hand(&self, op: OpKind, path: RelPath<'_>) -> bool {
+        // What is written may replace something large, or go to the other database, where somebody else may be writing.
+        let is_short = op == OpKind::Read || (op == OpKind::MakeDir && self.lower.is_none());
+        is_short && self.base.is_near() && self.lower.as_ref().is_none_or(|lower| lower.is_at_hand(op, path))
     }
 
     fn leads_to(&self, call: &Call<'_>, at: &Place<'_>) -> Result<String> {

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use paddock_core::{Result, Usage};
 
-use super::base::{Body, Commit, NewRow, Row, RowKind, Rows, RowsMut, rows_of};
+use super::base::{Body, Commit, NewRow, Row, Rows, RowsMut, TakeName, rows_of};
 
 /// A change looks at a few rows again and again; what it walks through need not be kept.
 const KEPT: usize = 8;
@@ -87,7 +87,7 @@ mod tests {
     use paddock_core::{AgentName, Call, CallId, Cancel};
 
     use super::super::MemoryBase;
-    use super::super::base::{BaseStore as _, Content, Namespace};
+    use super::super::base::{BaseStore as _, Content, Namespace, RowKind};
     use super::*;
 
     #[test]

@@ -121,6 +121,10 @@ impl SqliteBase {
 }
 
 impl BaseStore for SqliteBase {
+    fn is_near(&self) -> bool {
+        true
+    }
+
     fn read(&self, call: &Call<'_>, namespace: &Namespace, moment: Moment, look: Look<'_>) -> Result<()> {
         self.look(call, namespace, moment, look, |take| self.state.read(take))
     }

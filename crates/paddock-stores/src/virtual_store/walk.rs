@@ -6,11 +6,14 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use paddock_core::{Call, Entry, EntrySink, ErrorKind, Hit, Kind, Place, Query, Result, Sink, Walk, tree_order};
+use paddock_core::{
+    Call, Entry, EntrySink, ErrorKind, FoundList, Hit, Kind, Place, Query, Result, Sink, Walk, tree_order,
+};
 
 use super::VirtualStore;
-use super::layers::{Child, Found, rel};
+use super::layers::{Found, rel};
 use super::memory_base::{join, split};
+use crate::below::Below;
 use crate::ignores::{Ignores, MAX_RULES, RULE_FILES};
 use crate::physical::passed_over;
 use crate::search::{LineSearch, TopHits};
@@ -41,22 +44,27 @@ pub(super) fn walk(
 
 impl Walking<'_> {
     fn directory(&self, dir: &str, ignores: &Arc<Ignores>, level: u32, sink: EntrySink<'_>) -> Result<ControlFlow<()>> {
+        let mut below = Below::new(dir);
         let mut after = self.first_name(dir).map(str::to_owned);
-        if let Some(name) = &after
-            && let Some(child) = self.one(&join(dir, name), name)?
-            && self.entry(dir, &child, ignores, level, sink)?.is_break()
-        {
-            return Ok(ControlFlow::Break(()));
+        if let Some(name) = &after {
+            let path = below.path(name);
+            if let Some(kind) = self.kind_of(path)?
+                && self.entry(Entry { path, kind, plain: true }, ignores, level, sink)?.is_break()
+            {
+                return Ok(ControlFlow::Break(()));
+            }
         }
         loop {
             let (page, last) = self.page(dir, after.as_deref())?;
-            for child in &page {
-                if self.entry(dir, child, ignores, level, sink)?.is_break() {
+            self.call.tick(page.len() as u64)?;
+            for child in page.iter() {
+                let entry = Entry { path: below.path(child.path), kind: child.kind, plain: child.plain };
+                if self.entry(entry, ignores, level, sink)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
-            match page.last().filter(|_| !last) {
-                Some(child) => after = Some(child.name.clone()),
+            match page.iter().next_back().filter(|_| !last) {
+                Some(child) => after = Some(child.path.to_owned()),
                 None => return Ok(ControlFlow::Continue(())),
             }
         }
@@ -64,31 +72,29 @@ impl Walking<'_> {
 
     fn entry(
         &self,
-        dir: &str,
-        child: &Child,
+        entry: Entry<'_>,
         ignores: &Arc<Ignores>,
         level: u32,
         sink: EntrySink<'_>,
     ) -> Result<ControlFlow<()>> {
-        self.call.tick(1)?;
         if self.walk.depth == Some(0) {
             return Ok(ControlFlow::Break(()));
         }
-        let path = join(dir, &child.name);
-        let is_dir = child.kind == Kind::Dir;
-        if !self.at.shows(&path) || (self.walk.skip_ignored && ignores.skips(&path, is_dir)) {
+        let Entry { path, kind, plain } = entry;
+        let is_dir = kind == Kind::Dir;
+        if !self.at.shows(path) || (self.walk.skip_ignored && ignores.skips(path, is_dir)) {
             return Ok(ControlFlow::Continue(()));
         }
-        let wanted = self.walk.after.is_none_or(|after| tree_order(&path, after).is_gt());
-        if wanted && sink(Entry { path: &path, kind: child.kind, plain: child.plain }).is_break() {
+        let wanted = self.walk.after.is_none_or(|after| tree_order(path, after).is_gt());
+        if wanted && sink(entry).is_break() {
             return Ok(ControlFlow::Break(()));
         }
-        let deeper = is_dir && child.plain && self.walk.depth.is_none_or(|depth| level < depth);
+        let deeper = is_dir && plain && self.walk.depth.is_none_or(|depth| level < depth);
         if !deeper {
             return Ok(ControlFlow::Continue(()));
         }
-        let inside = if self.walk.skip_ignored { self.enter(ignores, &path)? } else { Arc::clone(ignores) };
-        match self.directory(&path, &inside, level + 1, sink) {
+        let inside = if self.walk.skip_ignored { self.enter(ignores, path)? } else { Arc::clone(ignores) };
+        match self.directory(path, &inside, level + 1, sink) {
             // It went away since it was listed.
             Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::Link) => {
                 Ok(ControlFlow::Continue(()))
@@ -104,13 +110,13 @@ impl Walking<'_> {
         rest.split('/').next().filter(|name| !name.is_empty())
     }
 
-    fn one(&self, path: &str, name: &str) -> Result<Option<Child>> {
+    fn kind_of(&self, path: &str) -> Result<Option<Kind>> {
         let path = rel(path)?;
         let found = self.store.at(self.call, |layers| layers.look(path.as_rel()))?;
-        Ok(found.map(|found| Child { name: name.to_owned(), kind: found.kind(), plain: true }))
+        Ok(found.map(|found| found.kind()))
     }
 
-    fn page(&self, dir: &str, after: Option<&str>) -> Result<(Vec<Child>, bool)> {
+    fn page(&self, dir: &str, after: Option<&str>) -> Result<(FoundList, bool)> {
         let dir = rel(dir)?;
         self.store.at(self.call, |layers| layers.children(dir.as_rel(), after))
     }

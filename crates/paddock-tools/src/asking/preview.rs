@@ -114,6 +114,9 @@ impl<'a> Making<'a> {
             not_shown: None,
         };
         match effect.what {
+            EffectKind::MoveAway if changed.is_directory => {
+                self.leave_out("all that is in the directory moves along", &mut changed);
+            }
             EffectKind::MakeDir | EffectKind::MoveAway | EffectKind::MoveHere | EffectKind::Dress => {}
             EffectKind::Delete => self.goes(effect, is_named, &mut changed),
             EffectKind::Create | EffectKind::Replace | EffectKind::Append | EffectKind::Deliver => {

@@ -3,7 +3,7 @@
 //! One text is built and nothing per entry besides, so that a thousand entries cost little more than
 //! their names.
 
-use paddock_core::{Browse, Entries, Found, Kind, LogicalPath, Operation, Outcome, PathGlob};
+use paddock_core::{Browse, Entries, Found, FoundList, Kind, LogicalPath, Operation, Outcome, PathGlob};
 use serde_json::{Map, Value};
 
 use super::{PAGE, mention_unreachable};
@@ -72,22 +72,23 @@ fn entries(outcome: Outcome) -> Result<Entries, Failure> {
 fn page(entries: &Entries, within: Option<&LogicalPath>, none: &str) -> Answer {
     let lead = within.map(|path| format!("{}/", path.as_str().trim_end_matches('/')));
     let lead = lead.as_deref().unwrap_or_default();
-    let found = fitting(&entries.found);
-    let mut more = entries.more || found.len() < entries.found.len();
-    let found = if more { up_to_a_cursor(found) } else { found };
-    more |= found.len() < entries.found.len();
+    let found = &entries.found;
+    let fits = fitting(found);
+    let more = entries.more || fits < found.len();
+    let shown = if more { up_to_a_cursor(found, fits) } else { fits };
 
-    let mut out = String::with_capacity(found.iter().map(|entry| entry.path.len() + 2).sum());
-    for entry in found {
-        out.push_str(entry.path.strip_prefix(lead).unwrap_or(&entry.path));
+    let mut out = String::with_capacity(found.iter().take(shown).map(|entry| entry.path.len() + 2).sum());
+    for entry in found.iter().take(shown) {
+        out.push_str(entry.path.strip_prefix(lead).unwrap_or(entry.path));
         out.push_str(mark(entry));
         out.push('\n');
     }
-    if found.is_empty() {
+    if shown == 0 {
         out.push_str(none);
         out.push('\n');
     }
-    let cursor = found.last().filter(|last| more && last.plain).map(|last| last.path.as_str());
+    let last = shown.checked_sub(1).and_then(|last| found.get(last));
+    let cursor = last.filter(|last| more && last.plain).map(|last| last.path);
     match cursor {
         Some(after) => out.push_str(&format!("more: use after=\"{after}\"\n")),
         None if more => out.push_str("more: use a larger limit\n"),
@@ -95,7 +96,7 @@ fn page(entries: &Entries, within: Option<&LogicalPath>, none: &str) -> Answer {
     }
     mention_unreachable(&entries.unreachable, &mut out);
     out.pop();
-    let answer = Answer::done(out).with("entries", found.len()).with("truncated", more);
+    let answer = Answer::done(out).with("entries", shown).with("truncated", more);
     match cursor {
         Some(after) => answer.with("next_after", after),
         None => answer,
@@ -103,25 +104,23 @@ fn page(entries: &Entries, within: Option<&LogicalPath>, none: &str) -> Answer {
 }
 
 /// As many as one answer shows.
-fn fitting(found: &[Found]) -> &[Found] {
+fn fitting(found: &FoundList) -> usize {
     let mut room = PAGE;
     let fits = found.iter().take_while(|entry| {
         let fits = entry.path.len() <= room;
         room = room.saturating_sub(entry.path.len() + 1);
         fits
     });
-    &found[..fits.count()]
+    fits.count()
 }
 
 /// A name that cannot be written as a path cannot be a cursor either, so a page ends before it.
-fn up_to_a_cursor(found: &[Found]) -> &[Found] {
-    match found.iter().rposition(|entry| entry.plain) {
-        Some(last) => &found[..=last],
-        None => found,
-    }
+fn up_to_a_cursor(found: &FoundList, shown: usize) -> usize {
+    let plain = |at: &usize| found.get(at - 1).is_some_and(|entry| entry.plain);
+    (1..=shown).rev().find(plain).unwrap_or(shown)
 }
 
-fn mark(entry: &Found) -> &'static str {
+fn mark(entry: Found<'_>) -> &'static str {
     use paddock_core::AccessScope::{ReadOnly, ReadWrite, WriteOnly};
     match (entry.kind, entry.scope) {
         (_, Some(ReadOnly)) => "/ [read-only Workspace]",
@@ -141,13 +140,8 @@ mod tests {
     use super::*;
 
     fn entries(names: &[(&str, bool)], more: bool) -> Entries {
-        let found = |(path, plain): &(&str, bool)| Found {
-            path: (*path).to_owned(),
-            kind: Kind::File,
-            plain: *plain,
-            scope: None,
-        };
-        Entries { found: names.iter().map(found).collect(), more, unreachable: vec![] }
+        let found = names.iter().map(|&(path, plain)| Found { path, kind: Kind::File, plain, scope: None });
+        Entries { found: found.collect(), more, unreachable: vec![] }
     }
 
     #[test]

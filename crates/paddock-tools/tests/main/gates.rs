@@ -4,13 +4,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use paddock_core::{
-    AgentName, AgentPolicy, Audit, Call, CallRecord, ErrorKind, Gate, Journal, NoJournal, PartDone, Passed, Permit,
-    Plan, Refused, Request, Risk, Vfs,
+    AccessScope, AgentName, AgentPolicy, Audit, Call, CallRecord, ErrorKind, Gate, Journal, NoJournal, Notify, Origin,
+    PartDone, Passed, Permit, Plan, Refused, Request, Risk, RiskRule, RiskRules, Vfs,
 };
 use paddock_state::Secrets;
 use paddock_stores::doubles::{Method, Recording, Stalling};
 use paddock_tools::{Answer, Audited, Control, RecordingGate, Toolbox, Verdict};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::setup::{RW, agent, call, holding, path, workspace};
 
@@ -89,6 +89,74 @@ impl Journal for UsedUp {
     }
 
     fn end(&self, _: &Call<'_>, _: bool) {}
+}
+
+/// An Audit whose record somebody else is writing to, or nobody.
+struct Record {
+    is_free: bool,
+}
+
+impl Audit for Record {
+    fn record(&self, _: &CallRecord<'_>) -> paddock_core::Result<()> {
+        Ok(())
+    }
+
+    fn is_free(&self) -> bool {
+        self.is_free
+    }
+}
+
+#[test]
+fn what_may_wait_for_others_goes_to_a_thread_of_its_own() {
+    let asked = |is_free: bool, (notify, rules): (Option<Notify>, RiskRules), tool: &str, arguments: Value| {
+        let gate: Arc<dyn Gate> = Arc::new(RecordingGate::new());
+        // A Store that says nothing of it may have to be waited for.
+        let far = workspace("/far", RW, Arc::new(Stalling));
+        let inbox = workspace("/in", AccessScope::WriteOnly, holding(&[]));
+        let vfs = Vfs::new(vec![workspace("/w", RW, holding(&[])), far, inbox], gate, Arc::new(NoJournal)).unwrap();
+        let mut policy = AgentPolicy::new(AgentName::main(), path("/"), vfs);
+        policy.terms.notify = notify;
+        policy.rules = rules;
+        let audit = Arc::new(Record { is_free });
+        let source = Audited { policy: Arc::new(policy), audit, secrets: Secrets::none() };
+        Toolbox::new(Arc::new(source)).is_quick(tool, arguments.as_object().unwrap())
+    };
+    let notified =
+        |is_free, notify, tool: &str, arguments| asked(is_free, (notify, RiskRules::default()), tool, arguments);
+    let quick = |is_free, tool: &str, arguments| notified(is_free, None, tool, arguments);
+    let edit = || json!({"path": "/w/f", "old_string": "a", "new_string": "b"});
+    assert!(quick(true, "edit_file", edit()) && !quick(false, "edit_file", edit()));
+    let write = |content: &str| json!({"path": "/w/f", "content": content});
+    assert!(quick(true, "write_file", write("x")) && !quick(false, "write_file", write("x")));
+    assert!(!quick(true, "write_file", write(&"x".repeat(100_000))), "much to write");
+    assert!(!quick(true, "edit_file", json!({"path": "/w/f", "edits": []})), "any number of edits");
+    assert!(quick(false, "read_file", json!({"path": "/w/f"})), "who only looks waits for no writer");
+    assert!(!quick(true, "read_file", json!({"path": "/w/f", "offset": 9})), "all before it is read, too");
+    assert!(quick(false, "list_dir", json!({"path": "/w"})), "one directory");
+    assert!(!quick(true, "list_dir", json!({"path": "/w", "depth": 2})), "any number of directories");
+    let far = || json!({"path": "/far/f", "content": "x"});
+    assert!(
+        !quick(true, "read_file", json!({"path": "/far/f"})) && !quick(true, "write_file", far()),
+        "a Store to wait for"
+    );
+    assert!(!quick(true, "list_dir", json!({"file_path": "/far"})), "by its other name, too");
+    assert!(quick(true, "read_file", json!({"path": "/elsewhere"})), "what is denied asks no Store");
+    let told = || Some(Notify::Webhook("http://127.0.0.1:1/".to_owned()));
+    assert!(!notified(true, told(), "write_file", write("x")), "whoever is told may be slow");
+    assert!(notified(true, told(), "read_file", json!({"path": "/w/f"})), "nobody is told of a read");
+    let ruled = |is_free, notify| {
+        let rule = RiskRule { tool: None, path: None, risk: Risk::High, why: None, origin: Origin::unknown() };
+        asked(is_free, (notify, RiskRules(vec![rule])), "list_dir", json!({"path": "/w"}))
+    };
+    assert!(ruled(true, None) && !ruled(false, None), "a rule may put a look before a person, too");
+    assert!(!ruled(true, told()), "who then hears of it");
+    assert!(
+        !quick(true, "write_file", json!({"path": "/in/f", "content": "x"})),
+        "whatever is there: it must not tell"
+    );
+    for tool in ["search_files", "find_files", "move_file", "delete_file", "execute_command", "no_such_tool"] {
+        assert!(!quick(true, tool, json!({"path": "/w"})), "{tool}");
+    }
 }
 
 /// The outcome and the reason of every call.

@@ -40,7 +40,6 @@ fn the_tool_list_of_a_project() {
             (hints.destructive, "destructive"),
             (hints.idempotent, "idempotent"),
             (hints.open_world, "open-world"),
-            (tool.quick, "quick"),
         ];
         let flags: Vec<&str> = flags.iter().filter(|(set, _)| *set).map(|(_, name)| *name).collect();
         writeln!(out, "{} \"{}\" ({})\n  {}", tool.name, tool.title, flags.join(", "), tool.description).unwrap();
@@ -57,7 +56,7 @@ fn the_tool_list_of_a_project() {
         writeln!(out, "  {}\n    {}", one_line(&schema), lines.join("\n    ")).unwrap();
     }
     insta::assert_snapshot!(out, @r#"
-    read_file "Read a file" (read-only, idempotent, quick)
+    read_file "Read a file" (read-only, idempotent)
       Read a text file by lines; the answer says how to go on where there is more. Images are shown, other binary files named by type and size. Works in: /project (read-only), /project/workspace (read-write).
       {additionalProperties: false, required: ["path"], type: "object"}
         limit: {description: "How many lines to read. Default 2000.", minimum: 1, type: "integer"}

@@ -44,6 +44,10 @@ pub(crate) struct Diff {
     #[arg(value_name = "NAME|PREFIX")]
     pub(crate) layer: String,
 
+    /// Only these paths, here or below, with what they hold [default: all]
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+
     /// Also what a .gitignore names, such as build output
     #[arg(long)]
     pub(crate) ignored: bool,

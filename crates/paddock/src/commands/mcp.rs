@@ -20,10 +20,8 @@ pub(crate) fn run(global: &Global, options: &Mcp) -> anyhow::Result<Ended> {
             "waiting for an MCP client on standard input; Ctrl-D ends this, and `paddock demo` shows how it works",
         );
     }
-    let greeted = || {
-        upkeep::tidy_in_background(&installation, |error| tracing::warn!(error, "the past was not tidied"));
-        paddock_exec::let_go_of_the_start();
-    };
+    let greeted =
+        || upkeep::tidy_in_background(&installation, |error| tracing::warn!(error, "the past was not tidied"));
     let served = paddock_mcp::serve_stdio(Arc::clone(&policy), greeted);
     // What only looked or was denied is recorded a moment after its answer, and the end must not come before.
     policy.audit().flush().map_err(|error| Failure::failed(&error, "run `paddock doctor`"))?;

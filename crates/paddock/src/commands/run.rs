@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::cli::{Global, How, Resume, Run};
 use crate::failure::{Ended, Failure};
 use crate::printer::{Printer, tell};
+use crate::{rows, secrets};
 use paddock_desk::approvals::{self, ApprovalShown, DecisionAsked, DecisionWord};
 use paddock_desk::running::{self, Chosen};
 use paddock_desk::threads;
@@ -131,12 +132,17 @@ fn decide_here(desk: &Desk, id: &str) -> anyhow::Result<bool> {
 
 fn show(approval: &ApprovalShown) {
     let ApprovalShown { id, agent, tool, path, risk, .. } = approval;
-    tell(format!("\n{} wants {tool} {} (risk {risk})", visible(agent), visible(path)));
-    tell(format!("arguments {}", harmless(&approval.arguments.to_string())));
+    let columns = rows::columns(io::stderr());
+    // Before it is folded: a value in two rows would not be found any more.
+    let told = |text: &str| secrets::redacted(text).into_owned();
+    let tell_folded = |line: &str| tell(rows::folded(&harmless(line), columns).join("\n"));
+    tell("");
+    tell_folded(&told(&format!("{agent} wants {tool} {path} (risk {risk})")));
+    tell_folded(&told(&format!("arguments {}", approval.arguments)));
     if let Some(rule) = &approval.rule {
-        tell(format!("rule      {}", harmless(rule)));
+        tell_folded(&told(&format!("rule      {rule}")));
     }
-    tell(approval.preview.lines().map(harmless).collect::<Vec<_>>().join("\n"));
+    told(&approval.preview).lines().for_each(tell_folded);
     let not_whole = if approval.whole { "" } else { " (not all of it can be shown)" };
     tell(format!("{id}: {}{not_whole}", approval.summary));
 }

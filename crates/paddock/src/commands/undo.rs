@@ -25,6 +25,9 @@ pub(crate) fn run(global: &Global, options: &Undo, printer: &Printer) -> anyhow:
     for line in &done.changes {
         printer.line(format_args!("  {}", visible(line)))?;
     }
+    if let Some(apart) = &done.apart {
+        printer::tell(apart);
+    }
     if let Some(call) = &done.call {
         printer::tell(format_args!("`paddock undo {call}` takes this back"));
     }

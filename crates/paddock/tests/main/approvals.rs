@@ -81,6 +81,75 @@ fn what_is_rejected_is_told_with_its_reason() {
 }
 
 #[test]
+fn nothing_is_decided_that_would_not_count_any_more() {
+    let world = with_old_file();
+    let id = parked(&delete(&world, "workspace/old.txt"));
+    world.write("paddock.toml", format!("{}\n# changed\n", world.read("paddock.toml")));
+    let refused = decide(&world, &["approve", &id]);
+    assert!(refused.code == 1 && refused.stderr.contains("paddock.toml has changed since"), "{refused}");
+    let second = parked(&delete(&world, "workspace/old.txt"));
+    assert_ne!(second, id);
+    assert_eq!(decide(&world, &["approve", &second]).code, 0);
+    assert_eq!(delete(&world, "workspace/old.txt").code, 0);
+}
+
+#[test]
+fn a_grant_for_good_holds_for_no_place_that_a_link_leads_to_later() {
+    let world = World::seed();
+    let rule = |name: &str| format!("[[approvals.rule]]\npath = \"/project/workspace/{name}\"\nrisk = \"high\"\n");
+    let rules = rule("report.csv") + &rule("migrations/**");
+    world.write("paddock.toml", format!("{}\n{rules}", world.read("paddock.toml")));
+    world.write("workspace/migrations/1.sql", "mine");
+    let write = |content: &str| {
+        let arguments = json!({ "path": "workspace/report.csv", "content": content }).to_string();
+        world.paddock(&["tool", "--json", "write_file", &arguments])
+    };
+    assert_eq!(decide(&world, &["approve", &parked(&write("1")), "--reach", "always"]).code, 0);
+    assert_eq!((write("2").code, write("3").code), (0, 0), "it is not asked about again");
+    let report = world.project().join("workspace/report.csv");
+    std::fs::remove_file(&report).unwrap();
+    std::os::unix::fs::symlink("migrations/1.sql", &report).unwrap();
+    parked(&write("evil"));
+    assert_eq!(world.read("workspace/migrations/1.sql"), "mine");
+}
+
+#[test]
+fn ids_that_begin_alike_are_listed_and_a_reason_steers_no_terminal() {
+    let world = with_old_file();
+    world.write("workspace/older.txt", "x\n");
+    let ids = ["workspace/old.txt", "workspace/older.txt"].map(|path| parked(&delete(&world, path)));
+    let several = decide(&world, &["approve", "ap-"]);
+    assert_eq!(several.code, 2, "{several}");
+    assert!(several.stderr.contains("of 2 that wait") && ids.iter().all(|id| several.stderr.contains(id)), "{several}");
+    assert_eq!(decide(&world, &["reject", &ids[0], "--reason", "no\n\u{1b}[31mred"]).code, 0);
+    let told = world.paddock(&["tool", "delete_file", "{\"path\": \"workspace/old.txt\"}"]);
+    assert!(told.stdout.contains("no\n\\u{1b}[31mred"), "{told}");
+}
+
+/// What an agent puts into a directory after its move was agreed to would move along.
+#[test]
+fn a_move_of_a_directory_is_agreed_to_with_what_is_in_it() {
+    let world = World::seed();
+    let rule = "[[approvals.rule]]\npath = \"/project/workspace/pub/**\"\nrisk = \"high\"\n";
+    world.write("paddock.toml", format!("{}\n{rule}", world.read("paddock.toml")));
+    world.write("workspace/a/deep/f.txt", "seen\n");
+    let arguments = json!({ "source": "workspace/a", "destination": "workspace/pub/a" }).to_string();
+    let moves = || world.paddock(&["tool", "--json", "move_file", &arguments]);
+    let id = parked(&moves());
+    let shown = world.paddock(&["approvals", "show", &id, "--json"]).json();
+    assert_eq!(shown["whole"], false, "{shown}");
+    assert_eq!(decide(&world, &["approve", &id]).code, 0);
+    let write = json!({ "path": "workspace/a/deep/g.sh", "content": "unseen" }).to_string();
+    assert_eq!(world.paddock(&["tool", "write_file", &write]).code, 0);
+    let second = parked(&moves());
+    assert_ne!(second, id);
+    assert_eq!(decide(&world, &["approve", &second, "--reach", "always"]).code, 1);
+    assert_eq!(decide(&world, &["approve", &second]).code, 0);
+    assert_eq!(moves().code, 0);
+    assert!(world.has("workspace/pub/a/deep/g.sh"));
+}
+
+#[test]
 fn what_was_rejected_is_asked_about_anew_where_it_is_something_else_by_now() {
     let world = with_old_file();
     let id = parked(&delete(&world, "workspace/old.txt"));

@@ -129,10 +129,6 @@ impl Raw {
         raw
     }
 
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     pub(crate) fn send(&mut self, message: &Value) {
         self.send_text(&format!("{message}\n"));
     }

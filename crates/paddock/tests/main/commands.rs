@@ -148,6 +148,18 @@ fn a_command_that_only_looks_changes_nothing_and_is_no_change_to_undo() {
     assert!(text(&answer).contains("No file changed."), "{answer:#}");
 }
 
+/// What pip brings into a new venv is no private key.
+#[test]
+fn under_the_names_that_init_hides_public_certificates_arrive_and_keys_do_not() {
+    let world = World::seed();
+    let bundle = "mkdir -p v/certifi && echo public > v/certifi/cacert.pem && cat v/certifi/cacert.pem";
+    assert_eq!(printed(&execute(&world, bundle)), "public\n");
+    assert_eq!(world.read("workspace/v/certifi/cacert.pem"), "public\n");
+    let key = execute(&world, "echo secret > v/key.pem");
+    assert_eq!(key["verdict"], "denied", "{key:#}");
+    assert!(!world.project().join("workspace/v/key.pem").exists());
+}
+
 #[test]
 fn what_may_only_be_read_cannot_be_changed_and_what_is_hidden_is_not_there() {
     let world = World::seed();

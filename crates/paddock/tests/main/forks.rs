@@ -115,6 +115,21 @@ fn an_agent_works_in_a_fork_and_a_person_takes_it_over() {
     3 paths changed, 2 lines added, 1 removed
     [exit 0]
     ");
+    insta::allow_duplicates! {
+        for path in ["d", "/w/d", "/forks/x/d/"] {
+            insta::assert_snapshot!(world.paddock(&["diff", "x", path, "--stat"]), @r"
+            A d
+            A d/b.txt | +1 -0
+            2 paths changed, 1 line added, 0 removed
+            [exit 0]
+            ");
+        }
+    }
+    insta::assert_snapshot!(world.paddock(&["diff", "x", "d/b", "a.tx"]), @r"
+    [stderr]
+    fork x holds nothing at d/b, a.tx that /w does not
+    [exit 0]
+    ");
     insta::assert_snapshot!(world.paddock(&["fork", "--list"]), @"
     x  /w of main  for main  just made  3 paths differ
     [exit 0]
@@ -262,7 +277,7 @@ fn what_gitignore_names_stays_in_a_fork_unless_it_is_asked_for() {
     write(&world, "/forks/x/a.txt", "HERE\n");
     insta::assert_snapshot!(world.paddock(&["diff", "x", "--stat"]), @r"
     M a.txt | +1 -3
-    1 path changed, 1 lines added, 3 removed
+    1 path changed, 1 line added, 3 removed
     [stderr]
     by the way, what .gitignore names stays in it (--ignored takes it along): 1 path
       target/out
@@ -548,7 +563,7 @@ fn an_overlay_is_compared_applied_and_emptied_by_its_prefix() {
     write(&world, "/try/a.txt", "one\ntwo\n3\n");
     insta::assert_snapshot!(world.paddock(&["diff", "/try", "--stat"]), @r"
     M a.txt | +1 -1
-    1 path changed, 1 lines added, 1 removed
+    1 path changed, 1 line added, 1 removed
     [exit 0]
     ");
     // A fork of an overlay is applied to the overlay, and that one to what it stands on.
@@ -667,6 +682,24 @@ fn a_fork_shows_and_takes_nothing_where_another_workspace_is_nested() {
     assert!(world.paddock(&["fork", "--list"]).stdout.contains("1 path differs"));
     assert_eq!(world.paddock(&["apply", "f"]).code, 0);
     assert_eq!((world.read("src1/b.txt").as_str(), world.read("s[r]c*/a.txt").as_str()), ("x", "one"));
+}
+
+/// As a fork: what an overlay held there could never be applied.
+#[test]
+fn an_overlay_takes_nothing_where_another_workspace_is_nested_below() {
+    let world = World::configured(
+        "[[workspace]]\nprefix = \"/p\"\nscope = \"RO\"\nmount = { physical = \".\" }\n\
+         [[workspace]]\nprefix = \"/p/in\"\nscope = \"RW\"\nmount = { physical = \"in\" }\n\
+         [[workspace]]\nprefix = \"/try\"\nscope = \"RW\"\nmount = { overlay = \"/p\" }\nhide = [\"x\", \"!in\"]\n",
+    )
+    .unasked();
+    world.write("in/a.txt", "one");
+    let inside = tool(&world, "main", "write_file", &json!({"path": "/try/in/b.txt", "content": "lost"}));
+    assert_eq!(inside.code, 1, "{inside}");
+    let beside = tool(&world, "main", "write_file", &json!({"path": "/try/b.txt", "content": "kept"}));
+    assert_eq!(beside.code, 0, "{beside}");
+    assert_eq!(world.paddock(&["apply", "/try"]).code, 0);
+    assert_eq!(world.read("b.txt"), "kept");
 }
 
 #[test]

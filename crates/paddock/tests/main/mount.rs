@@ -182,6 +182,8 @@ mod on_a_mount {
         let rows = world.paddock(&["audit", "query", "--tool", "mount", "--json"]).stdout;
         let done = rows.matches("\"done\"").count();
         assert_eq!(done, 2, "each close is one call: {rows}");
+        let risks = [rows.matches("\"low\"").count(), rows.matches("\"medium\"").count()];
+        assert_eq!(risks, [1, 1], "a new file and one that is replaced: {rows}");
         assert_eq!(rows.matches("\"denied\"").count(), 0, "what is refused at once is no call: {rows}");
         assert_eq!(world.paddock(&["undo"]).code, 0);
         assert_eq!(fs::read_to_string(mounting.at("/work/here/f")).unwrap(), "first", "undone, and seen at once");

@@ -71,7 +71,7 @@ fn why_names_the_rule_and_its_line() {
       rule: hidden by the pattern ".env" (paddock.toml:17)
       instead: read is allowed in /project, /project/workspace
       would allow it, in the Workspace /project of paddock.toml:15:
-        hide = [".env.*", "*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk"]
+        hide = [".env.*", "*.pem", "!cacert.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk"]
     [exit 1]
     "#);
     insta::assert_snapshot!(world.paddock(&["why", "edit", "workspace/.git/hooks/pre-commit"]), @r#"
@@ -100,7 +100,7 @@ fn why_names_the_rule_and_its_line() {
         prefix = "/host/etc"
         scope = "READ_ONLY"
         mount = { physical = "/etc" }
-        hide = [".env", ".env.*"]
+        hide = [".env", ".env.*", "*.pem", "!cacert.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk"]
     [exit 1]
     "#);
 }

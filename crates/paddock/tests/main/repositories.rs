@@ -75,6 +75,65 @@ fn no_repository_can_be_hidden_in_another() {
     person(&world, &["push", "-q"]);
 }
 
+/// An index as git writes it, in which one file is staged under this name.
+fn index_with(name: &str) -> Vec<u8> {
+    let mut index = [b"DIRC".as_slice(), &2_u32.to_be_bytes(), &1_u32.to_be_bytes(), &[0; 60]].concat();
+    index.extend(u16::try_from(name.len()).unwrap().to_be_bytes());
+    index.extend(name.as_bytes());
+    index.resize(index.len() + 8 - (62 + name.len()) % 8, 0);
+    index.resize(index.len() + 20, 0);
+    index
+}
+
+/// `git checkout .` writes whatever the index names, a commit keeps what the list of conflicts names, and a rebase that goes on starts
+/// the strategy that is noted.
+#[test]
+fn no_list_of_gits_own_leads_it_elsewhere() {
+    let world = with_repository(open_project());
+    for name in ["../outside", ".git/hooks/post-checkout", "a/../../outside", "/etc/cron.d/x"] {
+        world.write("work/crafted", index_with(name));
+        assert_guarded(&execute(&world, "cp crafted .git/index"));
+        assert_guarded(&execute(&world, "mkdir -p .git/modules/m && cp crafted .git/modules/m/index"));
+    }
+    // A person's `git commit -a` would put it where an agent reads it.
+    world.write("work/crafted", index_with("secrets/key"));
+    assert_guarded(&execute(&world, "cp crafted .git/index"));
+    assert_guarded(&execute(&world, "mkdir -p .git/rr-cache && printf '%040d\\t.env\\0' 1 > .git/MERGE_RR"));
+    world.write("work/crafted", index_with("b.txt"));
+    printed(&execute(&world, "cp crafted .git/index && git read-tree HEAD && git status --short"));
+    for planted in [
+        "mkdir -p .git/rr-cache && printf '%040d\\t../outside\\0' 1 > .git/MERGE_RR",
+        "mkdir -p .git/rebase-merge && echo /../evil > .git/rebase-merge/strategy",
+        "mkdir -p .git/sequencer && printf '[options]\\n\\tstrategy = /../evil\\n' > .git/sequencer/opts",
+        "mkdir -p .git/rebase-apply && echo \"'--build-fake-ancestor=../precious'\" > .git/rebase-apply/apply-opt",
+        "ln -s ../crafted .git/MERGE_RR",
+    ] {
+        assert_guarded(&execute(&world, planted));
+    }
+    for path in [".git/MERGE_RR", ".git/rr-cache/1/preimage", ".git/info/exclude", ".git/index", "new/.git/HEAD"] {
+        let arguments = json!({"path": format!("/project/{path}"), "content": "x"}).to_string();
+        let ran = world.paddock(&["tool", "write_file", &arguments]);
+        assert!(ran.code == 1 && ran.stdout.contains("guarded"), "{path}: {ran}");
+    }
+    assert!(!world.has("outside") && !world.has("work/.git/MERGE_RR") && !world.has("work/new"));
+    for work in [
+        "git update-index --index-version 4 && echo 2 > a.txt && git commit -qam second",
+        "git checkout -q -b side HEAD~1 && echo side > a.txt && git commit -qam side && \
+         ! git -c rerere.enabled=true merge main > /dev/null 2>&1 && test -s .git/MERGE_RR",
+        "echo both > a.txt && git add a.txt && git commit -qm both && git branch index && git checkout -q main",
+        "git checkout -q -b onto HEAD~1 && echo onto > a.txt && git commit -qam onto && \
+         ! git rebase -q --strategy=ort -Xours -Xignore-space-change side > /dev/null 2>&1 || git rebase --abort; git checkout -q main",
+    ] {
+        printed(&execute(&world, work));
+    }
+    person(&world, &["fsck", "--strict"]);
+    // What the person has staged is theirs, hidden or not.
+    world.write("work/.env", "KEY=1\n");
+    person(&world, &["add", "-f", ".env"]);
+    printed(&execute(&world, "echo 9 > c.txt && git add c.txt"));
+    assert!(person(&world, &["ls-files"]).contains(".env\n"));
+}
+
 #[test]
 fn what_git_does_by_itself_in_a_repository_is_taken() {
     let world = with_repository(open_project());

@@ -1,5 +1,7 @@
 //! Answers as they should be: words, calls, tokens, and what a question looks like on its way.
 
+use std::sync::Arc;
+
 use paddock_agent::model::{Asker, ModelMessage, Question, Role, ToolCall, ToolOffer, Usage};
 use serde_json::{Value, json};
 
@@ -122,8 +124,8 @@ fn long_question() -> (Question, Value) {
         result("b", "of b"),
         ModelMessage::of(Role::User, "go on"),
     ]);
-    let tools =
-        vec![ToolOffer { name: "read_file".into(), description: "Reads a file.".into(), schema: schema.clone() }];
+    let offered = Arc::new(schema.as_object().unwrap().clone());
+    let tools = vec![ToolOffer { name: "read_file".into(), description: "Reads a file.".into(), schema: offered }];
     (Question { asker: Asker::Executor, messages, tools }, schema)
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use paddock_db::{DbError, Durability, Sqlite, rusqlite};
 
-use super::{numbers, put, soon};
+use super::{numbers, put, put_ahead, soon};
 
 const PART: &str = "PADDOCK_DB_TEST_PART";
 const HOME: &str = "PADDOCK_DB_TEST_HOME";
@@ -54,6 +54,8 @@ fn play() {
         "numbers-disk" => endless(home, Durability::Disk),
         "story-process" => story(home, Durability::Process),
         "story-disk" => story(home, Durability::Disk),
+        "ahead" => ahead(home, put),
+        "only-ahead" => ahead(home, |_, _| Ok(())),
         "ten" => ten(home),
         "hold" => hold(home),
         "impatient" => impatient(home),
@@ -120,6 +122,16 @@ fn several_threads(db: &Sqlite, from: i64) {
             });
         }
     });
+}
+
+/// Numbers that are not waited for, each followed by something else before it is said.
+fn ahead(home: &Path, next: impl Fn(&Sqlite, i64) -> Result<(), DbError>) {
+    let db = numbers(&home.join("new/deeper"), Durability::Disk);
+    for n in 0..10 {
+        put_ahead(&db, n).unwrap();
+        next(&db, 100 + n).unwrap();
+        say(&format!("kept {n}"));
+    }
 }
 
 /// Ten numbers, whatever becomes of them.

@@ -91,6 +91,8 @@ impl<S: Files, H: Send> FileConversation<S, H> {
         let marked = found.mark.map(|mark| mark.seq);
         match found.pending.filter(|_| !is_folded) {
             Some(pending) => {
+                // Whoever wrote them may have ended before they lasted, and from here on they are relied on.
+                self.events_changed(|_| Ok(()))?;
                 self.last_seq = pending.last_seq;
                 let events = pending.events.len() as u64;
                 self.open = Some(OpenTurn { turn: pending.turn, events, last_seq: pending.last_seq });

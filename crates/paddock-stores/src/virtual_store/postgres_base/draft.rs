@@ -10,7 +10,7 @@ use std::ops::Range;
 use paddock_core::{ErrorKind, Result, Usage};
 use paddock_db::PgTransaction;
 
-use super::super::base::{Body, Commit, Content, Moment, NewRow, Row, RowKind, Rows, RowsMut, rows_of};
+use super::super::base::{Body, Commit, Content, Moment, NewRow, Row, Rows, RowsMut, TakeName, rows_of};
 use super::super::rows_sql::{damaged, signed, unsigned, written_list};
 use super::sight::{Sight, column, place, usage};
 

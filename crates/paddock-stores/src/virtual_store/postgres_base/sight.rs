@@ -8,7 +8,7 @@ use paddock_core::{Result, Usage};
 use paddock_db::pg_types::{FromSql, ToSql};
 use paddock_db::{PgRow, PgTransaction};
 
-use super::super::base::{Body, Commit, Moment, Row, RowKind, Rows};
+use super::super::base::{Body, Commit, Moment, Row, Rows, TakeName};
 use super::super::memory_base::split;
 use super::super::rows_sql::{
     Columns, damaged, is_small_file, kind_of, list_range, read_list, row, signed, slice_of, store_error, unsigned,
@@ -169,13 +169,17 @@ impl Rows for Sight<'_, '_> {
         Ok(rows)
     }
 
-    fn names(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, RowKind)>> {
+    fn names(&self, dir: &str, after: Option<&str>, limit: usize, take: TakeName<'_>) -> Result<()> {
         if self.moment != Moment::Now {
-            return Ok(self.children(dir, after, limit)?.into_iter().map(|(name, row)| (name, row.kind)).collect());
+            self.children(dir, after, limit)?.iter().for_each(|(name, row)| take(name, row.kind));
+            return Ok(());
         }
         let (dir, after, count) = (short(dir), after.unwrap_or_default(), signed(limit as u64));
         let found = self.all(NAMES, &[&self.ns, &self.key, &dir, &after, &count])?;
-        found.iter().map(|row| Ok((column(row, 0)?, kind_of(column(row, 1)?)?))).collect()
+        for row in &found {
+            take(column(row, 0)?, kind_of(column(row, 1)?)?);
+        }
+        Ok(())
     }
 
     fn inline(&self, body: Body, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {

@@ -10,7 +10,7 @@ use std::ops::Range;
 use paddock_core::{ErrorKind, Result, Usage};
 use paddock_db::rusqlite::{self, Connection};
 
-use super::super::base::{Body, Commit, Content, Moment, NewRow, Row, RowKind, Rows, RowsMut, rows_of};
+use super::super::base::{Body, Commit, Content, Moment, NewRow, Row, Rows, RowsMut, TakeName, rows_of};
 use super::super::memory_base::split;
 use super::super::rows_sql::{damaged, signed, store_error, unsigned, written_list};
 use super::SqliteBase;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use paddock_core::{Result, Usage};
 use paddock_db::rusqlite::{self, Connection, OptionalExtension, Params};
 
-use super::super::base::{Body, Commit, Moment, Row, RowKind, Rows};
+use super::super::base::{Body, Commit, Moment, Row, Rows, TakeName};
 use super::super::memory_base::split;
 use super::super::rows_sql::{
     Columns, Told, damaged, is_small_file, kind_of, list_range, read_list, row, signed, slice_of, store_error, unsigned,
@@ -50,11 +50,11 @@ const CHILDREN: &str = concat!(
     of_namespace!(),
     " AND dir = ?3 AND name > ?4 AND born <= ?5 ORDER BY name LIMIT ?6"
 );
-/// Without the rest, which is most of the work of a listing.
+/// What is there now, without the rest, which is most of the work of a listing.
 const NAMES: &str = concat!(
     "SELECT name, kind FROM living WHERE ",
     of_namespace!(),
-    " AND dir = ?3 AND name > ?4 AND born <= ?5 ORDER BY name LIMIT ?6"
+    " AND dir = ?3 AND name > ?4 ORDER BY name LIMIT ?6"
 );
 /// One name after the other, and of each the one life that may be meant, however many there were.
 const PAST_CHILDREN: &str = concat!(
@@ -129,29 +129,32 @@ impl Sight<'_> {
         found.filter(|(born, _)| *born <= at).map(|(_, columns)| columns.row()).transpose()
     }
 
-    /// The rows of a directory that a statement finds.
-    fn page<T>(
+    /// Hands over the rows of a directory that a statement finds.
+    fn page(
         &self,
         sql: &str,
         (dir, after, limit): (&str, Option<&str>, usize),
-        mut read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Vec<T>> {
+        mut take: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<()>,
+    ) -> Result<()> {
         // No name is empty, so that every one is after the empty one.
         let after = after.unwrap_or_default();
         let mut look = || {
             let mut statement = self.conn.prepare_cached(sql)?;
             let mut rows = statement.query((self.ns, self.key, dir, after, self.at(), signed(limit as u64)))?;
-            let mut found = Vec::new();
             while let Some(row) = rows.next()? {
-                found.push(read(row)?);
+                take(row)?;
             }
-            Ok(found)
+            Ok(())
         };
         look().map_err(|error| self.error(error))
     }
 
     fn whole(&self, sql: &str, page: (&str, Option<&str>, usize)) -> Result<Vec<(String, Row)>> {
-        let found = self.page(sql, page, |row| Ok((row.get::<_, String>(0)?, columns(row, 1)?)))?;
+        let mut found = Vec::new();
+        self.page(sql, page, |row| {
+            found.push((row.get::<_, String>(0)?, columns(row, 1)?));
+            Ok(())
+        })?;
         found.into_iter().map(|(name, columns)| Ok((name, columns.row()?))).collect()
     }
 
@@ -183,13 +186,20 @@ impl Rows for Sight<'_> {
         Ok(living)
     }
 
-    fn names(&self, dir: &str, after: Option<&str>, limit: usize) -> Result<Vec<(String, RowKind)>> {
+    fn names(&self, dir: &str, after: Option<&str>, limit: usize, take: TakeName<'_>) -> Result<()> {
         if self.moment != Moment::Now {
-            return Ok(self.children(dir, after, limit)?.into_iter().map(|(name, row)| (name, row.kind)).collect());
+            self.children(dir, after, limit)?.iter().for_each(|(name, row)| take(name, row.kind));
+            return Ok(());
         }
-        let found =
-            self.page(NAMES, (dir, after, limit), |row| Ok((row.get::<_, String>(0)?, row.get::<_, i16>(1)?)))?;
-        found.into_iter().map(|(name, code)| Ok((name, kind_of(code)?))).collect()
+        let mut odd = Ok(());
+        self.page(NAMES, (dir, after, limit), |row| {
+            match kind_of(row.get(1)?) {
+                Ok(kind) => take(row.get_ref(0)?.as_str()?, kind),
+                Err(error) => odd = Err(error),
+            }
+            Ok(())
+        })?;
+        odd
     }
 
     fn inline(&self, body: Body, range: Range<u64>, out: &mut Vec<u8>) -> Result<()> {

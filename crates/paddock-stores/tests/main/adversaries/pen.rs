@@ -131,7 +131,7 @@ impl Pen {
     pub(crate) fn list(&self, path: &str) -> Result<Vec<String>, Refused> {
         let browse = Browse { path: logical(path), depth: None, skip_ignored: false, after: None, limit: 10_000_000 };
         match self.run(Operation::List(browse))? {
-            Outcome::Entries(entries) => Ok(entries.found.into_iter().map(|found| found.path).collect()),
+            Outcome::Entries(entries) => Ok(entries.found.iter().map(|found| found.path.to_owned()).collect()),
             other => panic!("{other:?}"),
         }
     }

@@ -82,7 +82,10 @@ impl Ground {
             Standing::Live => fork.over(view.clone()),
             Standing::Frozen(store) => fork.over_frozen(view.clone().standing_on(store)),
         };
-        all.push(Workspace::new(at(FORK), AccessScope::ReadWrite, Mount::new(Arc::new(fork.clone()), None)));
+        // Where git would write in a command, file tools may here.
+        let lifted = NameRules::new(Vec::new(), &[".git/index".to_owned()], &[]).unwrap();
+        let fork_of_it = Workspace::new(at(FORK), AccessScope::ReadWrite, Mount::new(Arc::new(fork.clone()), None));
+        all.push(fork_of_it.with_names(lifted));
         let told = Arc::new(Told::default());
         let journal: Arc<dyn Journal> = Arc::<Told>::clone(&told);
         let vfs = Vfs::new(all, Arc::new(Open), journal).unwrap().for_person(Arc::new(Open));

@@ -1,16 +1,16 @@
 //! What a person is shown of approvals and grants.
 
-use std::fmt::Write as _;
 use std::time::SystemTime;
 
 use paddock_core::visible;
 use paddock_desk::approvals::{ApprovalShown, GrantShown, ReachWord};
 use paddock_desk::moment;
-use paddock_desk::unified::harmless;
 use serde_json::json;
 
+use crate::commands::diff::shown;
 use crate::failure::Ended;
 use crate::printer::{Look, Printer};
+use crate::rows;
 
 pub(super) fn list(found: &[ApprovalShown], json: bool, printer: &Printer) -> anyhow::Result<Ended> {
     if json {
@@ -20,6 +20,7 @@ pub(super) fn list(found: &[ApprovalShown], json: bool, printer: &Printer) -> an
     if found.is_empty() {
         printer.line("nothing waits for a person")?;
     }
+    let columns = rows::columns(std::io::stdout());
     for approval in found {
         let thread = approval.thread_id.as_ref().map(|thread| format!("  thread {thread}")).unwrap_or_default();
         // A command says more than the directory that it runs in.
@@ -27,19 +28,25 @@ pub(super) fn list(found: &[ApprovalShown], json: bool, printer: &Printer) -> an
         let why = approval.reason.as_ref().filter(|_| approval.status == "overtaken");
         let why = why.map(|why| format!("  ({})", visible(why))).unwrap_or_default();
         let counts = format!("  +{} −{}", approval.added, approval.removed);
-        printer.line(format_args!(
-            "{}  {}  {}  {}: {} {}{}{}  {}{}",
-            approval.id,
-            shown_status(approval, printer),
-            approval.risk,
-            visible(&approval.agent),
-            approval.tool,
-            short(what),
-            if approval.summary.is_empty() { "" } else { &counts },
-            visible(&thread),
-            printer.look(Look::Faint, at(&approval.requested_at)),
-            why,
-        ))?;
+        let line = |status: &str, requested: &str| {
+            format!(
+                "{}  {status}  {}  {}: {} {}{}{}  {requested}{why}",
+                approval.id,
+                approval.risk,
+                visible(&approval.agent),
+                approval.tool,
+                short(what),
+                if approval.summary.is_empty() { "" } else { &counts },
+                visible(&thread),
+            )
+        };
+        let requested = at(&approval.requested_at);
+        let rows = rows::folded(&line(&approval.status, &requested), columns);
+        if rows.len() == 1 {
+            printer.line(line(&shown_status(approval, printer), &printer.look(Look::Faint, requested)))?;
+        } else {
+            printer.text(&rows.join("\n"))?;
+        }
     }
     Ok(Ended::Done)
 }
@@ -75,7 +82,9 @@ pub(super) fn one(approval: &ApprovalShown, json: bool, printer: &Printer) -> an
         return Ok(Ended::Done);
     }
     printer.line(format_args!("{}  {}", printer.look(Look::Strong, &approval.id), shown_status(approval, printer)))?;
-    let row = |name: &str, value: &str| printer.line(format_args!("  {name:<10} {value}"));
+    let columns = rows::columns(std::io::stdout());
+    let row =
+        |name: &str, value: &str| printer.text(&rows::folded(&format!("  {name:<10} {value}"), columns).join("\n"));
     row("tool", &approval.tool)?;
     row("agent", &visible(&approval.agent))?;
     row("path", &visible(&approval.path))?;
@@ -98,7 +107,7 @@ pub(super) fn one(approval: &ApprovalShown, json: bool, printer: &Printer) -> an
     let what = if approval.held { "what the command changed" } else { "what it would change" };
     let not_whole = if approval.whole { "" } else { " (not all of it can be shown)" };
     printer.line(format_args!("\n{what}{not_whole}:"))?;
-    printer.text(&coloured(&approval.preview, printer))?;
+    printer.text(&shown(&approval.preview, printer, columns))?;
     if approval.status == "pending" {
         printer.text(&ways(approval))?;
     }
@@ -116,20 +125,6 @@ fn requester(approval: &ApprovalShown) -> String {
     let thread = approval.thread_id.as_ref().map(|thread| format!(" of thread {thread}")).unwrap_or_default();
     let user = approval.user_id.as_ref().map(|user| format!(" for {user}")).unwrap_or_default();
     visible(&format!("session {}{thread}{user}", approval.session))
-}
-
-/// Made fit for a terminal, line by line, and coloured as a diff.
-fn coloured(preview: &str, printer: &Printer) -> String {
-    let mut out = String::new();
-    for line in preview.lines() {
-        let shown = match line.chars().next() {
-            Some('+') => printer.look(Look::Good, harmless(line)),
-            Some('-') => printer.look(Look::Bad, harmless(line)),
-            _ => harmless(line),
-        };
-        let _ = writeln!(out, "{shown}");
-    }
-    out
 }
 
 /// What can be decided, and how far each reaches.

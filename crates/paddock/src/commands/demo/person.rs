@@ -5,7 +5,7 @@
 //! but what is kept.
 
 use paddock_core::{AgentName, visible};
-use paddock_desk::forks::{self, Applying, NewForkAsked};
+use paddock_desk::forks::{self, Applying, Comparing, NewForkAsked};
 use paddock_desk::{Desk, Places, Project, history};
 use paddock_ledger::approvals::{Approval, ApprovalError, ApprovalQuery, Decision, Reach, Status};
 use paddock_stores::fork;
@@ -51,7 +51,7 @@ impl Person {
                 Ok(Done { command: format!("paddock fork {FORKED} {FORK}"), shown: vec![shown] })
             }
             Act::Compare => {
-                let compared = forks::compare(&desk, FORK, &agent, false)?;
+                let compared = forks::compare(&desk, FORK, &agent, &Comparing::default())?;
                 let shown = fork::unified(&compared.found).lines().map(visible).collect();
                 Ok(Done { command: format!("paddock diff {FORK}"), shown })
             }

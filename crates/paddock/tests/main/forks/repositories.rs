@@ -35,6 +35,49 @@ fn holding(unguard: &str, files: &[(&str, &str)]) -> World {
     world
 }
 
+/// The person's own git, below.
+fn below(world: &World, arguments: &[&str]) -> String {
+    let mut git = Command::new("git");
+    git.current_dir(world.project().join("w")).args(arguments);
+    git.env("HOME", world.path()).env("GIT_CONFIG_NOSYSTEM", "1");
+    let out = git.output().unwrap();
+    assert!(out.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8(out.stdout).unwrap()
+}
+
+const AS_A: [&str; 4] = ["-c", "user.name=A", "-c", "user.email=a@b.c"];
+
+#[test]
+fn an_index_alone_stays_in_the_fork_and_an_undo_leaves_what_a_commit_needs() {
+    let world = with_repository(with_commands());
+    below(&world, &["add", "."]);
+    below(&world, &[&AS_A[..], &["commit", "-qm", "first"]].concat());
+    assert_eq!(world.paddock(&["discard", "x", "--yes"]).code, 0);
+    assert_eq!(world.paddock(&["fork", "/w", "x"]).code, 0);
+    // Staged and not committed, and not what is in the file.
+    execute(&world, "cp a.txt /tmp/a && echo evil >> a.txt && git add a.txt && cp /tmp/a a.txt && echo new > n.txt");
+    // A person's look writes the index anew.
+    std::fs::File::options()
+        .write(true)
+        .open(world.project().join("w/a.txt"))
+        .unwrap()
+        .set_modified(std::time::SystemTime::now())
+        .unwrap();
+    below(&world, &["status"]);
+    let told = world.paddock(&["diff", "x", "--stat"]);
+    assert!(!told.stdout.contains(".git/index") && told.stderr.contains("staged and not committed"), "{told}");
+    let applied = world.paddock(&["apply", "x", "--json"]).json();
+    assert_eq!((&applied["done"], &applied["conflicts"]), (&json!(true), &json!([])), "{applied}");
+    assert_eq!(applied["ignored"], json!([".git/index"]));
+    below(&world, &["add", "."]);
+    below(&world, &[&AS_A[..], &["commit", "-qm", "second"]].concat());
+    assert!(!below(&world, &["show", "HEAD:a.txt"]).contains("evil"));
+    let undone = world.paddock(&["undo", applied["call"].as_str().unwrap()]);
+    assert!(undone.code == 0 && !undone.stdout.contains("objects"), "{undone}");
+    assert!(!world.has("w/n.txt"));
+    assert!(!below(&world, &["fsck", "--strict"]).contains("missing"));
+}
+
 #[test]
 fn what_git_does_by_itself_in_a_fork_is_applied() {
     let world = with_repository(with_commands());

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{calls, plain, read, tool, world, write};
+use super::{CONFIG, calls, plain, read, tool, world, write};
 use crate::harness::World;
 
 #[test]
@@ -50,6 +50,21 @@ fn the_last_call_is_taken_back_and_an_undo_can_be_undone() {
     [time]  [call 3]  main      write       1 change  /notes/plan.md
     [exit 0]
     ");
+}
+
+#[test]
+fn what_direct_commands_changed_is_said_to_stay() {
+    let world = world();
+    world.write("paddock.toml", format!("{CONFIG}[commands]\nchanges = \"direct\"\n"));
+    write(&world, "/notes/plan.md", "one\n");
+    insta::assert_snapshot!(plain(&world.paddock(&["undo"])), @r#"
+    undid call [call 1] of main (write /notes/plan.md, [time])
+      removes /notes/plan.md
+    [stderr]
+    what commands of agent "main" changed is not undone: `changes = "direct"` keeps no past of it
+    `paddock undo [call 2]` takes this back
+    [exit 0]
+    "#);
 }
 
 #[test]

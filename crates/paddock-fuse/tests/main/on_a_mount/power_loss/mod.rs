@@ -103,8 +103,8 @@ fn shown(vfs: &Vfs) -> Held {
         let below = entry.path.strip_prefix("/w/").unwrap();
         match entry.kind {
             Kind::Dir => (format!("{below}/"), String::new()),
-            Kind::Link => (below.to_owned(), with_call(|call| vfs.leads_to(call, &path(&entry.path))).unwrap()),
-            _ => (below.to_owned(), read(vfs, &entry.path).unwrap()),
+            Kind::Link => (below.to_owned(), with_call(|call| vfs.leads_to(call, &path(entry.path))).unwrap()),
+            _ => (below.to_owned(), read(vfs, entry.path).unwrap()),
         }
     });
     shown.collect()
