@@ -133,13 +133,25 @@ impl WorkspaceHome {
 
     /// Who has this place: `None` when it is free (missing, or an empty directory).
     fn owner(&self) -> Result<Option<Origin>, StateError> {
+        if let Some(owner) = self.origin()? {
+            return Ok(Some(owner));
+        }
+        if !self.holds_something()? {
+            return Ok(None);
+        }
+        // A place appears whole: if it came between the two looks, its origin is there by now.
+        self.origin()?.map(Some).ok_or_else(|| StateError::NoOrigin(self.path.clone()))
+    }
+
+    /// What `origin.json` says, where there is one.
+    fn origin(&self) -> Result<Option<Origin>, StateError> {
         let file = self.origin_file();
         match fs::read_to_string(&file) {
             Ok(text) => Origin::from_json(&text).map(Some).map_err(|unreadable| match unreadable {
                 Unreadable::Damaged(reason) => StateError::DamagedOrigin { path: file, reason },
                 Unreadable::Newer(layout) => StateError::NewerLayout { path: self.path.clone(), layout },
             }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => self.refuse_orphan(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 let reason = "it is not text".to_owned();
                 Err(StateError::DamagedOrigin { path: file, reason })
@@ -148,13 +160,10 @@ impl WorkspaceHome {
         }
     }
 
-    fn refuse_orphan(&self) -> Result<Option<Origin>, StateError> {
+    fn holds_something(&self) -> Result<bool, StateError> {
         match fs::read_dir(&self.path) {
-            Ok(mut entries) => match entries.next() {
-                None => Ok(None),
-                Some(_) => Err(StateError::NoOrigin(self.path.clone())),
-            },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Ok(mut entries) => Ok(entries.next().is_some()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(StateError::io(&self.path, error)),
         }
     }

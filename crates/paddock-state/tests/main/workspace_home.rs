@@ -66,6 +66,21 @@ fn of_many_that_race_for_one_id_each_gets_its_own() {
 }
 
 #[test]
+fn who_looks_while_a_place_appears_sees_it_whole_or_not_at_all() {
+    for _ in 0..200 {
+        let keep = tempfile::tempdir().unwrap();
+        let system = system(keep.path());
+        let (mine, other) = (Origin::new("/a/b_c", "p"), Origin::new("/a_b/c", "p"));
+        std::thread::scope(|scope| {
+            let claiming = scope.spawn(|| WorkspaceHome::claim(&system, &mine).unwrap());
+            while !claiming.is_finished() {
+                assert_eq!(WorkspaceHome::find(&system, &other).unwrap(), None);
+            }
+        });
+    }
+}
+
+#[test]
 fn state_without_an_origin_is_nobodys() {
     let keep = tempfile::tempdir().unwrap();
     let system = system(keep.path());
