@@ -36,7 +36,8 @@ impl Work<'_> {
     pub(super) fn edit(&self, path: RelPath<'_>, edits: &[Replacement], expect: Expect) -> Try<AppliedChange> {
         self.change_file(path, Parents::MustExist, |spot| {
             let old = self.expected_file(spot, expect)?.ok_or(ErrorKind::NotFound)?;
-            let Some(content) = self.whole_content(spot, &old)? else { return Ok(None) };
+            // Open until it is replaced: else somebody could save twice, and the second file have its number.
+            let Some((content, _read)) = self.whole_content(spot, &old)? else { return Ok(None) };
             let (content, replacements) = edit(&content, edits)?;
             let done = self.put(spot, Some(&old), NewContent::Bytes(&content, None))?;
             Ok(done.map(|done| AppliedChange { replacements, ..done }))
@@ -57,7 +58,7 @@ impl Work<'_> {
     }
 
     fn append_to_copy(&self, spot: Spot<'_>, old: &Stat, addition: &[u8]) -> Try<AppliedChange> {
-        let Some(mut content) = self.whole_content(spot, old)? else { return Ok(None) };
+        let Some((mut content, _read)) = self.whole_content(spot, old)? else { return Ok(None) };
         let addition = suited(&content, addition)?;
         content.extend_from_slice(&addition);
         self.put(spot, Some(old), NewContent::Bytes(&content, None))
@@ -231,8 +232,9 @@ impl Work<'_> {
         }
     }
 
-    /// All of a file's content; nothing when it is not the file that was looked at.
-    fn whole_content(&self, spot: Spot<'_>, old: &Stat) -> Try<Vec<u8>> {
+    /// All of a file's content, and the file, whose number is nobody else's while it is open; nothing when it is not the one that was
+    /// looked at.
+    fn whole_content(&self, spot: Spot<'_>, old: &Stat) -> Try<(Vec<u8>, OwnedFd)> {
         let (file, stat) = open_file(spot.dir, spot.name).map_err(raced_link)?;
         if self.store.hard_links == HardLinks::Deny && stat.st_nlink > 1 {
             return Err(ErrorKind::HardLinked.into());
@@ -243,7 +245,7 @@ impl Work<'_> {
         }
         let mut content = Vec::new();
         read_into(file.as_fd(), 0, len, &mut content)?;
-        Ok((same_content(&stat, old) && content.len() as u64 == len).then_some(content))
+        Ok((same_content(&stat, old) && content.len() as u64 == len).then_some((content, file)))
     }
 }
 

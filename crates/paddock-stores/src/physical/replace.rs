@@ -23,6 +23,9 @@ use super::history::{Keeper, Taken};
 use super::host::{create_beneath, kind_of, open_beneath, read_into, same_content, same_inode, store_error};
 use super::{Durability, TEMP_PREFIX};
 
+/// How often what is put back may be replaced by somebody outside in that very moment.
+const SWAPS: usize = 1000;
+
 /// How much is copied between two looks at the call's bounds.
 const COPY_STEP: u64 = 8 * 1024 * 1024;
 
@@ -300,16 +303,41 @@ impl<'a> Temp<'a> {
             }));
         }
         unlink();
-        self.rename(spot, RenameFlags::EXCHANGE).map_err(store_error)?;
-        if !self.is_ours_again()? {
-            // Somebody replaced our file between the two swaps: theirs is the newest, so it goes back.
-            self.rename(spot, RenameFlags::EXCHANGE).map_err(store_error)?;
-            // What they had there before would go with the temporary name; a directory stays under it.
-            if kind_of(&out) != Kind::Dir {
-                self.keep(&out, terms);
-            }
-        }
+        self.give_way(spot, terms)?;
         Ok(None)
+    }
+
+    /// Puts back what came out, which somebody outside had put there meanwhile. Whoever of them is fastest may replace that, too,
+    /// while it is put back: so what comes out has to be what went in the time before, or it is the newest and goes in again.
+    fn give_way(&self, spot: Spot<'_>, terms: Terms<'_>) -> Result<(), StoreError> {
+        let mut there = self.file.try_clone().map_err(|e| StoreError::caused_by(ErrorKind::Io, e))?;
+        for _ in 0..SWAPS {
+            // Open until the next time: else another file could have its number by then.
+            let goes_in = self.open()?;
+            match self.rename(spot, RenameFlags::EXCHANGE) {
+                // Somebody deleted it, and takes what was there before for deleted.
+                Err(Errno::NOENT) => return Ok(()),
+                swapped => swapped.map_err(store_error)?,
+            }
+            let comes_out = self.open()?;
+            if same_inode(&comes_out, &there)? {
+                let out = rustix::fs::fstat(&comes_out).map_err(store_error)?;
+                // What they had there before would go with the temporary name; a directory stays under it.
+                if !same_inode(&comes_out, &self.file)? && kind_of(&out) != Kind::Dir {
+                    self.keep(&out, terms);
+                }
+                return Ok(());
+            }
+            there = goes_in;
+        }
+        // Theirs, and perhaps the newest: it is left for a person to find.
+        self.gone.set(true);
+        Err(ErrorKind::Stale.into())
+    }
+
+    /// What is under the temporary name, whatever that is.
+    fn open(&self) -> Result<OwnedFd, StoreError> {
+        open_beneath(self.dir, &self.name, OFlags::PATH | OFlags::NOFOLLOW).map_err(store_error)
     }
 
     /// Moves the old file on from the temporary name. What cannot be kept goes when this is dropped.
@@ -336,13 +364,6 @@ impl<'a> Temp<'a> {
             keeper.forget(&before);
         }
         Ok(placed?.then_some(before))
-    }
-
-    /// Is our own file under the temporary name?
-    fn is_ours_again(&self) -> Result<bool, StoreError> {
-        let ours = rustix::fs::fstat(&self.file).map_err(store_error)?;
-        let there = rustix::fs::statat(self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW).map_err(store_error)?;
-        Ok((ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino))
     }
 
     /// Takes the name if nobody has it. False when somebody does.
