@@ -14,6 +14,7 @@ use crate::call::Call;
 use crate::change::{Act, Change, ChangeSet, Expect, Kept, Looks};
 use crate::decision::{Decision, Rule};
 use crate::error::ErrorKind;
+use crate::git::Formats;
 use crate::path::{LogicalPath, RelPath, RelPathBuf};
 use crate::place::Place;
 use crate::plan::{Effect, EffectKind, Was, Work};
@@ -140,8 +141,10 @@ impl Vfs {
         let mut parts: Vec<Part> = Vec::new();
         let mut effects = Vec::new();
         let mut left = Left::default();
+        let formats = Formats::of(&alterations);
         for alteration in alterations {
-            match (self.plan_alteration(call, author, alteration, &mut effects, &mut left)?, parts.last_mut()) {
+            let part = self.plan_alteration(call, (author, &formats), alteration, &mut effects, &mut left)?;
+            match (part, parts.last_mut()) {
                 // Where a set is not made as a whole, each change is recorded as soon as it is made.
                 (Part::Set(workspace, more), Some(Part::Set(last, changes)))
                     if *last == workspace && self.workspaces[workspace].mount.store.is_atomic() =>
@@ -162,7 +165,7 @@ impl Vfs {
     fn plan_alteration(
         &self,
         call: &Call<'_>,
-        author: Author,
+        (author, formats): (Author, &Formats),
         alteration: Alteration,
         effects: &mut Vec<Effect>,
         left: &mut Left,
@@ -172,7 +175,7 @@ impl Vfs {
             return self.plan_drop(call, &asked, how, effects);
         }
         if author != Author::Person
-            && let Some(row) = self.misleads_git(call, &asked, &how)
+            && let Some(row) = self.misleads_git(call, &asked, &how, formats)
         {
             let decision = Decision { rule: Rule::Guarded(row), ..self.judge(how.op(), &asked) };
             return Err(Refused::Denied(Box::new(decision.denial(&asked))));
@@ -217,10 +220,7 @@ impl Vfs {
                 Act::Take { staged }
             }
             Alter::Link { leads_to } => {
-                let arrival = self.judge_kind(OpKind::Write, &settled.path, Kind::Link);
-                if !arrival.allowed() {
-                    return Err(Refused::Denied(Box::new(arrival.denial(&asked))));
-                }
+                self.judge_arrival(call, OpKind::Write, &asked, &settled, Kind::Link)?;
                 effect(&settled.path, replaces(kind), true);
                 Act::Link { leads_to }
             }
@@ -329,10 +329,7 @@ impl Vfs {
         if dest.path.below(&from.path).is_some() {
             return Err(Refused::Misuse { path: to.clone(), why: "a directory cannot move into itself" });
         }
-        let arrival = self.judge_kind(OpKind::MoveTo, &dest.path, kind);
-        if !arrival.allowed() {
-            return Err(Refused::Denied(Box::new(arrival.denial(to))));
-        }
+        self.judge_arrival(call, OpKind::MoveTo, to, &dest, kind)?;
         if dest.workspace != from.workspace {
             let why = "a change of several paths moves things only within a Workspace";
             return Err(Refused::Misuse { path: to.clone(), why });

@@ -87,12 +87,16 @@ impl<'a> Decision<'a> {
     pub fn reason(&self) -> String {
         let scope = self.workspace.map_or("", |w| w.scope.words());
         match self.rule {
-            Rule::ScopeAllows => match self.depends_on() {
-                None => format!("{scope} allows {}", self.op),
-                Some(row) => format!(
+            Rule::ScopeAllows => match (self.depends_on(), self.in_gits()) {
+                (Some(row), _) => format!(
                     "{scope} allows {}, unless its directory is a git repository: then it is the guarded name {}",
                     self.op, row.name
                 ),
+                (None, Some(row)) => format!(
+                    "{scope} allows {} to commands, whose changes of git's lists are read; it is guarded against file tools by {}",
+                    self.op, row.name
+                ),
+                (None, None) => format!("{scope} allows {}", self.op),
             },
             Rule::Ancestor => "above every Workspace: only the way to them is shown".to_owned(),
             Rule::NoWorkspace => "deny by default: what no Workspace covers cannot be reached".to_owned(),
@@ -112,6 +116,12 @@ impl<'a> Decision<'a> {
     fn depends_on(&self) -> Option<&'static GuardedName> {
         let workspace = self.workspace.filter(|_| self.op.changes())?;
         workspace.names.depends_on(self.path.below(&workspace.prefix)?)
+    }
+
+    /// What keeps file tools away from the path, and not git.
+    fn in_gits(&self) -> Option<&'static GuardedName> {
+        let workspace = self.workspace?;
+        workspace.names.in_gits(self.op, self.path.below(&workspace.prefix)?)
     }
 
     fn way_out(&self) -> String {

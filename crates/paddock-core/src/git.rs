@@ -8,10 +8,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::alter::Alter;
+use crate::alter::{Alter, Alteration};
 use crate::call::Call;
 use crate::names::is_spelling_of;
-use crate::path::{LogicalPath, RelPath};
+use crate::path::{LogicalPath, RelPath, RelPathBuf};
 use crate::repository::is_called_so;
 use crate::store::Kind;
 use crate::unfinished;
@@ -21,6 +21,9 @@ use crate::vfs::Vfs;
 const MAX_CONFIG: u64 = 64 * 1024;
 /// The directory of a repository.
 const REPOSITORY: &str = ".git";
+
+/// Says which hashes a repository has, and with that how its index is read: only a new repository may say so.
+const OBJECT_FORMAT: &str = "objectformat";
 
 /// Keys that cannot make git run anything, whatever their value. A star stands for any name between quotes.
 const HARMLESS: &[(&str, &[&str])] = &[
@@ -45,7 +48,7 @@ const HARMLESS: &[(&str, &[&str])] = &[
             "sparsecheckoutcone",
         ],
     ),
-    ("extensions", &["objectformat", "refstorage"]),
+    ("extensions", &[OBJECT_FORMAT, "refstorage"]),
     ("user", &["name", "email"]),
     ("author", &["name", "email"]),
     ("committer", &["name", "email"]),
@@ -142,9 +145,26 @@ impl Vfs {
         let Some((index, rel)) = self.route(path) else { return false };
         let Some(old) = self.config_there(call, index, rel) else { return false };
         match (read(&old), read(new)) {
-            (Some(old), Some(new)) => changed(&old, &new).all(|(key, values)| is_harmless(key, values)),
+            (Some(old), Some(new)) => changed(&old, &new)
+                .all(|(key, values)| is_harmless(key, values) && (key.1 != OBJECT_FORMAT || old.is_empty())),
             _ => false,
         }
+    }
+
+    /// How many bytes a hash has in the repository of this directory, which may be that of a linked worktree: as the changes leave it.
+    pub(crate) fn hash_of(&self, call: &Call<'_>, dir: &LogicalPath, formats: &Formats) -> usize {
+        let worktrees = dir.parent().filter(|above| above.name().is_some_and(|name| is_spelling_of(name, "worktrees")));
+        let shared = worktrees.and_then(|above| above.parent());
+        let told = [Some(dir.clone()), shared].into_iter().flatten().find_map(|dir| {
+            let changed = formats.0.iter().find(|(changed, _)| *changed == dir).map(|(_, hash)| *hash);
+            changed.or_else(|| {
+                let (index, rel) = self.route(&dir)?;
+                let config = RelPathBuf::parse(&format!("{rel}/config")).ok()?;
+                let there = self.config_there(call, index, config.as_rel())?;
+                (!there.is_empty()).then(|| hash_in(&there))
+            })
+        });
+        told.unwrap_or(SHA1)
     }
 
     /// The config as it is; empty where there is none, nothing where it cannot be had.
@@ -156,6 +176,41 @@ impl Vfs {
             _ => None,
         }
     }
+}
+
+/// How many bytes a hash has in the repositories whose config a set of changes writes.
+#[derive(Debug, Default)]
+pub(crate) struct Formats(Vec<(LogicalPath, usize)>);
+
+impl Formats {
+    pub(crate) fn of(alterations: &[Alteration]) -> Self {
+        let config = |alteration: &Alteration| match &alteration.how {
+            Alter::Write { content, .. } if alteration.path.name() == Some("config") => {
+                Some((alteration.path.parent()?, hash_in(content)))
+            }
+            _ => None,
+        };
+        Self(alterations.iter().filter_map(config).collect())
+    }
+}
+
+const SHA1: usize = 20;
+const SHA256: usize = 32;
+
+/// How many bytes a hash has where this is the config. One that only a person can have written is read line by line.
+fn hash_in(config: &[u8]) -> usize {
+    let is_long = |value: &str| value.trim().trim_matches('"').eq_ignore_ascii_case("sha256");
+    let told = match read(config) {
+        Some(settings) => settings
+            .get(&("extensions".to_owned(), OBJECT_FORMAT.to_owned()))
+            .and_then(|values| values.last())
+            .is_some_and(|value| is_long(value)),
+        None => String::from_utf8_lossy(config).lines().any(|line| {
+            let told = line.trim().split_once('=');
+            told.is_some_and(|(key, value)| key.trim().eq_ignore_ascii_case(OBJECT_FORMAT) && is_long(value))
+        }),
+    };
+    if told { SHA256 } else { SHA1 }
 }
 
 /// Keys whose values are not the same in both, with the values they have now.
@@ -177,7 +232,7 @@ fn is_harmless((section, key): &(String, String), values: &[String]) -> bool {
 
 /// Is it one that `git cherry-pick` and `git revert` note for going on?
 pub(crate) fn is_option(key: &str) -> bool {
-    const OPTIONS: [&str; 12] = [
+    const OPTIONS: [&str; 13] = [
         "no-commit",
         "edit",
         "allow-empty",
@@ -188,6 +243,7 @@ pub(crate) fn is_option(key: &str) -> bool {
         "allow-ff",
         "mainline",
         "strategy",
+        "strategy-option",
         "allow-rerere-auto",
         "default-msg-cleanup",
     ];

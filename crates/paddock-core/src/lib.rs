@@ -25,6 +25,7 @@ mod facts;
 mod first_look;
 mod found;
 mod git;
+mod gits_index;
 mod gits_lists;
 mod glob;
 mod groups;

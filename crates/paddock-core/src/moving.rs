@@ -51,10 +51,7 @@ impl Vfs {
         if dest.path.below(&from.path).is_some() {
             return Err(Refused::Misuse { path: to.clone(), why: "a directory cannot move into itself" });
         }
-        let arrival = self.judge_kind(OpKind::MoveTo, &dest.path, kind);
-        if !arrival.allowed() {
-            return Err(denied(arrival));
-        }
+        self.judge_arrival(call, OpKind::MoveTo, to, &dest, kind)?;
         let mut along = Vec::new();
         if kind == Kind::Dir {
             self.refuse_holding_workspaces(OpKind::MoveFrom, asked, &from.path)?;

@@ -16,6 +16,7 @@ use crate::first_look::FirstLook;
 use crate::groups::{has_open_class, written_out};
 use crate::guarded::{GIT_FILE, GUARDED, GuardedName, WAYS};
 use crate::path::{RelPath, RelPathBuf};
+use crate::repository::is_called_so;
 use crate::workspace::Origin;
 
 /// The names that are Paddock's own wherever they stand: its configuration and the schema of it.
@@ -185,7 +186,7 @@ impl NameRules {
     /// May no link stand here? Under these names lie guarded ones, and a link would put them where
     /// their real path does not show it.
     pub fn guarded_way(&self, rel: RelPath<'_>) -> Option<&'static GuardedName> {
-        let on_the_way = |name: &str| WAYS.iter().any(|way| is_spelling_of(name, way));
+        let on_the_way = |name: &str| WAYS.iter().any(|way| is_spelling_of(name, way)) || is_called_so(&fold(name));
         rel.names().any(on_the_way).then(|| GUARDED.iter().find(|row| row.name == GIT_FILE))?
     }
 
@@ -708,6 +709,7 @@ mod tests {
         }
         assert!(rules.own(RelPath("paddoc\u{212a}.toml")) && rules.own(RelPath("paddock\u{200b}.toml")));
         assert!(rules.guarded_way(RelPath(".con\u{fb01}g")).is_some() && rules.guarded_way(RelPath(".jj")).is_some());
+        assert!(rules.guarded_way(RelPath("B.git/x")).is_some() && rules.guarded_way(RelPath("git")).is_none());
         assert!(
             NameRules::temporary(RelPath(".paddoc\u{212a}-tmp-1")) && NameRules::temporary(RelPath(".paddock-tmp-é"))
         );

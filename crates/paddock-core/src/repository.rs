@@ -6,6 +6,7 @@
 //! `objects` beside one can neither come nor go.
 
 use crate::call::Call;
+use crate::decision::{Decision, Rule};
 use crate::error::ErrorKind;
 use crate::guarded::{GUARDED, GuardedName};
 use crate::names::{NameRules, fold, is_spelling_of};
@@ -14,7 +15,7 @@ use crate::place::Place;
 use crate::scope::OpKind;
 use crate::store::Kind;
 use crate::unfinished;
-use crate::vfs::{Refused, Vfs, refusal};
+use crate::vfs::{Refused, Settled, Vfs, refusal};
 
 /// What makes git run something in a directory of its own, each with the row that guards it in a `.git`.
 const RUNS: &[(&str, &str)] = &[
@@ -85,8 +86,7 @@ impl NameRules {
 
     /// What guards the path if there is a repository where it lies, which only a look can tell.
     pub(crate) fn depends_on(&self, rel: RelPath<'_>) -> Option<&'static GuardedName> {
-        let lies_there = rel.ancestors().find_map(|path| self.guarded_in_gits(path)).map(|(_, row)| row);
-        lies_there.or_else(|| self.in_gits(OpKind::Write, rel))
+        rel.ancestors().find_map(|path| self.guarded_in_gits(path)).map(|(_, row)| row)
     }
 
     /// The row of this name, unless it is lifted.
@@ -132,6 +132,32 @@ impl Vfs {
             }
         }
         Ok(None)
+    }
+
+    /// Judges what arrives at a path by its kind. No link may arrive in a directory of git's, whatever that is called: git writes
+    /// through links there.
+    pub(crate) fn judge_arrival(
+        &self,
+        call: &Call<'_>,
+        op: OpKind,
+        asked: &LogicalPath,
+        at: &Settled,
+        kind: Kind,
+    ) -> Result<(), Refused> {
+        let decision = self.judge_kind(op, &at.path, kind);
+        if !decision.allowed() {
+            return Err(Refused::Denied(Box::new(decision.denial(asked))));
+        }
+        let Some(row) = self.workspaces[at.workspace].names.holding(INDEX_ROW).filter(|_| kind == Kind::Link) else {
+            return Ok(());
+        };
+        for dir in at.rel.as_rel().ancestors().skip(1) {
+            if self.is_gits(call, asked, at.workspace, dir)? {
+                let decision = Decision { rule: Rule::Guarded(row), ..decision };
+                return Err(Refused::Denied(Box::new(decision.denial(asked))));
+            }
+        }
+        Ok(())
     }
 
     /// Does git take this directory for one of its own?

@@ -70,18 +70,22 @@ fn is_author(line: &[u8]) -> bool {
     line.is_empty() || value.is_some_and(is_quoted)
 }
 
-/// As git quotes for a shell: all of it between single quotes, but for those and for exclamation marks.
-fn is_quoted(mut text: &[u8]) -> bool {
-    while let Some(open) = text.strip_prefix(b"'") {
-        let Some(end) = open.iter().position(|byte| *byte == b'\'') else { return false };
+fn is_quoted(text: &[u8]) -> bool {
+    quoted(text).is_some_and(<[u8]>::is_empty)
+}
+
+/// What follows a word that is quoted as git does it for a shell: all of it between single quotes, but for those and for exclamation
+/// marks.
+pub(crate) fn quoted(mut text: &[u8]) -> Option<&[u8]> {
+    loop {
+        let open = text.strip_prefix(b"'")?;
+        let end = open.iter().position(|byte| *byte == b'\'')?;
         let rest = &open[end + 1..];
-        if rest.is_empty() {
-            return true;
+        match rest.strip_prefix(br"\'").or_else(|| rest.strip_prefix(br"\!")) {
+            Some(next) => text = next,
+            None => return Some(rest),
         }
-        let Some(next) = rest.strip_prefix(br"\'").or_else(|| rest.strip_prefix(br"\!")) else { return false };
-        text = next;
     }
-    false
 }
 
 #[cfg(test)]

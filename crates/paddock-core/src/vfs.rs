@@ -467,7 +467,12 @@ impl Vfs {
                 "expected_version cannot be used in a write-only Workspace: nothing about what is there comes back";
             return Err(Refused::Misuse { path: asked.clone(), why });
         }
-        let here = self.router.route(path).map_or(0, |(index, _)| index);
+        let (here, rel) = self.router.route(path).unwrap_or((0, RelPath::HERE));
+        // By its name alone, so that nothing is told of what is there.
+        if let Some(row) = self.workspaces[here].names.in_gits(op, rel) {
+            let decision = Decision { rule: Rule::Guarded(row), ..self.judge(op, path) };
+            return Err(Refused::Denied(Box::new(decision.denial(asked))));
+        }
         self.probe(call, asked, here)?;
         let effect = Effect { path: asked.clone(), what: EffectKind::Deliver, before: None, len: None, was: None };
         // What stands in the way depends on what is there, so it is not told.
@@ -659,7 +664,8 @@ impl Vfs {
             };
             if let Some(meta) = meta {
                 let is_lifted = guards == Guards::Lifted && path == *asked;
-                let in_gits = self.workspaces[index].names.in_gits(op, rel).filter(|_| guards == Guards::Hold);
+                let is_tools = guards == Guards::Hold || path != *asked;
+                let in_gits = if is_tools { self.in_gits_there(call, asked, op, index, rel)? } else { None };
                 let there = if is_lifted { None } else { self.guarded_there(call, asked, op, index, rel)? };
                 if let Some(name) = in_gits.or(there) {
                     let decision = Decision { rule: Rule::Guarded(name), ..decision };

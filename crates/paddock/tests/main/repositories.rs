@@ -106,7 +106,9 @@ fn no_list_of_gits_own_leads_it_elsewhere() {
         "mkdir -p .git/rebase-merge && echo /../evil > .git/rebase-merge/strategy",
         "mkdir -p .git/sequencer && printf '[options]\\n\\tstrategy = /../evil\\n' > .git/sequencer/opts",
         "mkdir -p .git/rebase-apply && echo \"'--build-fake-ancestor=../precious'\" > .git/rebase-apply/apply-opt",
-        "ln -s ../crafted .git/MERGE_RR",
+        "echo '; touch evil #' > .git/BISECT_NAMES",
+        // Git follows links when it remembers a conflict, also one that comes later.
+        "mkdir -p .git/rr-cache && printf '%040d\\tnotes\\0' 1 > .git/MERGE_RR",
     ] {
         assert_guarded(&execute(&world, planted));
     }
@@ -119,19 +121,104 @@ fn no_list_of_gits_own_leads_it_elsewhere() {
     for work in [
         "git update-index --index-version 4 && echo 2 > a.txt && git commit -qam second",
         "git checkout -q -b side HEAD~1 && echo side > a.txt && git commit -qam side && \
-         ! git -c rerere.enabled=true merge main > /dev/null 2>&1 && test -s .git/MERGE_RR",
+         ! git -c rerere.enabled=false merge main > /dev/null 2>&1 && test -s .git/MERGE_MSG",
         "echo both > a.txt && git add a.txt && git commit -qm both && git branch index && git checkout -q main",
         "git checkout -q -b onto HEAD~1 && echo onto > a.txt && git commit -qam onto && \
-         ! git rebase -q --strategy=ort -Xours -Xignore-space-change side > /dev/null 2>&1 || git rebase --abort; git checkout -q main",
+         ! git rebase -q --strategy=ort -Xignore-space-change side > /dev/null 2>&1 && test -s .git/rebase-merge/strategy_opts",
+        "git rebase --abort && ! git cherry-pick -Xignore-space-change main side > /dev/null 2>&1 && test -s .git/sequencer/opts",
+        "git cherry-pick --abort && git checkout -q main",
+        "git bisect start main main~1 -- a.txt 'b c' && test -s .git/BISECT_NAMES",
+        "git bisect reset && git init -q --object-format=sha256 far && cd far && echo 1 > f.txt && git add f.txt",
+        "cd far && echo 2 > f.txt && git add f.txt",
     ] {
         printed(&execute(&world, work));
     }
     person(&world, &["fsck", "--strict"]);
+    // How long its hashes are says how an index is read, so that only a new repository says it.
+    assert_guarded(&execute(&world, "git -C far config --unset extensions.objectformat"));
+    assert_guarded(&execute(
+        &world,
+        "git config core.repositoryformatversion 1 && git config extensions.objectformat sha256",
+    ));
     // What the person has staged is theirs, hidden or not.
     world.write("work/.env", "KEY=1\n");
     person(&world, &["add", "-f", ".env"]);
     printed(&execute(&world, "echo 9 > c.txt && git add c.txt"));
     assert!(person(&world, &["ls-files"]).contains(".env\n"));
+}
+
+/// Where a git directory lies in the tree of a person, or is not called `.git`, its lists are read as well.
+#[test]
+fn lists_of_git_directories_of_any_name_are_read() {
+    let world = with_repository(open_project());
+    let origin = world.path().join("origin.git");
+    let origin = origin.to_str().unwrap();
+    person(&world, &["clone", "-q", "-b", "main", "--separate-git-dir", "state", origin, "apart"]);
+    person(&world, &["worktree", "add", "-q", "tree"]);
+    person(&world, &["clone", "-q", "--bare", origin, "proj/.bare"]);
+    person(&world, &["-C", "proj/.bare", "worktree", "add", "-q", "../tree", "main"]);
+    world.write("work/crafted", index_with("../outside"));
+    let inner = "docs.git/logs/.git";
+    for planted in [
+        "mkdir -p state/rebase-merge && echo /../evil > state/rebase-merge/strategy",
+        "mkdir -p state/sequencer && printf '[options]\n\tstrategy = /../evil\n' > state/sequencer/opts",
+        "cp crafted state/index",
+        &format!(
+            "mkdir -p {inner}/objects {inner}/refs && echo 'ref: refs/heads/x' > {inner}/HEAD && cp crafted {inner}/index"
+        ),
+        // Git writes through links in its directory.
+        "ln -s ../apart/a.txt state/COMMIT_EDITMSG",
+        "ln -s /home/alice/.profile proj/.bare/worktrees/tree/COMMIT_EDITMSG",
+        "ln -s ../a.txt .git/worktrees/tree/MERGE_MSG",
+    ] {
+        assert_guarded(&execute(&world, planted));
+    }
+    // Of a worktree whose place nobody knows here, what is hidden everywhere is hidden.
+    world.write("work/crafted", index_with(".env"));
+    assert_guarded(&execute(&world, "cp crafted .git/worktrees/tree/index"));
+    for path in ["state/MERGE_RR", "state/index", "state/rebase-merge/strategy", ".git/info/exclude"] {
+        let arguments = json!({"path": format!("/project/{path}"), "content": "x"}).to_string();
+        let ran = world.paddock(&["tool", "write_file", &arguments]);
+        assert!(ran.code == 1 && ran.stdout.contains("guarded"), "{path}: {ran}");
+    }
+    let told = world.paddock(&["why", "write", "/project/.git/info/exclude"]);
+    assert!(told.stdout.contains("guarded against file tools"), "{told}");
+    for (directory, tree) in
+        [("state", "apart"), (".git/worktrees/tree", "tree"), ("proj/.bare/worktrees/tree", "proj/tree")]
+    {
+        let git = format!("git --git-dir={directory} --work-tree={tree}");
+        printed(&execute(&world, &format!("echo 2 > {tree}/a.txt && {git} add -u && {git} status --short")));
+    }
+}
+
+/// A repository in which a Workspace is nested that agents write, too.
+#[test]
+fn what_lies_in_a_nested_workspace_is_staged_where_it_can_be_seen() {
+    let world = with_repository(World::configured(
+        r#"
+[[workspace]]
+prefix = "/project"
+scope = "READ_WRITE"
+mount = { physical = "work" }
+[[workspace]]
+prefix = "/project/gen"
+scope = "READ_WRITE"
+mount = { physical = "work/gen" }
+[[workspace]]
+prefix = "/project/inbox"
+scope = "WRITE_ONLY"
+mount = { physical = "work/inbox" }
+[commands]
+"#,
+    ));
+    printed(&execute(&world, "echo 1 > gen/new.txt && git add gen/new.txt && git commit -qm generated"));
+    assert_eq!(person(&world, &["ls-files", "gen"]), "gen/new.txt\n");
+    world.write("work/crafted", index_with("inbox/secret"));
+    assert_guarded(&execute(&world, "cp crafted .git/index"));
+    // Nothing that is not delivered is said to be.
+    let arguments = json!({"path": "/project/inbox/backup.git/readme.md", "content": "x"}).to_string();
+    let ran = world.paddock(&["tool", "write_file", &arguments]);
+    assert!(ran.code == 1 && ran.stdout.contains("guarded") && !world.has("work/inbox/backup.git"), "{ran}");
 }
 
 #[test]
