@@ -434,10 +434,11 @@ fn refuse_whole_paths(table: &WorkspaceTable, host: &Host) -> Result<(), Fault> 
     let begins = |text: &str, with: &str| {
         with.len() > 1 && text.strip_prefix(with).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    let mut patterns = table.hide.iter().flatten().map(|pattern| pattern.0.trim_start_matches('!'));
-    match patterns.find(|text| begins(text, prefix) || begins(text, &on_host)) {
-        Some(text) => Err(Fault::HidesNothing {
-            pattern: text.to_owned(),
+    let is_whole = |text: &str| begins(text, prefix) || begins(text, &on_host);
+    let mut patterns = table.hide.iter().flatten();
+    match patterns.find(|pattern| pattern.each().iter().any(|text| is_whole(text.trim_start_matches('!')))) {
+        Some(pattern) => Err(Fault::HidesNothing {
+            pattern: pattern.0.clone(),
             why: "a leading \"/\" is the top of the Workspace: leave out what leads there",
         }),
         None => Ok(()),

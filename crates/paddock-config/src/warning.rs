@@ -138,15 +138,14 @@ fn hides_less(inner: &WorkspaceTable, all: &[WorkspaceTable]) -> Option<(Positio
     let outer = all.iter().filter(around).max_by_key(|outer| outer.prefix.0.as_str().len())?;
     let missing: Vec<String> = patterns(outer)
         .filter(|pattern| holds_at_any_depth(pattern) && !patterns(inner).any(|own| own == *pattern))
-        .map(str::to_owned)
         .collect();
     let slip =
         |missing| Slip::HidesLess { inner: inner.prefix.0.to_string(), outer: outer.prefix.0.to_string(), missing };
     (!missing.is_empty()).then(|| (inner.prefix.at, slip(missing)))
 }
 
-fn patterns(table: &WorkspaceTable) -> impl Iterator<Item = &str> {
-    table.hide.iter().flatten().map(|pattern| pattern.0.as_str())
+fn patterns(table: &WorkspaceTable) -> impl Iterator<Item = String> {
+    table.hide.iter().flatten().flat_map(|pattern| pattern.each())
 }
 
 /// Does it mean the same in a Workspace further in? What is tied to one directory, or takes something back, does not.

@@ -250,8 +250,10 @@ impl Sqlite {
         Ok((changed?, self.shared.group.committed(), log))
     }
 
-    /// Whether a change would wait for nobody now, nor for the disk. Another may come a moment later; a database that was not opened
-    /// yet is not free.
+    /// Whether a change would wait for nobody now. Another may come a moment later; a database that was not opened yet is not free.
+    ///
+    /// Nor for the disk, but for one commit in some hundreds: that with which the log has two thousand pages moves them into the database
+    /// and syncs both. Which one that will be is not known before.
     pub fn is_free(&self) -> bool {
         let shared = &*self.shared;
         shared.durability == Durability::Process && shared.ready.load(Ordering::Acquire) && shared.queue.is_free()

@@ -26,8 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const TOLD_EVERY: Duration = Duration::from_millis(250);
 
 /// Runs a short call where we are; gives back the arguments of any other. On a runtime of several threads the others go on meanwhile,
-/// should it not be short after all: what is read may lie behind a network, and the look whether it is short waits for a configuration
-/// that was just changed.
+/// should it not be short after all: something may be mounted within a Mount, or lie where a link leads, that has a server to wait for, and
+/// the look whether it is short waits for a configuration that was just changed.
 pub(crate) fn at_once(
     toolbox: &Toolbox,
     name: &str,

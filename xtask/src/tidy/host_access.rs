@@ -27,6 +27,7 @@ const OWNERS: &[&str] = &[
 /// Single files elsewhere that must touch the host, and what for.
 const FILES: &[(&str, &str)] = &[
     ("bindings/node/src/databases.rs", "the directory of a database that a program names is looked for"),
+    ("crates/paddock/build.rs", "how this machine's linker can lay out the program is tried with the compiler"),
     ("crates/paddock/src/host.rs", "the doctor looks, the demo lays out a sample and starts the server"),
     ("crates/paddock-console/src/assets.rs", "in a debug build the derived code reads the assets from the disk"),
     ("crates/paddock-desk/src/host.rs", "the configuration is looked for and read"),
@@ -74,13 +75,23 @@ pub(crate) fn complaints(repo: &Repo) -> Result<Vec<String>> {
         found.push(format!("{}/Cargo.toml: lacks `[lints] workspace = true`", member.directory));
     }
     for directory in manifest::directories(repo)? {
-        for file in repo.files(&format!("{directory}/src"), |path| path.ends_with(".rs"))? {
+        for file in programs(repo, &directory)? {
             found.extend(allow_complaints(&file, OWNERS.contains(&directory.as_str()), FILES));
         }
     }
     let gone = FILES.iter().filter(|(path, _)| !repo.has(path));
     found.extend(gone.map(|(path, _)| format!("{path}: is in FILES of host_access.rs, and is gone")));
     Ok(found)
+}
+
+/// What a crate is made of, and what runs while it is built; tests may touch the host.
+fn programs(repo: &Repo, directory: &str) -> Result<Vec<SourceFile>> {
+    let mut files = repo.files(&format!("{directory}/src"), |path| path.ends_with(".rs"))?;
+    let path = format!("{directory}/build.rs");
+    if repo.has(&path) {
+        files.push(SourceFile { text: repo.read(&path)?, path });
+    }
+    Ok(files)
 }
 
 fn clippy_complaints(text: &str) -> Result<Vec<String>> {
@@ -142,6 +153,7 @@ fn is_plain_comment(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::repo::sample::Sample;
 
     const ALLOW: &str = "// It owns the disk.\n#![allow(clippy::disallowed_methods)]\n";
 
@@ -171,6 +183,23 @@ mod tests {
     fn a_listed_file_may() {
         let file = SourceFile { path: "crates/b/src/demo.rs".to_owned(), text: ALLOW.to_owned() };
         assert!(allow_complaints(&file, false, &[("crates/b/src/demo.rs", "why")]).is_empty());
+    }
+
+    #[test]
+    fn what_builds_a_crate_is_looked_at_and_its_tests_are_not() {
+        let manifest = "[package]\nname = \"a\"\n";
+        let sample = Sample::of(&[
+            ("Cargo.toml", ""),
+            ("crates/a/Cargo.toml", manifest),
+            ("crates/a/src/lib.rs", ""),
+            ("crates/a/build.rs", ALLOW),
+            ("crates/a/tests/a.rs", ALLOW),
+            ("crates/paddock/Cargo.toml", manifest),
+            ("crates/paddock/build.rs", ALLOW),
+        ]);
+        let found = complaints(&sample.repo()).unwrap();
+        let off: Vec<&String> = found.iter().filter(|text| text.contains("switches")).collect();
+        assert!(off.len() == 1 && off[0].starts_with("crates/a/build.rs:2:"), "{off:?}");
     }
 
     #[test]

@@ -94,17 +94,24 @@ impl JsonSchema for Prefix {
 #[schemars(inline)]
 pub struct HideText(pub String);
 
+impl HideText {
+    /// The patterns that it stands for, in order: what a pattern means is told by how it begins, and each of these begins by itself.
+    pub(crate) fn each(&self) -> Vec<String> {
+        written_out(&self.0).unwrap_or_else(|| vec![self.0.clone()])
+    }
+}
+
 impl FromToml for HideText {
     fn from_toml(value: &Value<'_>, reading: &mut Reading<'_>) -> Option<Self> {
         let text = String::from_toml(value, reading)?;
-        let each = written_out(&text).unwrap_or_default();
-        if let Some(why) = each.iter().find_map(|text| why_it_hides_nothing(text)) {
-            return reading.fail(Fault::HidesNothing { pattern: text, why }, value.span());
-        }
         let alone = HidePattern { text: text.clone(), origin: Origin::unknown() };
+        let read = Self(text);
+        if let Some(why) = read.each().iter().find_map(|text| why_it_hides_nothing(text)) {
+            return reading.fail(Fault::HidesNothing { pattern: read.0, why }, value.span());
+        }
         match NameRules::new(vec![alone], &[], &[]) {
-            Ok(_) => Some(Self(text)),
-            Err(_) => reading.fail(Fault::BadPattern(text), value.span()),
+            Ok(_) => Some(read),
+            Err(_) => reading.fail(Fault::BadPattern(read.0), value.span()),
         }
     }
 }
@@ -138,7 +145,8 @@ pub struct HideList(pub Vec<Located<HideText>>);
 impl FromToml for HideList {
     fn from_toml(value: &Value<'_>, reading: &mut Reading<'_>) -> Option<Self> {
         let list = Vec::<Located<HideText>>::from_toml(value, reading)?;
-        match list.first().filter(|first| first.0.starts_with('!')) {
+        let excepts = |text: &HideText| text.each().first().is_some_and(|first| first.starts_with('!'));
+        match list.first().filter(|first| excepts(first)) {
             None => Some(Self(list)),
             Some(first) => {
                 let why = "it excepts from the patterns before it, and there are none";

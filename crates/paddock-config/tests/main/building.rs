@@ -238,13 +238,14 @@ fn directories_that_cannot_be_mounted() {
 #[test]
 fn a_pattern_that_names_a_whole_path_is_refused_where_it_would_hide_nothing() {
     let project = Project::new();
-    let hiding = |pattern: &str| format!("{}hide = [\"{pattern}\"]\n", workspace("/p", "RO", "."));
+    let hiding = |pattern: &str| format!("{}hide = [\"*.old\", \"{pattern}\"]\n", workspace("/p", "RO", "."));
     let top = project.root.display().to_string();
-    for pattern in ["/p/.env", "/p", &format!("{top}/.env")] {
+    let groups = ["{/p/vault,*.key}", "{*.key,/p/vault}", "/{p,q}/vault", "!{x,/p/y}", &format!("{{x,{top}/.env}}")];
+    for pattern in ["/p/.env", "/p", &format!("{top}/.env")].into_iter().chain(groups) {
         let error = project.build(&hiding(pattern)).unwrap_err().to_string();
         assert!(error.contains("hides nothing: a leading \"/\" is the top of the Workspace"), "{pattern}: {error}");
     }
-    for pattern in ["/.env", "p/.env", "/px/.env", "/other"] {
+    for pattern in ["/.env", "p/.env", "/px/.env", "/other", "{/vault,p/x}", "!/{px,q}"] {
         project.build(&hiding(pattern)).unwrap();
     }
 }

@@ -341,12 +341,16 @@ fn patterns_that_would_hide_nothing_are_refused_at_their_line() {
         (r#""../secret""#, "never part of a path"),
         (r#""!x""#, "it excepts from the patterns before it, and there are none"),
         (r#""!x", "!y""#, "it excepts from the patterns before it, and there are none"),
+        (r#""{!x,y}""#, "it excepts from the patterns before it, and there are none"),
+        (r#""!{x,y}", "z""#, "it excepts from the patterns before it, and there are none"),
     ] {
         let error = parse(list).unwrap_err();
         assert!(error.contains(why) && error.contains("under hide hides nothing"), "{list}: {error}");
         assert!(error.contains("paddock.toml:6:"), "{list}: {error}");
     }
-    for list in ["", r#""*", "!x""#, r#""/private/", "a b", "**/x", "\\#x", ".*", "...""#] {
+    for list in
+        ["", r#""*", "!x""#, r#""{*,!x}""#, r#""*", "{!x,!y}""#, r#""/private/", "a b", "**/x", "\\#x", ".*", "...""#]
+    {
         parse(list).unwrap();
     }
 }

@@ -28,6 +28,13 @@ fn a_nested_workspace_that_hides_less_is_told() {
         told(&format!("{outer}{}", hiding("/p/in", &["*.key"]))),
         ["main 7: the Workspace \"/p/in\" shows what \"/p\" around it hides: \".env\", \"**/secret\""]
     );
+    let grouped = hiding("/p", &["{/private,.env,*.key}"]);
+    assert_eq!(
+        told(&format!("{grouped}{}", hiding("/p/in", &["*.key"]))),
+        ["main 7: the Workspace \"/p/in\" shows what \"/p\" around it hides: \".env\""],
+        "each alternative by itself"
+    );
+    assert_eq!(told(&format!("{outer}{}", hiding("/p/in", &["{**/secret,.env}", "*.key"]))), [""; 0]);
     assert_eq!(told(&format!("{outer}{}", workspace("/p/in", "RW", "in"))).len(), 1, "no hide at all");
     assert_eq!(told(&format!("{outer}{}", workspace("/px", "RO", "in"))), [""; 0], "it is beside");
     let between = format!("{outer}{}{}", workspace("/p/in", "RO", "in"), workspace("/p/in/deep", "RO", "deep"));

@@ -18,6 +18,10 @@ use rustix::path::Arg;
 /// How often an open is tried again when the kernel saw a rename go on.
 const RENAME_RETRIES: usize = 128;
 
+/// Holds for every open.
+const STRICTLY: ResolveFlags =
+    ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
+
 /// Opens a path (relative, clean, no `..`) below a directory, following nothing.
 pub(super) fn open_beneath(dir: impl AsFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
     create_beneath(dir, path, flags, Mode::empty())
@@ -25,17 +29,31 @@ pub(super) fn open_beneath(dir: impl AsFd, path: &str, flags: OFlags) -> Result<
 
 /// As [`open_beneath`], with the mode of what is created.
 pub(super) fn create_beneath(dir: impl AsFd, path: &str, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
-    let path = if path.is_empty() { "." } else { path };
-    open_strictly(dir.as_fd(), path, flags, mode)
+    open_strictly(dir.as_fd(), named(path), flags, mode, STRICTLY)
 }
 
 /// As [`open_beneath`], of any name that the host may have.
 pub(super) fn open_raw_beneath(dir: impl AsFd, path: &CStr, flags: OFlags) -> Result<OwnedFd, Errno> {
-    open_strictly(dir.as_fd(), path, flags, Mode::empty())
+    open_strictly(dir.as_fd(), path, flags, Mode::empty(), STRICTLY)
 }
 
-fn open_strictly(dir: BorrowedFd<'_>, path: impl Arg + Copy, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
-    let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+/// As [`open_beneath`], on the file system of the directory: what is mounted below it is an error and is not gone into.
+pub(super) fn open_unmounted(dir: impl AsFd, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+    open_strictly(dir.as_fd(), named(path), flags, Mode::empty(), STRICTLY | ResolveFlags::NO_XDEV)
+}
+
+/// The kernel has no empty path.
+fn named(path: &str) -> &str {
+    if path.is_empty() { "." } else { path }
+}
+
+fn open_strictly(
+    dir: BorrowedFd<'_>,
+    path: impl Arg + Copy,
+    flags: OFlags,
+    mode: Mode,
+    how: ResolveFlags,
+) -> Result<OwnedFd, Errno> {
     for _ in 0..RENAME_RETRIES {
         match rustix::fs::openat2(dir, path, flags | OFlags::CLOEXEC, mode, how) {
             Err(Errno::AGAIN | Errno::INTR) => {}

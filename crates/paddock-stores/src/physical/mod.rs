@@ -33,6 +33,7 @@ use paddock_core::{
 use rustix::fs::{Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
+use at_hand::Disk;
 pub use history::{KeptEntry, KeptPlace};
 use host::{look, meta_of, open_file, read_into, store_error};
 use walk::Tree;
@@ -86,8 +87,6 @@ pub struct PhysicalStore {
     kept_elsewhere: OnceLock<bool>,
     usage: Option<Arc<dyn UsageCounter>>,
     open: RwLock<Option<OpenMount>>,
-    /// Is it on a disk of this machine, or in its memory?
-    is_local: OnceLock<bool>,
 }
 
 impl std::fmt::Debug for PhysicalStore {
@@ -100,6 +99,8 @@ impl std::fmt::Debug for PhysicalStore {
 struct OpenMount {
     dir: Arc<OwnedFd>,
     checked: Moment,
+    /// What it lies on, once somebody asked.
+    disk: Option<Disk>,
 }
 
 impl PhysicalStore {
@@ -116,7 +117,6 @@ impl PhysicalStore {
             kept_elsewhere: OnceLock::new(),
             usage: None,
             open: RwLock::new(None),
-            is_local: OnceLock::new(),
         })
     }
 
@@ -175,15 +175,24 @@ impl PhysicalStore {
     /// The Mount's directory. A path that meanwhile leads to another directory (the old one was
     /// deleted or moved away) is noticed: at once for a change, within moments for a read.
     fn mount(&self, trust: Duration) -> Result<Arc<OwnedFd>> {
-        if let Some(open) = &*self.open.read().unwrap_or_else(PoisonError::into_inner)
-            && moment().saturating_sub(open.checked) < trust
-        {
-            return Ok(Arc::clone(&open.dir));
-        }
+        self.open_mount(trust).map(|open| open.dir)
+    }
+
+    fn open_mount(&self, trust: Duration) -> Result<OpenMount> {
+        let last = match self.last_open() {
+            Some(open) if moment().saturating_sub(open.checked) < trust => return Ok(open),
+            last => last,
+        };
         let dir = Arc::new(self.open_host().map_err(store_error)?);
-        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
-        *open = Some(OpenMount { dir: Arc::clone(&dir), checked: moment() });
-        Ok(dir)
+        // The old directory is still open, so that its device is nobody else's yet.
+        let disk = last.as_ref().and_then(|open| open.disk).filter(|disk| disk.holds(&dir));
+        let opened = OpenMount { dir, checked: moment(), disk };
+        *self.open.write().unwrap_or_else(PoisonError::into_inner) = Some(opened.clone());
+        Ok(opened)
+    }
+
+    fn last_open(&self) -> Option<OpenMount> {
+        self.open.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn mount_for_reading(&self) -> Result<Arc<OwnedFd>> {
