@@ -14,13 +14,21 @@ use paddock_state::conversation::{Conversation, Message, MessageEvent, MessageSo
 use crate::becomes;
 use crate::graph::NodeName;
 use crate::model::{Asker, ModelAnswer, ModelMessage, Role};
-use crate::record::{Checkpoint, Commit, Effect, Fence, Thread, ThreadStatus};
+use crate::record::{Checkpoint, Commit, Effect, Fence, Record, RecordError, Thread, ThreadStatus};
 use crate::runtime::{RunError, RunEvent, Runtime};
 use crate::said::{self, Recent, Saying};
 use crate::state::{AgentState, StepState};
 
 /// How many checkpoints that say nothing may come before what was said lasts. Who resumes looks at as many.
-pub(crate) const AHEAD: u64 = 1;
+const AHEAD: u64 = 1;
+
+/// The last checkpoints up to one: what they said need not be in the conversation.
+pub(crate) fn last_up_to(record: &Record, thread: &str, n: u64) -> Result<Vec<Checkpoint>, RecordError> {
+    let before = n.saturating_sub(1 + AHEAD);
+    // Their numbers have no gaps. Of a long run the later ones are many.
+    let most = usize::try_from(n - before).unwrap_or(usize::MAX);
+    record.checkpoints_after(thread, before, most)
+}
 
 /// What a node leaves behind.
 #[derive(Debug)]
@@ -38,6 +46,8 @@ pub(crate) struct Transition {
     pub(crate) told: Option<String>,
     /// Does the process stop here?
     pub(crate) stops: bool,
+    /// Did the node change something elsewhere, so that the loss of power may not take this along?
+    pub(crate) lasts: bool,
 }
 
 impl Transition {
@@ -52,6 +62,7 @@ impl Transition {
             status: ThreadStatus::Running,
             told: None,
             stops: false,
+            lasts: false,
         }
     }
 
@@ -147,6 +158,7 @@ impl Run<'_> {
             effect: transition.effect.as_ref().map(|(call, tool, effect)| (*call, tool.as_str(), effect.clone())),
             status: transition.status,
             told: transition.told.as_deref(),
+            lasts: transition.lasts,
         };
         // What was said goes on lasting while nodes work that say nothing: until the second of them, or the next one that speaks.
         if !outbox.is_empty() || n > self.spoke + AHEAD {
@@ -173,8 +185,7 @@ impl Run<'_> {
 
     /// Adds to the conversation what its last checkpoints said, where a process that ended, or the power, took that along.
     pub(crate) fn say_again(&mut self) -> Result<(), RunError> {
-        let before = self.n.saturating_sub(1 + AHEAD);
-        let last = self.runtime.record.checkpoints_after(&self.state.thread_id, before, usize::MAX)?;
+        let last = last_up_to(&self.runtime.record, &self.state.thread_id, self.n)?;
         // What a fork has from before it began is in its conversation, under other numbers.
         let own = |checkpoint: &&Checkpoint| checkpoint.written_for == self.state.thread_id;
         let spoke = last.iter().rev().filter(own).find(|checkpoint| !checkpoint.outbox.is_empty());

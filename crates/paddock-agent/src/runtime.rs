@@ -21,7 +21,7 @@ use crate::model::{Model, ModelError, Prices, RedactedModel};
 use crate::nodes::{NodeError, gatekeeper};
 use crate::plan;
 use crate::record::{Bounds, Checkpoint, Fence, Record, RecordError, Thread, ThreadStatus, now};
-use crate::run::{AHEAD, Run, millis};
+use crate::run::{Run, last_up_to, millis};
 use crate::said::{self, Recent};
 use crate::state::{AgentMode, AgentState, Progress, SecurityContext, StepState, ToolResult, TrustLevel, VERSION};
 
@@ -191,6 +191,7 @@ impl RunError {
             Self::Node(NodeError::Model(_)) => {
                 "what was done is kept: `paddock resume THREAD` asks the model again".to_owned()
             }
+            Self::Node(NodeError::Stopped) => "what was done is kept: `paddock resume THREAD` goes on".to_owned(),
             Self::Node(_) => "say what is to be done: paddock run \"…\"".to_owned(),
             Self::Name(error) => error.hint().to_owned(),
             Self::NotYours(_) => "resume it as who began it, with the same --home".to_owned(),
@@ -502,11 +503,10 @@ impl Runtime {
     /// Adds what the last checkpoints up to this one said, where a process that ended, or the power, took that along: the fork says
     /// nothing of it again.
     fn add_what_did_not_arrive(&self, from: &InstanceKey, n: u64, said: &mut Vec<Message>) -> Result<()> {
-        let before = n.saturating_sub(1 + AHEAD);
-        for checkpoint in self.record.checkpoints_after(from.as_str(), before, usize::MAX)? {
+        for checkpoint in last_up_to(&self.record, from.as_str(), n)? {
             // What a fork has from before it began is in its conversation, under other numbers.
-            let is_meant = checkpoint.n <= n && checkpoint.written_for == from.as_str();
-            for message in checkpoint.outbox.into_iter().filter(|_| is_meant) {
+            let is_own = checkpoint.written_for == from.as_str();
+            for message in checkpoint.outbox.into_iter().filter(|_| is_own) {
                 if !said.iter().any(|there| there.id() == message.id()) {
                     said.push(message);
                 }

@@ -12,6 +12,7 @@ use paddock_state::Timestamp;
 use paddock_tools::Control;
 
 use crate::becomes::{self, NewSteps, call_id, current, proposed_call};
+use crate::model::retry::is_stopped;
 use crate::model::{ModelAnswer, ModelError, ToolOffer};
 use crate::nodes::check::{Check, Verdict};
 use crate::nodes::executor::{Executor, Work};
@@ -141,23 +142,32 @@ pub(crate) fn check(run: &mut Run<'_>) -> Result<Transition> {
     }
     let proposed = proposed_call(&run.state)?;
     let mut verdict = checked(run, &proposed)?;
-    // What was decided about something that is no longer so is asked anew, with what it is now.
     let edited = run.state.approval_state.as_ref().is_some_and(|approval| approval.status == ApprovalStatus::Edited);
-    let has_token = run.state.approval_state.as_ref().is_some_and(|approval| approval.token.is_some());
-    if has_token && matches!(verdict, Verdict::Refuse(_)) {
-        if let (Some(state), Some(approvals)) = (run.state.approval_state.take(), &run.runtime.approvals) {
-            approvals.withdraw(&state.approval_id)?;
-        }
+    // What was decided about something that is no longer so is asked anew, with what it is now.
+    let withdrew = matches!(verdict, Verdict::Refuse(_)) && withdraw_decision(run)?;
+    if withdrew {
         verdict = checked(run, &proposed)?;
     }
-    match verdict {
-        Verdict::Pass => becomes::passed(&mut run.state),
-        Verdict::Freeze(approval) => freeze(run, &approval),
+    let mut transition = match verdict {
+        Verdict::Pass => becomes::passed(&mut run.state)?,
+        Verdict::Freeze(approval) => freeze(run, &approval)?,
         Verdict::Refuse(text) => {
             let text = if edited { told_of_edit(&proposed, &text) } else { text };
-            Ok(refused(run, &proposed, text))
+            refused(run, &proposed, text)
         }
+    };
+    // A state from before would wait for a decision that is no more.
+    transition.lasts = withdrew;
+    Ok(transition)
+}
+
+/// Lets go of the decision that the call brought; says whether it brought one.
+fn withdraw_decision(run: &mut Run<'_>) -> Result<bool> {
+    let Some(brought) = run.state.approval_state.take_if(|approval| approval.token.is_some()) else { return Ok(false) };
+    if let Some(approvals) = &run.runtime.approvals {
+        approvals.withdraw(&brought.approval_id)?;
     }
+    Ok(true)
 }
 
 /// What became of a call whose arguments a person changed.
@@ -168,12 +178,30 @@ fn told_of_edit(proposed: &Proposed, output: &str) -> String {
 
 fn checked(run: &Run<'_>, proposed: &Proposed) -> Result<Verdict> {
     let control = control(run, proposed)?;
-    Ok(Check.run(check::Proposed {
+    let verdict = Check.run(check::Proposed {
         call: &proposed.call,
         context: &run.state.security_context,
         toolbox: &run.runtime.toolbox,
         control: &control,
-    })?)
+    })?;
+    if matches!(verdict, Verdict::Refuse(_)) {
+        // Whoever was stopped is refused everything: that says nothing of the call.
+        let stopped = is_stopped(&run.runtime.cancel);
+        still_ours(run)?;
+        if stopped {
+            return Err(NodeError::Stopped.into());
+        }
+    }
+    Ok(verdict)
+}
+
+/// Fails where another process has taken the thread over.
+fn still_ours(run: &Run<'_>) -> Result<()> {
+    let thread = run.state.thread_id.as_str();
+    if run.runtime.record.holds(thread, run.fence)? {
+        return Ok(());
+    }
+    Err(RecordError::TakenOver(thread.to_owned()).into())
 }
 
 /// What a person decided about the call that waits; nothing where none does.
@@ -325,10 +353,9 @@ fn perform(run: &mut Run<'_>, proposed: &Proposed, id: CallId) -> Result<Transit
 /// Has a node ask the model; who was stopped meanwhile has no answer.
 fn asked<T>(run: &Run<'_>, ask: impl FnOnce() -> std::result::Result<T, NodeError>) -> Result<T> {
     let said = ask();
-    let (record, thread) = (&run.runtime.record, run.state.thread_id.as_str());
     // Without an answer because it was stopped: what counts is who has the thread now.
-    if matches!(said, Err(NodeError::Model(ModelError::Cancelled))) && !record.holds(thread, run.fence)? {
-        return Err(RecordError::TakenOver(thread.to_owned()).into());
+    if matches!(said, Err(NodeError::Model(ModelError::Cancelled))) {
+        still_ours(run)?;
     }
     Ok(said?)
 }

@@ -84,7 +84,7 @@ fn backoff(first: Duration, longest: Duration, attempt: u32) -> Duration {
 }
 
 /// Was the run cancelled?
-pub(super) fn is_stopped(cancel: &Cancel) -> bool {
+pub(crate) fn is_stopped(cancel: &Cancel) -> bool {
     let far = Instant::now() + Duration::from_secs(3600);
     Call { id: CallId::next(), agent: &AgentName::main(), cancel, deadline: far }.tick(0).is_err()
 }

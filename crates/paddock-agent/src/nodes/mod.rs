@@ -40,6 +40,9 @@ pub enum NodeError {
     /// The task is too long.
     #[error("the task has {0} bytes, more than {max}", max = gatekeeper::LONGEST)]
     TaskTooLong(usize),
+    /// Somebody stopped it.
+    #[error("the run was stopped")]
+    Stopped,
     /// The model did not answer.
     #[error(transparent)]
     Model(#[from] ModelError),

@@ -228,20 +228,22 @@ pub struct Commit<'a> {
     pub status: ThreadStatus,
     /// What it waits for, asks, or answered.
     pub told: Option<&'a str>,
+    /// Whether the node changed something elsewhere that the state has to go with.
+    pub lasts: bool,
 }
 
 impl Commit<'_> {
-    /// Whether a node that went only by its state would do all of this again: it asked no model and no person, ran nothing, says
-    /// nothing and stops nowhere.
+    /// Whether the loss of power may take this along: a node that goes only by its state does all of it again, and a call that passed
+    /// Check is checked again. It asked no model and no person, ran and changed nothing, says nothing and stops nowhere.
     fn comes_again(&self) -> bool {
-        let goes_by_its_state = match self.node {
+        let is_done_anew = match self.node {
             NodeName::Supervisor | NodeName::Interpreter => self.effect.is_none(),
-            // What passed is checked once more; where it has an effect, its beginning is waited for.
+            // Nothing that has an effect has begun by then: its beginning is waited for.
             NodeName::Check => matches!(self.effect, Some((.., Effect::Intended))),
             _ => false,
         };
         let is_silent = self.outbox.is_empty() && self.answer.is_none() && self.told.is_none();
-        goes_by_its_state && is_silent && self.status == ThreadStatus::Running
+        is_done_anew && is_silent && !self.lasts && self.status == ThreadStatus::Running
     }
 }
 

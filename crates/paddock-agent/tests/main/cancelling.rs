@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use paddock_agent::model::{Asker, Model, ModelAnswer, ModelError, Question};
-use paddock_agent::record::{Record, ThreadStatus};
+use paddock_agent::nodes::NodeError;
+use paddock_agent::record::{Record, RecordError, ThreadStatus};
 use paddock_agent::{Ended, RunError, RunEvent};
 use paddock_core::{AgentName, Call, CallId, Cancel};
 use serde_json::json;
@@ -89,6 +90,37 @@ fn cancelled_meanwhile(make: fn(&str) -> World) {
     assert!(matches!(refused, RunError::Cancelled(_)), "{refused}");
     assert_eq!(process.runtime.record.thread("t").unwrap().status, ThreadStatus::Cancelled);
     assert_eq!(world.text("old.txt"), "precious\n");
+}
+
+/// Whoever was stopped while it checks the call that a person decided about: another process has the thread, or somebody stopped this one.
+#[test]
+fn a_decision_stays_for_whoever_goes_on() {
+    for is_taken in [true, false] {
+        let world = decided(World::new);
+        let (other, cancel) = (world.process().runtime.record, Arc::new(Cancel::default()));
+        let (stopping, told) = (Arc::clone(&cancel), Arc::new(AtomicBool::new(false)));
+        let tells = Arc::clone(&told);
+        let mut process = world.process_watched(Arc::new(move |event| match event {
+            RunEvent::Resumed(_) => {
+                is_taken.then(|| other.take("t").unwrap());
+                stopping.stop();
+            }
+            RunEvent::Tool(_) | RunEvent::Frozen(_) => tells.store(true, Ordering::SeqCst),
+            _ => {}
+        }));
+        process.runtime.cancel = cancel;
+        let stopped = process.resume("t").unwrap_err();
+        let is_right = match &stopped {
+            RunError::Record(RecordError::TakenOver(_)) => is_taken,
+            RunError::Node(NodeError::Stopped) => !is_taken,
+            _ => false,
+        };
+        assert!(is_right, "{stopped:?}");
+        assert!(!told.load(Ordering::SeqCst), "nothing came of the call");
+        drop(process);
+        assert_eq!(world.process().resume("t").unwrap(), Ended::Done("removed".into()));
+        assert!(!world.file("old.txt").exists(), "{:#?}", world.process().said("t"));
+    }
 }
 
 #[test]

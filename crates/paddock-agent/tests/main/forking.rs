@@ -87,6 +87,20 @@ fn a_fork_from_the_end_of_a_turn_is_over() {
     assert!(matches!(process.resume("f"), Err(RunError::Over(_))));
 }
 
+/// Of a long run that is much, and what is damaged there is in the way of nobody who begins before it.
+#[test]
+fn a_fork_reads_nothing_of_what_came_after_its_checkpoint() {
+    let world = World::new(&script(&[plan(&["say"]), answer("said")]));
+    world.process().start("t", "go").unwrap();
+    let last = world.process().runtime.record.thread("t").unwrap().checkpoints;
+    for n in (1..last).rev() {
+        execute(&world, &format!("UPDATE agent_checkpoint SET state = '{{' WHERE thread = 't' AND n > {n}"));
+        let (process, fork) = (world.process(), format!("f{n}"));
+        process.runtime.fork(&key("t"), n, &key(&fork), "alice").unwrap();
+        assert_eq!(process.runtime.record.thread(&fork).unwrap().checkpoints, n);
+    }
+}
+
 /// What the last checkpoints said may not be in the conversation yet, and nobody says it again in a fork.
 #[test]
 fn a_fork_of_a_thread_that_was_cut_off_has_all_that_was_said() {

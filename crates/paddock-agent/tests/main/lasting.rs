@@ -2,20 +2,21 @@
 //! says when it was asked. A checkpoint that would come again need not last: what the power takes of the record is done anew.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
+use paddock_agent::record::{Record, schema};
 use paddock_agent::{Ended, RunError, RunEvent, Watcher};
-use paddock_config::StateDatabase;
-use paddock_db::Sqlite;
+use paddock_db::{Durability, Sqlite};
+use paddock_ledger::approvals::Status as Decided;
 use paddock_state::conversation::{Conversation, Folded, Message, MessageEvent, Notice, OpenTurn, Repaired, Result};
 use paddock_state::instance::{Imported, Instance, Instances, Listing, Saved, Seen, Status};
 use paddock_state::{ExtensionName, InstanceKey, TurnId};
 use serde_json::{Map, Value, json};
 
 use crate::turns::{ending_at, noting, without_answers};
-use crate::world::{World, answer, call, plan, script};
+use crate::world::{POLICY, Process, World, answer, call, plan, script};
 
 /// How many events may still be lost with the power.
 type Unsettled = Arc<AtomicU64>;
@@ -209,47 +210,62 @@ fn lose_the_last_event(world: &World) {
     std::fs::write(events, &text[..last]).unwrap();
 }
 
-/// The state database as it would be found after a loss of power: as it was when everything in it had been synced.
-#[derive(Default)]
+/// The record on a disk of its own, as it would be found after a loss of power: as it was when everything in it had been synced.
+/// Nobody but the run commits there, so that each of its events sees one moment.
 struct Disk {
-    database: OnceLock<Sqlite>,
-    synced: Mutex<Vec<(PathBuf, Vec<u8>)>>,
+    database: Sqlite,
+    /// What of the log was synced. The database's file is not looked at while it is open: closing it would drop SQLite's locks.
+    log: Mutex<Vec<u8>>,
 }
 
+/// What is in the database's file before anything of the log is moved into it.
+const FIRST_PAGE: u64 = 4096;
+
 impl Disk {
-    fn of(database: Option<&StateDatabase>) -> Sqlite {
-        let Some(StateDatabase::Sqlite(database)) = database else { panic!("its state is in a file") };
-        database.clone()
+    fn of(world: &World) -> Arc<Self> {
+        let path = world.top.join("record.db");
+        Arc::new(Self { database: Sqlite::new(path, vec![schema::SQLITE], Durability::Disk), log: Mutex::default() })
     }
 
-    /// The database and its log.
-    fn files(&self) -> [PathBuf; 2] {
-        let database = self.database.get().unwrap().path();
-        [database.to_owned(), database.with_extension("db-wal")]
+    /// A process whose record is there.
+    fn process(&self, world: &World, watcher: Arc<Watcher>) -> Process {
+        let mut process = world.process_watched(watcher);
+        process.runtime.record = Record::on_sqlite(self.database.clone());
+        process
+    }
+
+    /// The same, and each of its events is a moment at which the power may fail.
+    fn watched(self: &Arc<Self>, world: &World, then: Arc<Watcher>) -> Process {
+        self.look();
+        let disk = Arc::clone(self);
+        let watcher = move |event: &RunEvent<'_>| {
+            disk.look();
+            then(event);
+        };
+        self.process(world, Arc::new(watcher))
     }
 
     fn look(&self) {
-        if self.database.get().is_some_and(Sqlite::is_synced) {
-            let read = self.files().map(|file| (std::fs::read(&file).unwrap_or_default(), file));
-            *self.synced.lock().unwrap() = read.into_iter().map(|(bytes, file)| (file, bytes)).collect();
+        if self.database.is_synced() {
+            *self.log.lock().unwrap() = std::fs::read(beside(self.database.path(), "-wal")).unwrap_or_default();
         }
     }
 
-    /// Gives it back so, where no process has it.
-    fn lose_the_rest(&self) {
-        let _ = std::fs::remove_file(self.files()[0].with_extension("db-shm"));
-        for (file, bytes) in self.synced.lock().unwrap().iter() {
-            std::fs::write(file, bytes).unwrap();
-        }
+    /// Gives it back as it is found then, once no process has it.
+    fn lose_the_rest(self: Arc<Self>) {
+        let Self { database, log } = Arc::into_inner(self).expect("its process has ended");
+        let path = database.path().to_owned();
+        drop(database);
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), FIRST_PAGE, "a part of the log was moved");
+        std::fs::remove_file(beside(&path, "-shm")).unwrap();
+        std::fs::write(beside(&path, "-wal"), log.into_inner().unwrap()).unwrap();
     }
+}
 
-    fn watched(self: &Arc<Self>, then: Arc<Watcher>) -> Arc<Watcher> {
-        let disk = Arc::clone(self);
-        Arc::new(move |event| {
-            disk.look();
-            then(event);
-        })
-    }
+fn beside(database: &Path, ending: &str) -> PathBuf {
+    let mut path = database.as_os_str().to_owned();
+    path.push(ending);
+    path.into()
 }
 
 #[test]
@@ -257,28 +273,25 @@ fn what_the_power_takes_of_the_record_is_done_anew() {
     let append = call("append_file", &json!({ "path": "/w/effects.txt", "content": "once\n" }));
     let read = call("read_file", &json!({ "path": "/r/facts.txt" }));
     let told = script(&[plan(&["look", "note"]), read, answer("seen"), append, answer("noted")]);
-    let whole = World::on_disk(&told);
+    let whole = World::new(&told);
     let names = Arc::new(Mutex::new(Vec::new()));
     whole.process_watched(noting(&names)).start("t", "go").unwrap();
     let (said, names) = (without_answers(whole.process().said("t")), names.lock().unwrap().clone());
     let first = names.iter().position(|name| *name == "after the task").unwrap() + 1;
     let mut lost = Vec::new();
     for boundary in first..=names.len() {
-        let world = World::on_disk(&told);
-        let disk = Arc::new(Disk::default());
-        let process = world.process_watched(disk.watched(ending_at(boundary)));
-        let database = disk.database.get_or_init(|| Disk::of(process.installation.state_database()));
-        disk.look();
+        let world = World::new(&told);
+        let disk = Disk::of(&world);
+        let process = disk.watched(&world, ending_at(boundary));
         let ended = catch_unwind(AssertUnwindSafe(|| process.start("t", "go")));
         assert!(ended.is_err(), "boundary {boundary} was not reached");
         let before = process.runtime.record.thread("t").unwrap().checkpoints;
-        if !database.is_synced() {
+        if !disk.database.is_synced() {
             lost.push(names[boundary - 1]);
         }
         drop(process);
         disk.lose_the_rest();
-        drop(disk);
-        let next = world.process();
+        let next = Disk::of(&world).process(&world, Arc::new(|_| {}));
         let there = next.runtime.record.thread("t").unwrap().checkpoints;
         assert!(before - there <= 2, "boundary {boundary}: {there} of {before} checkpoints are left");
         match next.resume("t") {
@@ -290,4 +303,38 @@ fn what_the_power_takes_of_the_record_is_done_anew() {
         assert_eq!(without_answers(next.said("t")), said, "boundary {boundary}");
     }
     assert!(lost.contains(&"after a checkpoint"), "{lost:?}");
+}
+
+/// The policy has changed since, so that the decision fits no more, and nobody has to be asked.
+#[test]
+fn a_state_that_waits_for_an_approval_does_not_come_back_once_that_is_withdrawn() {
+    let delete = call("delete_file", &json!({ "path": "/w/old.txt" }));
+    let world = World::new(&script(&[plan(&["remove"]), delete, answer("removed")]));
+    std::fs::write(world.file("old.txt"), "precious\n").unwrap();
+    let disk = Disk::of(&world);
+    let nobody: Arc<Watcher> = Arc::new(|_| {});
+    let Ended::Frozen(id) = disk.process(&world, nobody.clone()).start("t", "go").unwrap() else {
+        panic!("not frozen")
+    };
+    world.process().approve(&id);
+    let policy = format!("{POLICY}\n[approvals]\nabove = \"high\"\n");
+    std::fs::write(world.top.join("project/paddock.toml"), policy).unwrap();
+    let process = disk.watched(&world, after_a_checkpoint());
+    assert!(catch_unwind(AssertUnwindSafe(|| process.resume("t"))).is_err());
+    let approval = process.installation.approvals().unwrap().show(&id).unwrap();
+    assert_eq!(approval.status, Decided::Overtaken);
+    drop(process);
+    disk.lose_the_rest();
+    let next = Disk::of(&world).process(&world, nobody);
+    assert_eq!(next.resume("t").unwrap(), Ended::Done("removed".into()));
+    assert!(!world.file("old.txt").exists(), "{:#?}", next.said("t"));
+}
+
+/// Ends the process there.
+fn after_a_checkpoint() -> Arc<Watcher> {
+    Arc::new(|event| {
+        if let RunEvent::Boundary("after a checkpoint") = event {
+            std::panic::resume_unwind(Box::new("the process ends here"));
+        }
+    })
 }

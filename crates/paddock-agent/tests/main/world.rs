@@ -64,14 +64,6 @@ impl World {
         Self { _keep: None, _database: None, top, script, settings, prices, seconds, began }
     }
 
-    /// The same where what is kept survives the loss of power.
-    pub(crate) fn on_disk(script: &str) -> Self {
-        let world = Self::new(script);
-        let policy = format!("{POLICY}\n[state]\ndurability = \"disk\"\n");
-        fs::write(world.top.join("project/paddock.toml"), policy).unwrap();
-        world
-    }
-
     /// The same with its state on a server.
     pub(crate) fn on_postgres(script: &str) -> Self {
         let database = Database::fresh();
