@@ -109,15 +109,15 @@ test("an upload works without scripts", async () => {
 test("a listing follows what agents do", async () => {
   const page = await paddock.visit(PLACE);
   await page.waitForSelector('[data-live-state="live"]', { state: "attached" });
-  await paddock.project.tool("write_file", { path: "/project/workspace/lively.txt", content: "x\n" });
+  await paddock.project.done("write_file", { path: "/project/workspace/lively.txt", content: "x\n" });
   await page.getByRole("link", { name: "lively.txt" }).waitFor();
   quiet(page);
 });
 
 test("the history of a file shows each change and brings an older version back", async () => {
   const path = "/project/workspace/story.txt";
-  await paddock.project.tool("write_file", { path, content: "one\ntwo\n" });
-  await paddock.project.tool("edit_file", { path, old_string: "two", new_string: "three" });
+  await paddock.project.done("write_file", { path, content: "one\ntwo\n" });
+  await paddock.project.done("edit_file", { path, old_string: "two", new_string: "three" });
   const page = await paddock.visit(`${PLACE}/story.txt`);
   await page.getByRole("link", { name: "History" }).first().click();
   await accessible(page);

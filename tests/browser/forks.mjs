@@ -38,8 +38,8 @@ test("a fork is made, worked on, looked at and applied, and the apply is undone"
 
 test("what changed on both sides stands side by side, and nothing is applied", async () => {
   await paddock.project.must("fork", "/project/workspace", "clash");
-  await paddock.project.tool("write_file", { path: "/forks/clash/orders.py", content: "ORDERS = {}\n" });
-  await paddock.project.tool("write_file", { path: "/project/workspace/orders.py", content: "ORDERS = set()\n" });
+  await paddock.project.done("write_file", { path: "/forks/clash/orders.py", content: "ORDERS = {}\n" });
+  await paddock.project.done("write_file", { path: "/project/workspace/orders.py", content: "ORDERS = set()\n" });
   const page = await paddock.visit("/forks/clash");
   const sides = page.locator("table.diff.sides");
   assert.match(await sides.textContent(), /set\(\)/);

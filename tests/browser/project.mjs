@@ -100,6 +100,12 @@ export class Project {
     return this.run("--agent", agent, "tool", name, JSON.stringify(args));
   }
 
+  /** A tool call that has to be done: without it nothing that follows can be as expected. */
+  async done(name, args, agent) {
+    const { code, stdout, stderr } = await this.tool(name, args, agent);
+    if (code !== 0) throw new Error(`${name} ${JSON.stringify(args)} ended with ${code}: ${stderr}${stdout}`);
+  }
+
   /** What two agents did before anybody looked: done, denied, waiting, in a fork. */
   async work() {
     const calls = [
