@@ -14,7 +14,8 @@ use crate::call::Call;
 use crate::change::{Act, Change, ChangeSet, Expect, Kept, Looks};
 use crate::decision::{Decision, Rule};
 use crate::error::ErrorKind;
-use crate::git::Formats;
+use crate::git::Repositories;
+use crate::gits_lists::Asked;
 use crate::path::{LogicalPath, RelPath, RelPathBuf};
 use crate::place::Place;
 use crate::plan::{Effect, EffectKind, Was, Work};
@@ -141,9 +142,9 @@ impl Vfs {
         let mut parts: Vec<Part> = Vec::new();
         let mut effects = Vec::new();
         let mut left = Left::default();
-        let formats = Formats::of(&alterations);
+        let repositories = Repositories::of(&alterations);
         for alteration in alterations {
-            let part = self.plan_alteration(call, (author, &formats), alteration, &mut effects, &mut left)?;
+            let part = self.plan_alteration(call, (author, &repositories), alteration, &mut effects, &mut left)?;
             match (part, parts.last_mut()) {
                 // Where a set is not made as a whole, each change is recorded as soon as it is made.
                 (Part::Set(workspace, more), Some(Part::Set(last, changes)))
@@ -165,7 +166,7 @@ impl Vfs {
     fn plan_alteration(
         &self,
         call: &Call<'_>,
-        (author, formats): (Author, &Formats),
+        (author, repositories): (Author, &Repositories),
         alteration: Alteration,
         effects: &mut Vec<Effect>,
         left: &mut Left,
@@ -173,12 +174,6 @@ impl Vfs {
         let Alteration { path: asked, how, expect } = alteration;
         if matches!((author, &how), (Author::Command, Alter::Take(_))) && self.is_write_only(&asked) {
             return self.plan_drop(call, &asked, how, effects);
-        }
-        if author != Author::Person
-            && let Some(row) = self.misleads_git(call, &asked, &how, formats)
-        {
-            let decision = Decision { rule: Rule::Guarded(row), ..self.judge(how.op(), &asked) };
-            return Err(Refused::Denied(Box::new(decision.denial(&asked))));
         }
         let unguarded = match author {
             Author::Command | Author::Fork => self.is_harmless_for_git(call, &asked, &how),
@@ -189,6 +184,17 @@ impl Vfs {
             self.settle_unseen(how.op(), &asked)?
         } else {
             self.settle_with(call, how.op(), &asked, LastName::Keep, guards)?
+        };
+        let op = how.op();
+        let how = if author == Author::Person {
+            how
+        } else {
+            let is_gone = |path: &LogicalPath| left.0.contains(path) || left.covers(path);
+            let git = Asked { path: &asked, repositories, is_gone: &is_gone };
+            self.taken_by_git(call, &git, how).map_err(|row| {
+                let decision = Decision { rule: Rule::Guarded(row), ..self.judge(op, &asked) };
+                Refused::Denied(Box::new(decision.denial(&asked)))
+            })?
         };
         if self.workspaces[settled.workspace].scope == AccessScope::WriteOnly {
             let why = "in a write-only Workspace files are only written, appended to and edited";

@@ -6,13 +6,15 @@
 //! This is a list of what is harmless, and everything else stays guarded: a key that nobody thought of, and any way of
 //! writing the file that this reader does not take.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::alter::{Alter, Alteration};
 use crate::call::Call;
 use crate::names::is_spelling_of;
 use crate::path::{LogicalPath, RelPath, RelPathBuf};
 use crate::repository::is_called_so;
+use crate::scope::OpKind;
 use crate::store::Kind;
 use crate::unfinished;
 use crate::vfs::Vfs;
@@ -62,7 +64,7 @@ const HARMLESS: &[(&str, &[&str])] = &[
     ("color", &["ui"]),
     ("gc", &["auto"]),
     ("lfs", &["repositoryformatversion"]),
-    ("remote *", &["url", "pushurl", "fetch", "push", "tagopt", "prune", "mirror", "promisor", "partialclonefilter"]),
+    ("remote *", &["url", "pushurl", "fetch", "tagopt", "prune", "promisor", "partialclonefilter"]),
     ("branch *", &["remote", "merge", "rebase", "description", "pushremote"]),
     ("submodule *", &["url", "active", "branch", "path", "shallow"]),
 ];
@@ -145,18 +147,22 @@ impl Vfs {
         let Some((index, rel)) = self.route(path) else { return false };
         let Some(old) = self.config_there(call, index, rel) else { return false };
         match (read(&old), read(new)) {
-            (Some(old), Some(new)) => changed(&old, &new)
-                .all(|(key, values)| is_harmless(key, values) && (key.1 != OBJECT_FORMAT || old.is_empty())),
+            (Some(old), Some(new)) => changed(&old, &new).all(|(key, values)| {
+                is_harmless(key, values)
+                    && (key.1 != OBJECT_FORMAT || old.is_empty())
+                    && (!matches!(key.1.as_str(), "url" | "pushurl")
+                        || values.iter().all(|address| self.may_be_reached(path, address)))
+            }),
             _ => false,
         }
     }
 
     /// How many bytes a hash has in the repository of this directory, which may be that of a linked worktree: as the changes leave it.
-    pub(crate) fn hash_of(&self, call: &Call<'_>, dir: &LogicalPath, formats: &Formats) -> usize {
+    pub(crate) fn hash_of(&self, call: &Call<'_>, dir: &LogicalPath, repositories: &Repositories) -> usize {
         let worktrees = dir.parent().filter(|above| above.name().is_some_and(|name| is_spelling_of(name, "worktrees")));
         let shared = worktrees.and_then(|above| above.parent());
         let told = [Some(dir.clone()), shared].into_iter().flatten().find_map(|dir| {
-            let changed = formats.0.iter().find(|(changed, _)| *changed == dir).map(|(_, hash)| *hash);
+            let changed = repositories.formats.iter().find(|(changed, _)| *changed == dir).map(|(_, hash)| *hash);
             changed.or_else(|| {
                 let (index, rel) = self.route(&dir)?;
                 let config = RelPathBuf::parse(&format!("{rel}/config")).ok()?;
@@ -165,6 +171,25 @@ impl Vfs {
             })
         });
         told.unwrap_or(SHA1)
+    }
+
+    /// May the agent see where this leads, if it is on this machine? A person's `git fetch` brings along what is there.
+    fn may_be_reached(&self, config: &LogicalPath, address: &str) -> bool {
+        let is_elsewhere = |address: &str| {
+            address.contains("://") && !address.starts_with("file://")
+                || address.split('/').next().is_some_and(|host| host.contains(':') && !address.starts_with("file://"))
+        };
+        if is_elsewhere(address) {
+            return true;
+        }
+        let local = address.strip_prefix("file://").unwrap_or(address);
+        let Some(worktree) = config.parent().and_then(|repository| repository.parent()) else { return false };
+        let is_seen = |path: &LogicalPath| {
+            let near = self.route(config).map(|(index, _)| index);
+            self.judge(OpKind::Read, path).allowed()
+                && (local.starts_with('/') || self.route(path).map(|(index, _)| index) == near)
+        };
+        LogicalPath::parse(local, &worktree).is_ok_and(|path| is_seen(&path))
     }
 
     /// The config as it is; empty where there is none, nothing where it cannot be had.
@@ -178,11 +203,16 @@ impl Vfs {
     }
 }
 
-/// How many bytes a hash has in the repositories whose config a set of changes writes.
+/// What is known of repositories while a set of changes is judged.
 #[derive(Debug, Default)]
-pub(crate) struct Formats(Vec<(LogicalPath, usize)>);
+pub(crate) struct Repositories {
+    /// How many bytes a hash has in those whose config the set writes.
+    formats: Vec<(LogicalPath, usize)>,
+    /// Directories that were looked at, by Workspace, and whether they are git's.
+    seen: RefCell<HashMap<(usize, String), bool>>,
+}
 
-impl Formats {
+impl Repositories {
     pub(crate) fn of(alterations: &[Alteration]) -> Self {
         let config = |alteration: &Alteration| match &alteration.how {
             Alter::Write { content, .. } if alteration.path.name() == Some("config") => {
@@ -190,7 +220,18 @@ impl Formats {
             }
             _ => None,
         };
-        Self(alterations.iter().filter_map(config).collect())
+        Self { formats: alterations.iter().filter_map(config).collect(), seen: RefCell::default() }
+    }
+
+    /// Whether a directory is git's; it is looked at once for all that lies in it.
+    pub(crate) fn remembered(&self, workspace: usize, dir: &str, look: impl FnOnce() -> bool) -> bool {
+        let key = (workspace, dir.to_owned());
+        if let Some(is_one) = self.seen.borrow().get(&key) {
+            return *is_one;
+        }
+        let is_one = look();
+        self.seen.borrow_mut().insert(key, is_one);
+        is_one
     }
 }
 
@@ -226,8 +267,18 @@ fn changed<'a>(
 fn is_harmless((section, key): &(String, String), values: &[String]) -> bool {
     let named = section.split_once(' ').map_or_else(|| section.clone(), |(kind, _)| format!("{kind} *"));
     let known = HARMLESS.iter().any(|(known, keys)| *known == named && keys.contains(&key.as_str()));
-    let leads_on = matches!(key.as_str(), "url" | "pushurl" | "remote" | "pushremote");
-    known && (!leads_on || values.iter().all(|value| may_lead_to(value)))
+    known
+        && match key.as_str() {
+            "url" | "pushurl" | "remote" | "pushremote" => values.iter().all(|value| may_lead_to(value)),
+            "fetch" => values.iter().all(|value| may_be_fetched(value)),
+            _ => true,
+        }
+}
+
+/// Does what is fetched go where only what was fetched is? Elsewhere it takes the place of branches of one's own.
+fn may_be_fetched(reference: &str) -> bool {
+    let to = reference.split_once(':').map_or("", |(_, to)| to);
+    to.is_empty() || to.starts_with("refs/remotes/") || to.starts_with("refs/tags/")
 }
 
 /// Is it one that `git cherry-pick` and `git revert` note for going on?
@@ -343,6 +394,9 @@ mod tests {
             "[remote \"x\"]\n\turl = ext::evil\n",
             "[remote \"x\"]\n\tuploadpack = evil\n",
             "[remote \"x\"]\n\tvcs = evil\n",
+            "[remote \"x\"]\n\tmirror = true\n",
+            "[remote \"x\"]\n\tfetch = +refs/heads/*:refs/heads/*\n",
+            "[remote \"x\"]\n\tpush = :refs/heads/theirs\n",
             "[branch \"x\"]\n\tremote = ext::evil\n",
             "[branch \"x\"]\n\tpushRemote = .git/x\n",
             "[diff]\n\texternal = evil\n",

@@ -1,56 +1,95 @@
-//! The names in an index of git, read as git itself would.
+//! An index of git: what is staged in it, read as git itself would.
 //!
-//! Git forgives much: what it cannot make sense of behind the entries it passes over, and where several threads read it begins
-//! where the end of the file says. So this reader takes what git writes and nothing that could be read in another way,
-//! with hashes of the one length that the repository has.
+//! Git forgives much: what it cannot make sense of behind the entries it passes over, it believes there what it once noted about
+//! whole directories, and where several threads read it begins where the end of the file says. So of an index that a
+//! command or a fork leaves only the entries are taken over, with the hashes of the one length that the repository has;
+//! git makes the rest again.
 
-use std::collections::BTreeSet;
+use std::collections::HashMap;
+
+use sha1::Sha1;
+use sha2::{Digest as _, Sha256};
 
 use crate::gits_lists::MAX_LIST;
 
 /// No path is longer.
 const LONGEST_NAME: usize = 4096;
+/// Before the hash of an entry stands what git knows of its file.
+const STAT: usize = 40;
+/// Of a directory of which nothing is checked out.
+const DIRECTORY: u32 = 0o040_000;
 
-/// What git itself puts behind the entries, and passes over or reads as names of what is there already.
-const EXTENSIONS: [&[u8; 4]; 5] = [b"TREE", b"REUC", b"UNTR", b"FSMN", b"sdir"];
+/// A file as it is staged: its mode, which of the sides of a conflict it is, and its content.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Entry {
+    pub(crate) mode: u32,
+    stage: u16,
+    content: Vec<u8>,
+}
 
-/// The names in an index whose hashes have so many bytes; nothing where it is none, or git could read it otherwise.
-pub(crate) fn names_in_index(index: &[u8], hash: usize) -> Option<BTreeSet<Vec<u8>>> {
-    Entries::of(index, hash)?.names()
+impl Entry {
+    /// Is it a repository of its own?
+    pub(crate) fn is_submodule(&self) -> bool {
+        self.mode & 0o170_000 == 0o160_000
+    }
+
+    pub(crate) fn is_directory(&self) -> bool {
+        self.mode & 0o170_000 == DIRECTORY
+    }
 }
 
 /// What is read of an index.
-struct Entries<'a> {
+#[derive(Debug)]
+pub(crate) struct Index {
+    /// By name; where there is a conflict a name has several.
+    pub(crate) entries: HashMap<Vec<u8>, Vec<Entry>>,
+    /// Where the entries end.
+    end: usize,
+}
+
+impl Index {
+    /// Reads one whose hashes have so many bytes; nothing where it is none, or has something that git has to know and is not known here.
+    pub(crate) fn read(index: &[u8], hash: usize) -> Option<Self> {
+        Reader::of(index, hash)?.read()
+    }
+
+    /// The same index with nothing but its entries.
+    pub(crate) fn alone(&self, index: &[u8], hash: usize) -> Vec<u8> {
+        let entries = &index[..self.end];
+        let sum = if hash == 20 { Sha1::digest(entries).to_vec() } else { Sha256::digest(entries).to_vec() };
+        [entries, &sum].concat()
+    }
+}
+
+struct Reader<'a> {
     index: &'a [u8],
     hash: usize,
     version: u32,
     count: usize,
 }
 
-impl<'a> Entries<'a> {
+impl<'a> Reader<'a> {
     fn of(index: &'a [u8], hash: usize) -> Option<Self> {
         let (version, count) = (number(index, 4)?, number(index, 8)? as usize);
         (index.starts_with(b"DIRC") && (2..=4).contains(&version)).then_some(Self { index, hash, version, count })
     }
 
-    fn names(&self) -> Option<BTreeSet<Vec<u8>>> {
+    fn read(&self) -> Option<Index> {
         let (mut at, mut last): (usize, Vec<u8>) = (12, Vec::new());
         let mut room = MAX_LIST as usize;
-        let (mut names, mut starts) = (BTreeSet::new(), Vec::new());
+        let mut entries: HashMap<Vec<u8>, Vec<Entry>> = HashMap::new();
         for _ in 0..self.count {
-            let (name, kept, next) = self.entry(at, &last)?;
+            let (name, entry, next) = self.entry(at, &last)?;
             // Names that go on from each other may come to far more than the index that holds them.
             room = room.checked_sub(name.len())?;
-            starts.push((at, kept));
-            names.insert(name.clone());
+            entries.entry(name.clone()).or_default().push(entry);
             (at, last) = (next, name);
         }
-        self.ends_well(at, &starts).then_some(names)
+        self.goes_without_the_rest(at).then_some(Index { entries, end: at })
     }
 
-    /// The name of an entry, how much of it is that of the one before, and where the next one begins.
-    fn entry(&self, at: usize, last: &[u8]) -> Option<(Vec<u8>, usize, usize)> {
-        const STAT: usize = 40;
+    /// An entry with its name, and where the next one begins.
+    fn entry(&self, at: usize, last: &[u8]) -> Option<(Vec<u8>, Entry, usize)> {
         const LONG: u16 = 0xfff;
         let flags_at = at + STAT + self.hash;
         let flags = u16::from_be_bytes(self.index.get(flags_at..flags_at + 2)?.try_into().ok()?);
@@ -74,7 +113,9 @@ impl<'a> Entries<'a> {
         let told = flags & LONG;
         let is_told = usize::from(told) == name.len() || (told == LONG && name.len() >= usize::from(LONG));
         let next = if self.version == 4 { from + len + 1 } else { at + (from + len - at + 8) / 8 * 8 };
-        (is_told && next <= self.end()).then_some((name, kept, next))
+        let content = self.index.get(at + STAT..flags_at)?.to_vec();
+        let entry = Entry { mode: number(self.index, at + 24)?, stage: flags & 0x3000, content };
+        (is_told && next <= self.end()).then_some((name, entry, next))
     }
 
     /// Where the sum of it all begins.
@@ -82,52 +123,21 @@ impl<'a> Entries<'a> {
         self.index.len().saturating_sub(self.hash)
     }
 
-    /// What follows the entries: only what git writes there, and offsets only to where entries are.
-    fn ends_well(&self, entries_end: usize, starts: &[(usize, usize)]) -> bool {
+    /// What follows the entries: git can do without what begins with a large letter, and `sdir` only says that there may be
+    /// directories among the entries.
+    fn goes_without_the_rest(&self, entries_end: usize) -> bool {
         let mut at = entries_end;
-        let mut told_end = None;
         while at < self.end() {
-            let Some((kind, data)) = self.extension(at) else { return false };
-            let is_fine = match kind {
-                b"EOIE" => {
-                    told_end = Some(at);
-                    data.len() == 4 + self.hash && number(data, 0) == u32::try_from(entries_end).ok()
-                }
-                b"IEOT" => self.blocks_fit(data, starts),
-                other => EXTENSIONS.iter().any(|known| known.as_slice() == other),
+            let (Some(kind), Some(len)) = (self.index.get(at..at + 4), number(self.index, at + 4)) else {
+                return false;
             };
-            if !is_fine {
+            if !kind[0].is_ascii_uppercase() && kind != b"sdir" {
                 return false;
             }
-            at += 8 + data.len();
+            let Some(next) = at.checked_add(8).and_then(|data| data.checked_add(len as usize)) else { return false };
+            at = next;
         }
-        at == self.end() && told_end == self.seeming_end()
-    }
-
-    fn extension(&self, at: usize) -> Option<(&'a [u8], &'a [u8])> {
-        let len = number(self.index, at + 4)? as usize;
-        let data = self.index.get(at + 8..at.checked_add(8)?.checked_add(len)?)?;
-        (at + 8 + len <= self.end()).then_some((&self.index[at..at + 4], data))
-    }
-
-    /// Where git takes the last of the extensions to be that tells the end of the entries: it looks at a fixed place, whatever that
-    /// is a part of.
-    fn seeming_end(&self) -> Option<usize> {
-        let at = self.end().checked_sub(8 + 4 + self.hash)?;
-        let mark = [b"EOIE".as_slice(), &u32::try_from(4 + self.hash).ok()?.to_be_bytes()].concat();
-        (self.index.get(at..at + 8)? == mark).then_some(at)
-    }
-
-    /// Several threads begin where this says.
-    fn blocks_fit(&self, table: &[u8], starts: &[(usize, usize)]) -> bool {
-        let mut entry = 0;
-        let fits = |block: &[u8]| {
-            let (Some(offset), Some(count)) = (number(block, 0), number(block, 4)) else { return false };
-            let is_here = starts.get(entry).is_some_and(|(at, kept)| *at == offset as usize && *kept == 0);
-            entry += count as usize;
-            is_here
-        };
-        table.len() % 8 == 4 && table[4..].chunks(8).all(fits) && entry == self.count
+        at == self.end()
     }
 }
 
@@ -181,25 +191,25 @@ mod tests {
         out
     }
 
-    /// Where the entries end, and a sum that is not looked at here.
-    fn told_end(at: usize) -> Vec<u8> {
-        [u32::try_from(at).unwrap().to_be_bytes().as_slice(), &[0; HASH]].concat()
-    }
-
     fn read_names(index: &[u8]) -> Option<Vec<String>> {
-        names_in_index(index, HASH)
-            .map(|names| names.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
+        let read = Index::read(index, HASH)?;
+        let mut names: Vec<String> =
+            read.entries.keys().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        names.sort();
+        Some(names)
     }
 
     #[test]
-    fn the_names_of_an_index_are_read_as_git_reads_them() {
+    fn the_entries_of_an_index_are_taken_over_and_nothing_else() {
         let plain = index(&[b"a", b"dir/longer-name.txt", b"x/1234567"]);
         assert_eq!(read_names(&closed(plain.clone())).unwrap(), ["a", "dir/longer-name.txt", "x/1234567"]);
-        assert_eq!(read_names(&closed(with(plain.clone(), b"TREE", b"xyz"))).unwrap().len(), 3);
-        let end = told_end(plain.len());
-        assert!(read_names(&closed(with(plain.clone(), b"EOIE", &end))).is_some());
-        let blocks = [1_u32, 12, 3].map(u32::to_be_bytes).concat();
-        assert!(read_names(&closed(with(plain, b"IEOT", &blocks))).is_some());
+        let sum = Sha1::digest(&plain).to_vec();
+        for rest in [b"TREE", b"EOIE", b"IEOT", b"ZZZZ"] {
+            let whole = closed(with(plain.clone(), rest, b"whatever"));
+            let alone = Index::read(&whole, HASH).unwrap().alone(&whole, HASH);
+            assert_eq!(alone, [plain.as_slice(), &sum].concat());
+            assert_eq!(read_names(&alone).unwrap().len(), 3);
+        }
         assert_eq!(read_names(&closed(index(&[]))).unwrap(), [""; 0]);
     }
 
@@ -208,20 +218,12 @@ mod tests {
         let plain = index(&[b"a", b"b"]);
         let mut told_wrong = plain.clone();
         told_wrong[12 + 40 + HASH + 1] = 9;
-        let blocks = [1_u32, 20, 2].map(u32::to_be_bytes).concat();
         for bad in [
             Vec::new(),
             b"DIRC".to_vec(),
             plain[..plain.len() - 8].to_vec(),
             closed(told_wrong),
             closed(with(plain.clone(), b"link", b"")),
-            closed(with(plain.clone(), b"EOIE", &told_end(12))),
-            closed(with(plain.clone(), b"EOIE", &told_end(plain.len())[..4])),
-            closed(with(plain.clone(), b"ZZZZ", b"")),
-            // Git looks for it at a fixed place, also where that is a part of something else.
-            closed(with(plain.clone(), b"TREE", &with(b"x".to_vec(), b"EOIE", &told_end(12)))),
-            closed(with(with(plain.clone(), b"EOIE", &told_end(plain.len())), b"TREE", b"")),
-            closed(with(plain.clone(), b"IEOT", &blocks)),
             closed([plain.clone(), b"TREE\xff\xff\xff\xff".to_vec()].concat()),
         ] {
             assert_eq!(read_names(&bad), None, "{bad:?}");
@@ -264,7 +266,16 @@ mod tests {
         out.extend([0, 4, 0]);
         out.extend(b"../x\0");
         out.extend([b"ZZZZ".as_slice(), &[0, 5, 0], b"b.txt\0", &[0; 32]].concat());
-        assert_eq!(names_in_index(&out, 20), None);
-        assert_eq!(names_in_index(&out, 32).map(|names| names.len()), Some(1));
+        assert!(Index::read(&out, 20).is_none());
+        assert!(Index::read(&out, 32).unwrap().entries.contains_key(b"b.txt".as_slice()));
+    }
+
+    #[test]
+    fn an_entry_that_is_changed_is_another() {
+        let (before, mut after) = (closed(index(&[b"a"])), closed(index(&[b"a"])));
+        let entries = |index: &[u8]| Index::read(index, HASH).unwrap().entries;
+        assert_eq!(entries(&before), entries(&after));
+        after[12 + 40] = 1;
+        assert_ne!(entries(&before), entries(&after));
     }
 }

@@ -1,118 +1,129 @@
-//! Lists in a git directory that git follows without a second look: names of files to write, to read and to remember, and options
-//! for what it starts.
+//! What a command or a fork leaves in a directory of git's, and what of it is taken over.
 //!
 //! A person's `git checkout .` writes whatever the index names, also outside of the project and into `.git/hooks`; `git commit`
 //! keeps what `MERGE_RR` names, where an agent can read it; a rebase that goes on starts the strategy that is noted. Git writes
 //! these files in every command, so they are no guarded names: what a command or a fork leaves in them is read here, and
-//! refused where git itself would not have written it. What cannot be read is refused, too.
+//! refused where git itself would not have written it. What cannot be read is refused, too, and so is what git does not write.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use crate::alter::Alter;
 use crate::call::Call;
-use crate::git::{Formats, is_option, read};
-use crate::gits_index::names_in_index;
+use crate::git::{Repositories, is_option, read};
+use crate::gits_files::{Holds, holds, is_fine, is_repository};
+use crate::gits_index::{Entry, Index};
 use crate::guarded::GuardedName;
-use crate::names::{fold, is_spelling_of};
+use crate::names::is_spelling_of;
 use crate::path::{LogicalPath, RelPath, RelPathBuf};
-use crate::repository::{INDEX_ROW, is_called_so};
+use crate::place::Place;
+use crate::repository::INDEX_ROW;
 use crate::scope::OpKind;
+use crate::store::Kind;
 use crate::unfinished::quoted;
 use crate::vfs::{Refused, Vfs};
 
 /// The largest list that is read.
 pub const MAX_LIST: u64 = 64 * 1024 * 1024;
 
-const REPOSITORY: &str = ".git";
-
 /// Strategies of merging that git has.
 const STRATEGIES: [&str; 6] = ["ort", "recursive", "resolve", "octopus", "ours", "subtree"];
 
-/// A list, by its place in a git directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum List {
-    /// What is staged, and where it goes.
-    Index,
-    /// Whose conflicts are remembered.
-    Conflicts,
-    /// What a search for the first bad commit is confined to.
-    Searched,
-    Strategy,
-    StrategyOptions,
-    SequencerOptions,
-    ApplyOptions,
+/// Their options, without what follows an equals sign.
+const OPTIONS: [&str; 15] = [
+    "ours",
+    "theirs",
+    "ignore-space-change",
+    "ignore-all-space",
+    "ignore-space-at-eol",
+    "ignore-cr-at-eol",
+    "renormalize",
+    "no-renormalize",
+    "find-renames",
+    "rename-threshold",
+    "no-renames",
+    "patience",
+    "histogram",
+    "diff-algorithm",
+    "subtree",
+];
+
+/// Does what stands in a file of git's decide about it? Whoever brings what a command wrote has to bring its content along then.
+pub fn is_read_by_git(path: &str) -> bool {
+    let names: Vec<&str> = path.split('/').collect();
+    let inside = names.iter().position(|name| is_repository(name)).map(|at| &names[at + 1..]);
+    inside.and_then(holds).is_some_and(Holds::is_read)
 }
 
-/// Which list has this name, if any?
-fn list_of(dir: &str, name: &str) -> Option<List> {
-    let is = |known: &str| is_spelling_of(name, known);
-    let lies_in = |known: &str| is_spelling_of(dir, known);
-    if is("index") || name.to_ascii_lowercase().starts_with("sharedindex.") {
-        return Some(List::Index);
-    }
-    match () {
-        () if is("merge_rr") => Some(List::Conflicts),
-        () if is("bisect_names") => Some(List::Searched),
-        () if lies_in("rebase-merge") && is("strategy") => Some(List::Strategy),
-        () if lies_in("rebase-merge") && is("strategy_opts") => Some(List::StrategyOptions),
-        () if lies_in("sequencer") && is("opts") => Some(List::SequencerOptions),
-        () if lies_in("rebase-apply") && is("apply-opt") => Some(List::ApplyOptions),
-        () => None,
-    }
-}
-
-/// Is a file by its name one of git's lists? Whoever brings what a command wrote has to bring its content along then.
-pub fn is_gits_list(path: &str) -> bool {
-    let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let dir = above.rsplit_once('/').map_or(above, |(_, dir)| dir);
-    list_of(dir, name).is_some() && are_in_git(above.split('/'))
-}
-
-/// Do these directories lead into one of git's by its name, and to no branch, which may be called as a list is?
-fn are_in_git<'a>(above: impl Iterator<Item = &'a str>) -> bool {
-    let mut above = above.peekable();
-    while let Some(name) = above.next() {
-        if is_called_so(&fold(name)) && !above.peek().is_some_and(|next| matches!(*next, "refs" | "logs")) {
-            return true;
-        }
-    }
-    false
+/// What is asked about a change in a directory of git's.
+pub(crate) struct Asked<'a> {
+    pub(crate) path: &'a LogicalPath,
+    pub(crate) repositories: &'a Repositories,
+    /// Does an earlier change take away what is at a path?
+    pub(crate) is_gone: &'a dyn Fn(&LogicalPath) -> bool,
 }
 
 impl Vfs {
-    /// What guards a list of git's against this change, which git would not have made.
-    pub(crate) fn misleads_git(
+    /// The change as git may have made it, or what guards the path against it. Where that is no file of git's it stays as it is.
+    pub(crate) fn taken_by_git(
         &self,
         call: &Call<'_>,
-        path: &LogicalPath,
-        how: &Alter,
-        formats: &Formats,
-    ) -> Option<&'static GuardedName> {
-        let (index, rel) = self.route(path)?;
-        let (list, dir) = list_at(rel)?;
-        let row = self.workspaces[index].names.holding(INDEX_ROW)?;
-        let is_in_git = are_in_git(dir.names()) || self.is_gits(call, path, index, dir).unwrap_or(true);
-        if !is_in_git {
-            return None;
-        }
-        let is_fine = match how {
-            Alter::Write { content, .. } => match list {
-                List::Index => {
-                    let hash = self.hash_of(call, &self.workspaces[index].prefix.join(dir), formats);
-                    self.index_is_fine(call, index, rel, &Staged { content, hash })
-                }
-                List::Conflicts => self.conflicts_are_fine(call, index, rel, content),
-                _ => options_are_fine(list, content),
-            },
+        asked: &Asked<'_>,
+        how: Alter,
+    ) -> Result<Alter, &'static GuardedName> {
+        let Some((index, rel)) = self.route(asked.path) else { return Ok(how) };
+        let Some(row) = self.workspaces[index].names.holding(INDEX_ROW) else { return Ok(how) };
+        let Some(dir) = self.gits_directory(call, asked, index, rel) else { return Ok(how) };
+        let inside = &rel.as_str()[if dir.is_here() { 0 } else { dir.as_str().len() + 1 }..];
+        let names: Vec<&str> = inside.split('/').collect();
+        let known = holds(&names).filter(|_| !names.iter().any(|name| is_repository(name)));
+        let is_there = || !(asked.is_gone)(asked.path) && self.is_there(call, index, rel);
+        match (how, known) {
             // What was there goes, gets other looks, or comes back from a past that was looked at.
-            Alter::Delete | Alter::Dress(_) | Alter::Restore(_) => true,
-            _ => false,
-        };
-        (!is_fine).then_some(row)
+            (how @ (Alter::Delete | Alter::Dress(_) | Alter::Restore(_) | Alter::MakeDir), _) => Ok(how),
+            (how @ (Alter::Write { .. } | Alter::Take(_)), Some(Holds::Anything)) => Ok(how),
+            (how @ (Alter::Write { .. } | Alter::Take(_)), Some(Holds::AnythingNew)) if !is_there() => Ok(how),
+            (Alter::Write { content, mode }, Some(Holds::Index)) => {
+                let dir = self.workspaces[index].prefix.join(dir);
+                let hash = self.hash_of(call, &dir, asked.repositories);
+                let content = self.index_alone(call, index, rel, asked, &content, hash).ok_or(row)?;
+                Ok(Alter::Write { content, mode })
+            }
+            (Alter::Write { content, mode }, Some(Holds::Conflicts))
+                if self.conflicts_are_fine(call, index, rel, &content) =>
+            {
+                Ok(Alter::Write { content, mode })
+            }
+            (Alter::Write { content, mode }, Some(holds))
+                if is_fine(holds, &content) || options_are_fine(holds, &content) =>
+            {
+                Ok(Alter::Write { content, mode })
+            }
+            _ => Err(row),
+        }
     }
 
-    /// What keeps a file tool out of git's own directories, and away from its lists where only what lies there tells that a directory
-    /// is one of git's.
+    /// The directory of git's that a path lies in: the nearest that is one, or one that is about to be.
+    fn gits_directory<'p>(
+        &self,
+        call: &Call<'_>,
+        asked: &Asked<'_>,
+        index: usize,
+        rel: RelPath<'p>,
+    ) -> Option<RelPath<'p>> {
+        let is_one = |dir: &RelPath<'p>| {
+            let looked = || self.is_gits(call, asked.path, index, *dir).unwrap_or(true);
+            asked.repositories.remembered(index, dir.as_str(), looked)
+        };
+        let about_to_be = || {
+            let above =
+                rel.ancestors().skip(1).filter(|dir| dir.split_last().is_some_and(|(_, name)| is_repository(name)));
+            above.last()
+        };
+        rel.ancestors().skip(1).find(is_one).or_else(about_to_be)
+    }
+
+    /// What keeps a file tool out of git's own directories, whatever they are called. Where everything passes the guard that gets in,
+    /// only names tell: no agent can make another one there.
     pub(crate) fn in_gits_there(
         &self,
         call: &Call<'_>,
@@ -125,25 +136,98 @@ impl Vfs {
         if let Some(row) = names.in_gits(op, rel) {
             return Ok(Some(row));
         }
-        let Some((_, dir)) = list_at(rel).filter(|_| op.changes()) else { return Ok(None) };
-        let Some(row) = names.holding(INDEX_ROW) else { return Ok(None) };
-        Ok(self.is_gits(call, asked, index, dir)?.then_some(row))
+        let row = names.holding(INDEX_ROW).filter(|_| op.changes() && !names.is_lifted(rel));
+        let Some(row) = row.filter(|_| !self.workspaces[index].mount.store.is_ours_alone()) else { return Ok(None) };
+        for dir in rel.ancestors().skip(1) {
+            if self.is_gits(call, asked, index, dir)? {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
     }
 
-    /// Each name must be one that git takes from others, and none may be new that the Workspace hides: a person's next commit
-    /// would put that file where an agent can read it.
-    fn index_is_fine(&self, call: &Call<'_>, index: usize, rel: RelPath<'_>, new: &Staged<'_>) -> bool {
-        let Some(staged) = names_in_index(new.content, new.hash) else { return false };
-        if !staged.iter().all(|name| is_fine_name(name)) {
+    /// An index with nothing but its entries; nothing where one of them is new that the agent could not have made, or that would
+    /// make git remove something: a person's `git checkout .` writes whatever it names, and their commit keeps it.
+    fn index_alone(
+        &self,
+        call: &Call<'_>,
+        index: usize,
+        rel: RelPath<'_>,
+        asked: &Asked<'_>,
+        content: &[u8],
+        hash: usize,
+    ) -> Option<Vec<u8>> {
+        let new = Index::read(content, hash)?;
+        let before = Index::read(&self.list_before(call, index, rel), hash).map(|old| old.entries).unwrap_or_default();
+        let mut ways = HashSet::new();
+        for (name, entries) in &new.entries {
+            let is_known = before.get(name) == Some(entries);
+            let is_fine = is_fine_name(name)
+                && (is_known || self.may_be_staged(call, index, root_of(rel), name, entries, asked, &mut ways));
+            if !is_fine {
+                return None;
+            }
+        }
+        Some(new.alone(content, hash))
+    }
+
+    /// May an agent have staged this?
+    #[expect(clippy::too_many_arguments, reason = "all of it is asked of each of many names")]
+    fn may_be_staged(
+        &self,
+        call: &Call<'_>,
+        index: usize,
+        root: Option<&str>,
+        name: &[u8],
+        entries: &[Entry],
+        asked: &Asked<'_>,
+        ways: &mut HashSet<String>,
+    ) -> bool {
+        let Ok(name) = std::str::from_utf8(name) else { return false };
+        if entries.iter().any(Entry::is_directory) {
             return false;
         }
-        let root = root_of(rel);
-        let mut hidden = staged.iter().filter(|name| self.is_hidden_in(index, root, name)).peekable();
-        if hidden.peek().is_none() {
-            return true;
-        }
-        let known = names_in_index(&self.list_before(call, index, rel), new.hash).unwrap_or_default();
-        hidden.all(|name| known.contains(name))
+        let names = &self.workspaces[index].names;
+        let Some(root) = root else {
+            // Nobody knows here where that is: patterns without a place tell.
+            let Ok(rel) = RelPathBuf::parse(name) else { return false };
+            let rel = rel.as_rel();
+            return names.hidden(rel).is_none() && names.guarded(rel, false).is_none() && !names.own(rel);
+        };
+        let Ok(rel) = RelPathBuf::parse(&if root.is_empty() { name.to_owned() } else { format!("{root}/{name}") })
+        else {
+            return false;
+        };
+        let path = self.workspaces[index].prefix.join(rel.as_rel());
+        let may = |op| self.judge(op, &path).allowed();
+        may(OpKind::Read)
+            && may(OpKind::Write)
+            && (entries.iter().all(Entry::is_submodule)
+                || self.has_room(call, index, (root, rel.as_rel()), asked, ways))
+    }
+
+    /// Does git find a file's place free of what it would remove: a directory there, or a file above it?
+    fn has_room(
+        &self,
+        call: &Call<'_>,
+        index: usize,
+        (root, rel): (&str, RelPath<'_>),
+        asked: &Asked<'_>,
+        ways: &mut HashSet<String>,
+    ) -> bool {
+        let prefix = &self.workspaces[index].prefix;
+        let kind = |at: RelPath<'_>| {
+            let stays = !(asked.is_gone)(&prefix.join(at));
+            let looked = || self.workspaces[index].mount.store.stat(call, &Place::bare(at)).ok();
+            stays.then(looked).flatten().map(|meta| meta.kind)
+        };
+        let above = rel.ancestors().skip(1).take_while(|dir| dir.as_str().len() > root.len());
+        let mut way = above.filter(|dir| ways.insert(dir.as_str().to_owned()));
+        kind(rel) != Some(Kind::Dir) && way.all(|dir| kind(dir).is_none_or(|kind| kind == Kind::Dir))
+    }
+
+    fn is_there(&self, call: &Call<'_>, index: usize, rel: RelPath<'_>) -> bool {
+        self.workspaces[index].mount.store.stat(call, &Place::bare(rel)).is_ok()
     }
 
     /// Git follows links when it remembers how a conflict was resolved, also those that come later: so nothing gets into this list but
@@ -161,45 +245,13 @@ impl Vfs {
         let read = store.read(call, &self.place(index, rel), 0..MAX_LIST, &mut there);
         read.map_or_else(|_| Vec::new(), |_| there)
     }
-
-    /// May the agent not see a name of a worktree? Where nobody knows here where that is, patterns without a place tell.
-    fn is_hidden_in(&self, index: usize, root: Option<&str>, name: &[u8]) -> bool {
-        let name = String::from_utf8_lossy(name);
-        let path = match root {
-            None | Some("") => name.into_owned(),
-            Some(root) => format!("{root}/{name}"),
-        };
-        let Ok(path) = RelPathBuf::parse(path.trim_end_matches('/')) else { return true };
-        let workspace = &self.workspaces[index];
-        match root {
-            Some(_) => !self.judge(OpKind::Read, &workspace.prefix.join(path.as_rel())).allowed(),
-            None => workspace.names.hidden(path.as_rel()).is_some(),
-        }
-    }
-}
-
-/// An index that is to be there.
-struct Staged<'a> {
-    content: &'a [u8],
-    /// How many bytes a hash has in it.
-    hash: usize,
-}
-
-/// Which list a path would be, and in which directory of git's.
-fn list_at(rel: RelPath<'_>) -> Option<(List, RelPath<'_>)> {
-    let (dir, name) = rel.split_last()?;
-    let last = dir.split_last();
-    let list = list_of(last.map_or("", |(_, last)| last), name)?;
-    let is_beside_head = matches!(list, List::Index | List::Conflicts | List::Searched);
-    let dir = if is_beside_head { dir } else { last.map_or(dir, |(above, _)| above) };
-    Some((list, dir))
 }
 
 /// Where the worktree is whose `.git` this lies in; nothing where that is elsewhere.
 fn root_of(rel: RelPath<'_>) -> Option<&str> {
     let (dir, _) = rel.split_last()?;
     let (root, name) = dir.split_last()?;
-    is_spelling_of(name, REPOSITORY).then_some(root.0)
+    is_repository(name).then_some(root.0)
 }
 
 /// Would git take this name from others? As it asks of every name that comes from elsewhere.
@@ -211,7 +263,7 @@ fn is_fine_name(name: &[u8]) -> bool {
             || part == b"."
             || part == b".."
             || short
-            || is_spelling_of(text.trim_end_matches(['.', ' ']), REPOSITORY))
+            || is_spelling_of(text.trim_end_matches(['.', ' ']), ".git"))
     };
     // A directory of which not everything is checked out ends with a slash.
     let name = name.strip_suffix(b"/").unwrap_or(name);
@@ -219,30 +271,40 @@ fn is_fine_name(name: &[u8]) -> bool {
 }
 
 /// Options that git's own commands write, and that start nothing but git.
-fn options_are_fine(list: List, content: &[u8]) -> bool {
+fn options_are_fine(holds: Holds, content: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(content) else { return false };
     let is_strategy = |name: &str| STRATEGIES.contains(&name);
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || " '=_-.\n".contains(c);
-    match list {
-        List::Strategy => is_strategy(text.trim_end_matches('\n')),
-        List::StrategyOptions => text.chars().all(|c| c == '"' || is_plain(c)),
-        List::SequencerOptions => read(content).is_some_and(|settings| {
+    match holds {
+        Holds::Strategy => is_strategy(text.trim_end_matches('\n')),
+        Holds::StrategyOptions => text.split_whitespace().all(is_strategy_option),
+        Holds::SequencerOptions => read(content).is_some_and(|settings| {
             settings.iter().all(|((section, key), values)| {
                 section == "options"
                     && is_option(key)
                     && (key != "strategy" || values.iter().all(|name| is_strategy(name)))
-                    && (key != "strategy-option" || values.iter().all(|value| value.chars().all(is_plain)))
+                    && (key != "strategy-option" || values.iter().all(|value| is_strategy_option(value)))
             })
         }),
-        List::Searched => are_quoted(content),
-        List::ApplyOptions => text.split_whitespace().map(|word| word.trim_matches('\'')).all(|word| {
+        Holds::Searched => are_quoted(content),
+        Holds::ApplyOptions => text.split_whitespace().map(|word| word.trim_matches('\'')).all(|word| {
             let number = word.strip_prefix("-p").or_else(|| word.strip_prefix("-C"));
             number.is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
-                || word.strip_prefix("--whitespace=").is_some_and(|how| how.chars().all(|c| is_plain(c) && c != ' '))
+                || word.strip_prefix("--whitespace=").is_some_and(is_plain)
                 || matches!(word, "--ignore-space-change" | "--ignore-whitespace" | "--reject" | "--3way")
         }),
-        List::Index | List::Conflicts => false,
+        _ => false,
     }
+}
+
+/// Is it an option of a strategy that git has, as it is noted, quoted or not?
+fn is_strategy_option(word: &str) -> bool {
+    let word = word.trim_matches(['\'', '"']).trim_start_matches("--");
+    let (name, value) = word.split_once('=').unwrap_or((word, ""));
+    OPTIONS.contains(&name) && is_plain(value)
+}
+
+fn is_plain(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_alphanumeric() || "_-%".contains(c))
 }
 
 /// Words as git quotes them for a shell, which old versions had read them.
@@ -292,55 +354,51 @@ mod tests {
     #[test]
     fn options_are_those_that_git_notes() {
         for (list, fine) in [
-            (List::Strategy, "ort\n"),
-            (List::StrategyOptions, " '--ours' '--rename-threshold=50'\n"),
-            (List::StrategyOptions, "\"ignore-space-change\" \"rename-threshold=50\"\n"),
-            (List::SequencerOptions, "[options]\n\trecord-origin = true\n\tstrategy = ort\n"),
-            (List::SequencerOptions, "[options]\n\tstrategy-option = ignore-space-change\n\tstrategy-option = ours\n"),
-            (List::Searched, " 'src/a b' 'it'\\''s'\n"),
-            (List::Searched, "\n"),
-            (List::ApplyOptions, " '-p1' '--whitespace=fix'\n"),
-            (List::ApplyOptions, ""),
+            (Holds::Strategy, "ort\n"),
+            (Holds::StrategyOptions, " '--ours' '--rename-threshold=50'\n"),
+            (Holds::StrategyOptions, "\"ignore-space-change\" \"rename-threshold=50\"\n"),
+            (Holds::SequencerOptions, "[options]\n\trecord-origin = true\n\tstrategy = ort\n"),
+            (Holds::SequencerOptions, "[options]\n\tstrategy-option = ignore-space-change\n\tstrategy-option = ours\n"),
+            (Holds::Searched, " 'src/a b' 'it'\\''s'\n"),
+            (Holds::Searched, "\n"),
+            (Holds::ApplyOptions, " '-p1' '--whitespace=fix'\n"),
+            (Holds::ApplyOptions, ""),
         ] {
             assert!(options_are_fine(list, fine.as_bytes()), "{fine}");
         }
         for (list, bad) in [
-            (List::Strategy, "/../evil"),
-            (List::Strategy, "evil"),
-            (List::StrategyOptions, "$(evil)"),
-            (List::SequencerOptions, "[options]\n\tstrategy = /../evil\n"),
-            (List::SequencerOptions, "[options]\n\tstrategy-option = $(evil)\n"),
-            (List::SequencerOptions, "[core]\n\tpager = evil\n"),
-            (List::Searched, "; touch evil #"),
-            (List::Searched, " 'a'; evil"),
-            (List::Searched, " 'a'$(evil)"),
-            (List::Searched, " 'a"),
-            (List::ApplyOptions, " '--build-fake-ancestor=../precious'"),
-            (List::ApplyOptions, " '-p'"),
+            (Holds::Strategy, "/../evil"),
+            (Holds::Strategy, "evil"),
+            (Holds::StrategyOptions, "$(evil)"),
+            (Holds::StrategyOptions, "\"index-output=.env\""),
+            (Holds::SequencerOptions, "[options]\n\tstrategy-option = index-output=.env\n"),
+            (Holds::SequencerOptions, "[options]\n\tstrategy = /../evil\n"),
+            (Holds::SequencerOptions, "[options]\n\tstrategy-option = $(evil)\n"),
+            (Holds::SequencerOptions, "[core]\n\tpager = evil\n"),
+            (Holds::Searched, "; touch evil #"),
+            (Holds::Searched, " 'a'; evil"),
+            (Holds::Searched, " 'a'$(evil)"),
+            (Holds::Searched, " 'a"),
+            (Holds::ApplyOptions, " '--build-fake-ancestor=../precious'"),
+            (Holds::ApplyOptions, " '-p'"),
         ] {
             assert!(!options_are_fine(list, bad.as_bytes()), "{bad}");
         }
     }
 
     #[test]
-    fn lists_are_told_by_their_place() {
-        for list in [
+    fn what_is_read_is_told_by_its_place() {
+        for read in [
             ".git/index",
             "a/.git/modules/x/index",
-            "b.git/MERGE_RR",
+            ".GIT/refs/heads/a",
             ".git/rebase-merge/strategy",
-            ".GIT/index",
-            ".git/sharedindex.1",
-            ".git/BISECT_NAMES",
-            "docs.git/logs/.git/index",
-            "docs.git/refs/b.git/MERGE_RR",
+            ".git/ORIG_HEAD",
         ] {
-            assert!(is_gits_list(list), "{list}");
+            assert!(is_read_by_git(read), "{read}");
         }
-        for other in
-            ["index", "src/index", ".git/HEAD", ".git/refs/heads/index", ".git/logs/refs/heads/index", ".git/strategy"]
-        {
-            assert!(!is_gits_list(other), "{other}");
+        for other in ["index", "src/index", ".git/objects/ab/cd", ".git/logs/refs/heads/index", ".git/strategy"] {
+            assert!(!is_read_by_git(other), "{other}");
         }
     }
 }

@@ -134,8 +134,8 @@ impl Vfs {
         Ok(None)
     }
 
-    /// Judges what arrives at a path by its kind. No link may arrive in a directory of git's, whatever that is called: git writes
-    /// through links there.
+    /// Judges what arrives at a path by its kind. No link may arrive in a directory of git's, whatever that is called, since git writes
+    /// through links there; and no directory, with whatever it holds.
     pub(crate) fn judge_arrival(
         &self,
         call: &Call<'_>,
@@ -148,7 +148,8 @@ impl Vfs {
         if !decision.allowed() {
             return Err(Refused::Denied(Box::new(decision.denial(asked))));
         }
-        let Some(row) = self.workspaces[at.workspace].names.holding(INDEX_ROW).filter(|_| kind == Kind::Link) else {
+        let matters = kind == Kind::Link || (kind == Kind::Dir && op == OpKind::MoveTo);
+        let Some(row) = self.workspaces[at.workspace].names.holding(INDEX_ROW).filter(|_| matters) else {
             return Ok(());
         };
         for dir in at.rel.as_rel().ancestors().skip(1) {

@@ -78,6 +78,12 @@ pub trait Store: Send + Sync {
         false
     }
 
+    /// Does everything that gets into it come through Paddock? Then no agent's change meets a repository there that it could not have
+    /// been kept from making.
+    fn is_ours_alone(&self) -> bool {
+        false
+    }
+
     /// Is a set of several changes made as a whole or not at all?
     fn is_atomic(&self) -> bool {
         false

@@ -667,7 +667,7 @@ impl Vfs {
                 let is_tools = guards == Guards::Hold || path != *asked;
                 let in_gits = if is_tools { self.in_gits_there(call, asked, op, index, rel)? } else { None };
                 let there = if is_lifted { None } else { self.guarded_there(call, asked, op, index, rel)? };
-                if let Some(name) = in_gits.or(there) {
+                if let Some(name) = there.or(in_gits) {
                     let decision = Decision { rule: Rule::Guarded(name), ..decision };
                     return Err(Refused::Denied(Box::new(decision.denial(asked))));
                 }

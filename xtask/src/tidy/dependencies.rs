@@ -53,6 +53,8 @@ const LAYERS: &[Layer] = &[
             "ignore",
             "memchr",
             "serde",
+            "sha1",
+            "sha2",
             "thiserror",
             "unicode-normalization",
         ]),

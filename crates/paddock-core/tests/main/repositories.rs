@@ -109,7 +109,7 @@ fn through_a_link_it_is_the_same_repository() {
         guarded(put(&world, path));
     }
     guarded(alter(&world, true, vec![("/w/state/remotes", Alter::Link { leads_to: "../prepared".to_owned() })]));
-    world.make_dir("/w/state/remotes").unwrap();
+    guarded(world.make_dir("/w/state/remotes"));
     // Nor may a link be what git takes its hooks from.
     guarded(alter(&world, true, vec![("/w/state/hooks", Alter::Link { leads_to: "../prepared".to_owned() })]));
 }
@@ -127,14 +127,6 @@ fn elsewhere_and_beside_these_names_the_agent_works_on() {
         "app/src/objects/y.ts",
         "objects/x",
         "commondir",
-        "state/refs/heads/config",
-        "state/refs/heads/hooks/x",
-        "state/refs/remotes/origin/config",
-        "state/logs/refs/heads/remotes/x",
-        "state/objects/ab/cdef",
-        "state/info/exclude",
-        "state/description",
-        "state/rebase-merge/onto",
         "api/sequencer/todo",
     ] {
         put(&world, &format!("/w/{path}")).unwrap_or_else(|e| panic!("{path}: {e}"));
@@ -142,6 +134,51 @@ fn elsewhere_and_beside_these_names_the_agent_works_on() {
         alter(&world, true, vec![(&path, content("y"))]).unwrap_or_else(|e| panic!("{path}: {e}"));
     }
     world.delete_all("/w/app").unwrap();
+}
+
+const ID: &str = "0123456789abcdef0123456789abcdef01234567";
+
+#[test]
+fn in_a_directory_of_gits_commands_leave_what_git_leaves_and_file_tools_nothing() {
+    let world = holding();
+    for (path, text) in [
+        ("refs/heads/config", ID),
+        ("refs/heads/hooks/x", "ref: refs/heads/main\n"),
+        ("refs/remotes/origin/config", ID),
+        ("logs/refs/heads/remotes/x", "anything"),
+        ("objects/ab/cdef", "anything"),
+        ("info/exclude", "anything"),
+        ("description", "anything"),
+        ("rebase-merge/onto", ID),
+        ("ORIG_HEAD", ID),
+        ("worktrees/t/ORIG_HEAD", ID),
+    ] {
+        let path = format!("/w/state/{path}");
+        guarded(put(&world, &path));
+        alter(&world, true, vec![(&path, content(text))]).unwrap_or_else(|e| panic!("{path}: {e}"));
+    }
+    for (path, text) in [
+        ("ORIG_HEAD", "ref: commondir\n"),
+        ("worktrees/t/ORIG_HEAD", "ref: commondir\n"),
+        ("refs/heads/main", "ref: hooks/post-commit\n"),
+        ("refs/replace/x", ID),
+        ("MERGE_AUTOSTASH", ID),
+        ("rebase-merge/autostash", ID),
+        ("objects/ab/cdef", "something else"),
+        (ID, "[core]\n"),
+        ("logs/.git/index", "x"),
+        ("index.lock", ""),
+    ] {
+        let path = format!("/w/state/{path}");
+        assert_eq!(guarded(alter(&world, true, vec![(&path, content(text))])), ".git/index", "{path}");
+    }
+    // What an object was may go, and come again.
+    let object = "/w/state/objects/ab/cdef";
+    alter(&world, true, vec![(object, Alter::Delete), (object, content("x"))]).unwrap();
+    // With a directory comes whatever is in it, and git writes through links.
+    world.seed(0, "t/git-rebase-todo", "exec evil\n");
+    guarded(world.rename("/w/t", "/w/state/rebase-apply"));
+    guarded(world.rename("/w/t", "/w/state/logs/x"));
 }
 
 /// The same list of harmless settings as in a `.git`.

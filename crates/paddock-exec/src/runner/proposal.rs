@@ -13,7 +13,7 @@ use std::time::SystemTime;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use paddock_core::{
     Alter, Alteration, Call, Expect, LogicalPath, Looks, MAX_LIST, PLAIN_MODE, Proposed, RelPathBuf, Staged,
-    is_gits_list,
+    is_read_by_git,
 };
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 
@@ -206,19 +206,21 @@ fn is_git_config(layer: &Layer, path: &Path) -> bool {
 
 /// Up to which length a file is brought by its content, because that decides about it.
 fn most_read(layer: &Layer, logical: &LogicalPath, path: &Path) -> Option<u64> {
-    if is_gits_list(logical.as_str()) || is_list_beside_head(layer, path) {
+    if is_read_by_git(logical.as_str()) || is_read_beside_head(layer, path) {
         return Some(MAX_LIST);
     }
     (is_git_config(layer, path) || is_unfinished(path)).then_some(SMALL)
 }
 
-/// One of the lists that git follows, in a repository whose directory has a name of its own.
-fn is_list_beside_head(layer: &Layer, path: &Path) -> bool {
+/// As that, in a repository whose directory has a name of its own.
+fn is_read_beside_head(layer: &Layer, path: &Path) -> bool {
     let From::Upper { base, .. } = &layer.from else { return false };
-    // Called so as in a repository that has the usual name.
-    let as_usual = Path::new(".git").join(path);
-    let has_head = |dir: &Path| base.join(dir).join("HEAD").symlink_metadata().is_ok();
-    as_usual.to_str().is_some_and(is_gits_list) && path.ancestors().skip(1).take(2).any(has_head)
+    path.ancestors().skip(1).any(|dir| {
+        // Called so as in a repository that has the usual name.
+        let as_usual = path.strip_prefix(dir).map(|inside| Path::new(".git").join(inside));
+        as_usual.is_ok_and(|path| path.to_str().is_some_and(is_read_by_git))
+            && base.join(dir).join("HEAD").symlink_metadata().is_ok()
+    })
 }
 
 /// What git goes on with when a rebase is continued.

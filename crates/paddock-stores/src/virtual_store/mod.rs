@@ -254,6 +254,10 @@ impl Store for VirtualStore {
         true
     }
 
+    fn is_ours_alone(&self) -> bool {
+        self.lower.is_none()
+    }
+
     fn versioned(&self) -> Option<&dyn Versioned> {
         Some(self)
     }

@@ -191,6 +191,76 @@ fn lists_of_git_directories_of_any_name_are_read() {
     }
 }
 
+/// A person's next command follows what lies in git's directory: a stash that it puts over everything, a reference that leads to another
+/// file, an index that names what the agent may not write.
+#[test]
+fn what_a_persons_next_git_command_follows_is_what_git_leaves() {
+    let world = with_repository(World::configured(
+        r#"
+[[workspace]]
+prefix = "/project"
+scope = "READ_WRITE"
+mount = { physical = "work" }
+hide = [".env"]
+[[workspace]]
+prefix = "/project/vendor"
+scope = "READ_ONLY"
+mount = { physical = "work/vendor" }
+[commands]
+"#,
+    ));
+    world.write("work/vendor/lib.js", "theirs\n");
+    world.write("work/notes/thesis.txt", "mine\n");
+    world.write("work/plain", "mine\n");
+    world.write("work/.env", "SECRET=1\n");
+    person(&world, &["add", "vendor"]);
+    person(&world, &["commit", "-qm", "vendor"]);
+    let stage = |path: &str| {
+        format!("b=$(echo evil | git hash-object -w --stdin) && git update-index --add --cacheinfo 100644,$b,{path}")
+    };
+    for evil in [
+        "git rev-parse HEAD > .git/MERGE_AUTOSTASH".to_owned(),
+        "mkdir -p .git/rebase-merge && git rev-parse HEAD > .git/rebase-merge/autostash".to_owned(),
+        "echo 'ref: commondir' > .git/ORIG_HEAD".to_owned(),
+        "echo 'ref: hooks/post-commit' > .git/refs/heads/main".to_owned(),
+        "h=$(git rev-parse HEAD) && mkdir -p .git/$h && printf '[core]\n\tfsmonitor = evil\n' > .git/$h/config".to_owned(),
+        "git update-ref refs/replace/$(git rev-parse HEAD:a.txt) $(git rev-parse HEAD:a.txt)".to_owned(),
+        "o=$(git rev-parse HEAD:a.txt) && f=.git/objects/$(echo $o | cut -c1-2)/$(echo $o | cut -c3-) && chmod u+w $f && echo x > $f"
+            .to_owned(),
+        stage(".husky/pre-commit"),
+        stage("paddock.toml"),
+        stage("vendor/lib.js"),
+        stage("vendor/new.js"),
+        stage(".env"),
+        // Git would remove what lies there to make room.
+        stage("notes"),
+        stage("plain/below"),
+        "mkdir -p .git/rebase-merge && echo '\"index-output=.env\"' > .git/rebase-merge/strategy_opts".to_owned(),
+        "git config remote.origin.url ../home/private".to_owned(),
+        "git config remote.origin.url /home/alice/private".to_owned(),
+        "git config remote.origin.mirror true".to_owned(),
+        "git config --add remote.origin.fetch +refs/heads/none:refs/heads/mine".to_owned(),
+        "touch .git/index.lock".to_owned(),
+    ] {
+        assert_guarded(&execute(&world, &evil));
+    }
+    // What git noted of whole directories it notes again: nobody's commit holds what its index does not name.
+    printed(&execute(&world, "echo 2 > a.txt && git add a.txt && git write-tree && git status --short"));
+    let index = std::fs::read(world.path().join("project/work/.git/index")).unwrap();
+    assert!(!index.windows(4).any(|word| word == b"TREE"));
+    person(&world, &["fsck", "--strict"]);
+    person(&world, &["commit", "-qm", "reviewed"]);
+    assert_eq!(person(&world, &["show", "--format=", "--name-only"]), "a.txt\n");
+    assert_eq!(world.read("work/notes/thesis.txt"), "mine\n");
+    // What stays within what the agent sees may be a remote, and what is gone makes room.
+    printed(&execute(
+        &world,
+        "git init -q near && git remote add near ./near && git remote add up https://example.com/a.git",
+    ));
+    printed(&execute(&world, "mkdir own && echo 1 > own/x && git add own && git commit -qm own"));
+    printed(&execute(&world, "rm -r own && echo now > own && git add -A own && git commit -qm again"));
+}
+
 /// A repository in which a Workspace is nested that agents write, too.
 #[test]
 fn what_lies_in_a_nested_workspace_is_staged_where_it_can_be_seen() {
