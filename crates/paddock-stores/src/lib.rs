@@ -11,6 +11,9 @@
 
 mod below;
 pub mod conformance;
+#[cfg(test)]
+#[path = "../../../tests/could_not_run.rs"]
+mod could_not_run;
 pub mod doubles;
 pub mod foreign;
 pub mod fork;

@@ -15,10 +15,12 @@ use paddock_core::{
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
+use super::aside::Aside;
 use super::history::{Keeper, Taken, name_for};
 use super::host::{changed, kind_of, meta_of, open_beneath, open_dir, same_inode, store_error};
 use super::lock::{DirLock, lock_dirs, outlast_writers};
 use super::meter::Meter;
+use super::outside::{Step, may_act};
 use super::replace::{Spot, Terms};
 use super::{Durability, HardLinks, PhysicalStore, TEMP_PREFIX};
 use crate::quota::UsageDelta;
@@ -219,21 +221,30 @@ impl Work<'_> {
 
     /// Removes what was looked at, and tells what is left of it.
     fn take_away(&self, spot: Spot<'_>, stat: &Stat) -> Try<Before> {
-        let unlink = |flags| rustix::fs::unlinkat(spot.dir, spot.name, flags).map_err(store_error);
-        match (kind_of(stat), &self.keeper) {
-            (Kind::Dir, _) => unlink(AtFlags::REMOVEDIR).map(|()| Some(dir_before(stat))),
-            (Kind::File | Kind::Link | Kind::Special, Some(keeper)) => {
-                match keeper.take(spot, stat, self.store.durability)? {
-                    Taken::Kept(kept) => Ok(Some(Before::Kept(kept))),
-                    Taken::Stays(before) => {
-                        unlink(AtFlags::empty()).inspect_err(|_| keeper.forget(&before))?;
-                        Ok(Some(before))
-                    }
-                    Taken::Raced => Ok(None),
-                }
-            }
-            _ => unlink(AtFlags::empty()).map(|()| Some(Before::Lost)),
+        may_act(Step::Judged);
+        if kind_of(stat) == Kind::Dir {
+            rustix::fs::unlinkat(spot.dir, spot.name, AtFlags::REMOVEDIR).map_err(store_error)?;
+            return Ok(Some(dir_before(stat)));
         }
+        match self.keeper.as_ref().map_or(Ok(Taken::Stays), |keeper| keeper.take(spot, stat))? {
+            Taken::Kept(kept) => return Ok(Some(Before::Kept(kept))),
+            Taken::Raced => return Ok(None),
+            Taken::Stays => {}
+        }
+        let Some(aside) = Aside::take(spot, stat)? else { return Ok(None) };
+        match self.copy_and_remove(&aside, stat) {
+            Ok(before) => Ok(Some(before)),
+            Err(e) => aside.put_back().and(Err(e)),
+        }
+    }
+
+    /// Removes what stands aside, once there is all that will be left of it.
+    fn copy_and_remove(&self, aside: &Aside<'_>, stat: &Stat) -> Result<Before, StoreError> {
+        let Some(keeper) = &self.keeper else { return aside.remove().map(|()| Before::Lost) };
+        let before = keeper.copy_aside(aside.spot(), stat, self.store.durability)?;
+        let lasts = if self.store.durability == Durability::Disk { keeper.settle() } else { Ok(()) };
+        lasts.and_then(|()| aside.remove()).inspect_err(|_| keeper.forget(&before))?;
+        Ok(before)
     }
 
     /// Is what is there what the change expects?

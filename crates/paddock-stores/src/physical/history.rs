@@ -18,12 +18,17 @@ use paddock_core::{Before, CallId, ErrorKind, Kept, Kind, Result, StoreError};
 use rustix::fs::{AtFlags, Mode, OFlags, RawDir, RenameFlags, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
 
+use super::aside::rename_to_fresh;
 use super::host::{create_beneath, kind_of, meta_of, open_beneath, open_file, same_content, store_error};
+use super::outside::{Step, may_act};
 use super::replace::{Spot, copy_bytes, next_name, take_after};
 use super::{Durability, Way, make_dirs, open_without_links};
 
 /// The largest file that is copied, where it cannot be moved.
 const COPY_CAP: u64 = 64 * 1024 * 1024;
+
+/// How often something is copied that changes meanwhile.
+const COPIES: usize = 4;
 
 /// How many bits of an id say nothing about its time.
 const RANDOM: u32 = 80;
@@ -194,8 +199,8 @@ pub(super) struct Keeper {
 pub(super) enum Taken {
     /// It is gone from there, and kept.
     Kept(Kept),
-    /// It is still there, and may go: this is all that will be left of it.
-    Stays(Before),
+    /// It is still there: it cannot be moved to where things are kept, and is to be copied.
+    Stays,
     /// It is not what was looked at. It is still there.
     Raced,
 }
@@ -237,11 +242,11 @@ impl Keeper {
         None
     }
 
-    /// Takes what was looked at away and keeps it: the inode itself where that is possible, else a copy of it.
-    pub(super) fn take(&self, from: Spot<'_>, looked_at: &Stat, durability: Durability) -> Result<Taken> {
+    /// Takes what was looked at away and keeps it: the inode itself.
+    pub(super) fn take(&self, from: Spot<'_>, looked_at: &Stat) -> Result<Taken> {
         let name = self.name();
         if rename_to_fresh(from, &self.dir, &name).is_err() {
-            return Ok(Taken::Stays(self.copy(from, looked_at, durability)));
+            return Ok(Taken::Stays);
         }
         let out = rustix::fs::statat(&self.dir, &name, AtFlags::SYMLINK_NOFOLLOW).map_err(store_error)?;
         if (out.st_dev, out.st_ino) == (looked_at.st_dev, looked_at.st_ino) {
@@ -261,21 +266,31 @@ impl Keeper {
         }
     }
 
-    /// Keeps a copy of what was looked at. Nothing is promised: what is too large, or does not fit any more, is lost.
-    pub(super) fn copy(&self, from: Spot<'_>, looked_at: &Stat, durability: Durability) -> Before {
+    /// Keeps a copy of what stands under a temporary name, as it is in the end: whoever still has it open may write to it
+    /// meanwhile. Stale where they do so all the time.
+    pub(super) fn copy_aside(&self, from: Spot<'_>, taken: &Stat, durability: Durability) -> Result<Before> {
+        for _ in 0..COPIES {
+            let now = from.look()?.filter(|now| (now.st_dev, now.st_ino) == (taken.st_dev, taken.st_ino));
+            match self.copy(from, &now.ok_or(ErrorKind::Stale)?, durability) {
+                Err(e) if *e.kind() == ErrorKind::Stale => {}
+                copied => return copied,
+            }
+        }
+        Err(ErrorKind::Stale.into())
+    }
+
+    /// Keeps a copy of what was looked at; stale where it changed since. Nothing is promised beyond that: what is too large,
+    /// or does not fit any more, is lost.
+    pub(super) fn copy(&self, from: Spot<'_>, looked_at: &Stat, durability: Durability) -> Result<Before> {
         let name = self.name();
         let copied = match kind_of(looked_at) {
             Kind::File => self.copy_file(from, looked_at, &name, durability),
             Kind::Link => self.copy_link(from, &name),
             Kind::Dir | Kind::Special => Err(ErrorKind::NotAFile.into()),
         };
-        match copied {
-            Ok(()) => Before::Kept(Kept(name)),
-            Err(_) => {
-                let _ = rustix::fs::unlinkat(&self.dir, &name, AtFlags::empty());
-                Before::Lost
-            }
-        }
+        let Err(e) = copied else { return Ok(Before::Kept(Kept(name))) };
+        let _ = rustix::fs::unlinkat(&self.dir, &name, AtFlags::empty());
+        if *e.kind() == ErrorKind::Stale { Err(e) } else { Ok(Before::Lost) }
     }
 
     fn copy_file(&self, from: Spot<'_>, looked_at: &Stat, name: &str, durability: Durability) -> Result<()> {
@@ -287,7 +302,10 @@ impl Keeper {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let copy = create_beneath(&self.dir, name, flags, Mode::RUSR | Mode::WUSR).map_err(store_error)?;
         take_after(&copy, looked_at)?;
-        let copied = copy_bytes(&file, &copy, len, &mut || Ok(()))?;
+        let copied = copy_bytes(&file, &copy, len, &mut || {
+            may_act(Step::Copying);
+            Ok(())
+        })?;
         let now = rustix::fs::fstat(&file).map_err(store_error)?;
         if copied != len || !same_content(&now, looked_at) {
             return Err(ErrorKind::Stale.into());
@@ -315,14 +333,6 @@ impl Keeper {
 fn is_special(dir: &OwnedFd, name: &str) -> bool {
     let there = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
     there.is_ok_and(|stat| kind_of(&stat) == Kind::Special)
-}
-
-fn rename_to_fresh(from: Spot<'_>, dir: &OwnedFd, name: &str) -> Result<(), Errno> {
-    match rustix::fs::renameat_with(from.dir, from.name, dir, name, RenameFlags::NOREPLACE) {
-        // A file system that cannot refuse to replace; nobody else ever comes up with this name.
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => rustix::fs::renameat(from.dir, from.name, dir, name),
-        renamed => renamed,
-    }
 }
 
 /// A name that no other process comes up with, and that says when it was made.
@@ -399,7 +409,7 @@ mod tests {
         fs::rename(two.host("f"), two.host("old")).unwrap();
         fs::write(two.host("f"), "theirs").unwrap();
         let keeper = two.place.ready(Durability::Process).unwrap();
-        let taken = |name| keeper.take(two.spot(name), &looked_at, Durability::Process).unwrap();
+        let taken = |name| keeper.take(two.spot(name), &looked_at).unwrap();
         assert!(matches!(taken("f"), Taken::Raced));
         assert_eq!(fs::read_to_string(two.host("f")).unwrap(), "theirs");
         // A directory, with everything in it, most of all.
@@ -431,9 +441,10 @@ mod tests {
         fs::write(two.host("f"), "looked at").unwrap();
         let looked_at = two.spot("f").look().unwrap().unwrap();
         let keeper = two.place.ready(Durability::Process).unwrap();
-        assert!(matches!(keeper.copy(two.spot("f"), &looked_at, Durability::Disk), Before::Kept(_)));
+        let copy = || keeper.copy(two.spot("f"), &looked_at, Durability::Disk);
+        assert!(matches!(copy(), Ok(Before::Kept(_))));
         fs::write(two.host("f"), "grew since then").unwrap();
-        assert_eq!(keeper.copy(two.spot("f"), &looked_at, Durability::Disk), Before::Lost);
+        assert_eq!(*copy().unwrap_err().kind(), ErrorKind::Stale);
         assert_eq!(two.kept_names().len(), 1, "and leaves nothing behind");
     }
 

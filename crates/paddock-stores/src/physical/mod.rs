@@ -4,6 +4,7 @@
 //! no link. It decides nothing: hidden and shadowed names are the Place's business.
 
 mod apply;
+mod aside;
 mod at_hand;
 mod content;
 mod count;
@@ -12,6 +13,9 @@ mod host;
 mod listing;
 mod lock;
 mod meter;
+mod outside;
+#[cfg(test)]
+mod outside_tests;
 mod past;
 mod replace;
 mod resolve;

@@ -340,17 +340,21 @@ impl<'a> Temp<'a> {
         open_beneath(self.dir, &self.name, OFlags::PATH | OFlags::NOFOLLOW).map_err(store_error)
     }
 
-    /// Moves the old file on from the temporary name. What cannot be kept goes when this is dropped.
+    /// Moves the old file on from the temporary name. What cannot be kept goes when this is dropped; but what somebody goes on
+    /// writing to, or put there, stays under that name for a person to find.
     fn keep(&self, out: &Stat, terms: Terms<'_>) -> Before {
         let Some(keeper) = terms.keeper else { return Before::Lost };
-        match keeper.take(Spot { dir: self.dir, name: &self.name }, out, terms.durability) {
-            Ok(Taken::Kept(kept)) => {
-                self.gone.set(true);
-                Before::Kept(kept)
-            }
-            Ok(Taken::Stays(before)) => before,
-            Ok(Taken::Raced) | Err(_) => Before::Lost,
-        }
+        let there = Spot { dir: self.dir, name: &self.name };
+        let kept = match keeper.take(there, out) {
+            Ok(Taken::Kept(kept)) => Some(Before::Kept(kept)),
+            Ok(Taken::Stays) => match keeper.copy_aside(there, out, terms.durability) {
+                Ok(before) => return before,
+                Err(_) => None,
+            },
+            Ok(Taken::Raced) | Err(_) => None,
+        };
+        self.gone.set(true);
+        kept.unwrap_or(Before::Lost)
     }
 
     /// For file systems that know no exchange: what a rename would destroy is copied first.
@@ -358,7 +362,10 @@ impl<'a> Temp<'a> {
         let Some(keeper) = terms.keeper else {
             return Ok(self.overwrite(spot, Some(old))?.then_some(Before::Lost));
         };
-        let before = keeper.copy(spot, old, terms.durability);
+        let before = match keeper.copy(spot, old, terms.durability) {
+            Err(e) if *e.kind() == ErrorKind::Stale => return Ok(None),
+            copied => copied?,
+        };
         let placed = self.overwrite(spot, Some(old));
         if !matches!(placed, Ok(true)) {
             keeper.forget(&before);
