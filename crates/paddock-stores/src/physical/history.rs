@@ -22,13 +22,16 @@ use super::aside::rename_to_fresh;
 use super::host::{create_beneath, kind_of, meta_of, open_beneath, open_file, same_content, store_error};
 use super::outside::{Step, may_act};
 use super::replace::{Spot, copy_bytes, next_name, take_after};
-use super::{Durability, Way, make_dirs, open_without_links};
+use super::{Durability, TEMP_PREFIX, Way, make_dirs, open_without_links};
 
 /// The largest file that is copied, where it cannot be moved.
 const COPY_CAP: u64 = 64 * 1024 * 1024;
 
 /// How often something is copied that changes meanwhile.
 const COPIES: usize = 4;
+
+/// No copy takes longer. What is older and unfinished was left by a process that died.
+const LONGEST_COPY: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How many bits of an id say nothing about its time.
 const RANDOM: u32 = 80;
@@ -103,7 +106,8 @@ impl KeptPlace {
     }
 
     /// Everything that is kept, by the time of the calls, to the millisecond. Also what nobody was ever told of, because a process died
-    /// on the way: what no history names and is older than any call takes can be released.
+    /// on the way: what no history names and is older than any call takes can be released. A copy that was never finished
+    /// is nothing to anybody, and goes here.
     pub fn entries(&self) -> Result<Vec<KeptEntry>> {
         let Some(dir) = self.existing()? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
@@ -111,7 +115,11 @@ impl KeptPlace {
         let mut raw = RawDir::new(&dir, buffer.spare_capacity_mut());
         while let Some(entry) = raw.next() {
             let entry = entry.map_err(store_error)?;
-            let Some((kept, since)) = entry.file_name().to_str().ok().and_then(read_name) else { continue };
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            if is_left_unfinished(name) {
+                let _ = rustix::fs::unlinkat(&dir, name, AtFlags::empty());
+            }
+            let Some((kept, since)) = read_name(name) else { continue };
             let Ok(stat) = rustix::fs::statat(&dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) else { continue };
             let meta = meta_of(&stat);
             if meta.kind != Kind::Dir {
@@ -288,35 +296,47 @@ impl Keeper {
             Kind::Link => self.copy_link(from, &name),
             Kind::Dir | Kind::Special => Err(ErrorKind::NotAFile.into()),
         };
-        let Err(e) = copied else { return Ok(Before::Kept(Kept(name))) };
-        let _ = rustix::fs::unlinkat(&self.dir, &name, AtFlags::empty());
-        if *e.kind() == ErrorKind::Stale { Err(e) } else { Ok(Before::Lost) }
+        match copied {
+            Ok(()) => Ok(Before::Kept(Kept(name))),
+            Err(e) if *e.kind() == ErrorKind::Stale => Err(e),
+            Err(_) => Ok(Before::Lost),
+        }
     }
 
+    /// The copy has a name that is nobody's until it is whole: what is kept under a name is believed.
     fn copy_file(&self, from: Spot<'_>, looked_at: &Stat, name: &str, durability: Durability) -> Result<()> {
+        let unfinished = unfinished_name();
+        let there = Spot { dir: &self.dir, name: &unfinished };
+        let copied = self.fill(there, from, looked_at, durability);
+        let named = copied.and_then(|()| rename_to_fresh(there, &self.dir, name).map_err(store_error));
+        named.inspect_err(|_| {
+            let _ = rustix::fs::unlinkat(&self.dir, &unfinished, AtFlags::empty());
+        })
+    }
+
+    fn fill(&self, to: Spot<'_>, from: Spot<'_>, looked_at: &Stat, durability: Durability) -> Result<()> {
         let len = meta_of(looked_at).len;
         if len > self.copy_cap {
             return Err(ErrorKind::TooLarge { what: "the size of a file to keep", limit: self.copy_cap }.into());
         }
         let (file, _) = open_file(from.dir, from.name)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-        let copy = create_beneath(&self.dir, name, flags, Mode::RUSR | Mode::WUSR).map_err(store_error)?;
+        let copy = create_beneath(to.dir, to.name, flags, Mode::RUSR | Mode::WUSR).map_err(store_error)?;
         take_after(&copy, looked_at)?;
         let copied = copy_bytes(&file, &copy, len, &mut || {
             may_act(Step::Copying);
             Ok(())
         })?;
-        let now = rustix::fs::fstat(&file).map_err(store_error)?;
-        if copied != len || !same_content(&now, looked_at) {
-            return Err(ErrorKind::Stale.into());
-        }
-        let modified = Timespec { tv_sec: now.st_mtime, tv_nsec: i64::try_from(now.st_mtime_nsec).unwrap_or(0) };
+        let nanos = i64::try_from(looked_at.st_mtime_nsec).unwrap_or(0);
+        let modified = Timespec { tv_sec: looked_at.st_mtime, tv_nsec: nanos };
         let times = Timestamps { last_access: modified, last_modification: modified };
         rustix::fs::futimens(&copy, &times).map_err(store_error)?;
         if durability == Durability::Disk {
             rustix::fs::fsync(&copy).map_err(store_error)?;
         }
-        Ok(())
+        // Asked last: what is saved from here on is no longer noticed.
+        let now = rustix::fs::fstat(&file).map_err(store_error)?;
+        if copied == len && same_content(&now, looked_at) { Ok(()) } else { Err(ErrorKind::Stale.into()) }
     }
 
     fn copy_link(&self, from: Spot<'_>, name: &str) -> Result<()> {
@@ -351,6 +371,17 @@ pub(super) fn name_for(mount: &Path, call: CallId, path: &str) -> String {
     CallId(call.0 >> RANDOM << RANDOM | u128::from_le_bytes(random)).to_string()
 }
 
+/// A name for what is not whole yet, which nobody takes for something kept. It too says when it was made.
+fn unfinished_name() -> String {
+    format!("{TEMP_PREFIX}{}", fresh_name())
+}
+
+/// Is this what a process left that died while it copied?
+fn is_left_unfinished(name: &str) -> bool {
+    let made = name.strip_prefix(TEMP_PREFIX).and_then(read_name);
+    made.is_some_and(|(_, since)| SystemTime::now().duration_since(since).unwrap_or_default() > LONGEST_COPY)
+}
+
 fn read_name(name: &str) -> Option<(Kept, SystemTime)> {
     let id = CallId::parse(name)?;
     let millis = u64::try_from(id.0 >> RANDOM).ok()?;
@@ -368,7 +399,6 @@ mod tests {
 
     use tempfile::TempDir;
 
-    use super::super::TEMP_PREFIX;
     use super::*;
 
     /// A directory to take from, opened, and a place to keep things in.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use paddock_core::{
-    AccessScope, AppliedChange, Before, Call, ErrorKind, Expect, Journal, Mount, Operation, PartDone, Plan, Refused,
-    Result, Vfs, Workspace,
+    AccessScope, AppliedChange, Before, Call, CallId, ErrorKind, Expect, Journal, Mount, Operation, PartDone, Plan,
+    Refused, Result, Vfs, Workspace,
 };
 use tempfile::TempDir;
 
@@ -195,4 +195,19 @@ fn what_somebody_goes_on_writing_to_stays_beside_what_replaces_it() {
     assert_eq!((far.held()[0].as_str(), far.held()[1].trim_end_matches('+')), ("new", "looked at"));
     let names = fs::read_dir(far.here.path()).unwrap().map(|entry| entry.unwrap().file_name());
     assert_eq!(names.filter(|name| name.to_str().unwrap().starts_with(TEMP_PREFIX)).count(), 1);
+}
+
+/// Whoever dies there leaves a part of a file, and an undo asks for the name that was promised.
+#[test]
+fn a_copy_has_no_name_that_is_believed_before_it_is_whole() {
+    let Some(far) = Far::new() else { return };
+    let (history, seen) = (far.there.path().join("history"), Arc::new(Mutex::new(Vec::new())));
+    let found = Arc::clone(&seen);
+    let before = far.delete(Step::Copying, move || {
+        let names = fs::read_dir(&history).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        found.lock().unwrap().extend(names);
+    });
+    assert_eq!(far.kept(&before), "looked at");
+    assert!(seen.lock().unwrap().iter().all(|name| CallId::parse(name).is_none()), "{seen:?}");
+    assert!(!seen.lock().unwrap().is_empty() && far.history_len() == 1, "it gets its name in the end");
 }

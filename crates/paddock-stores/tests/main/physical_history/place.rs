@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::time::Duration;
 
 use paddock_core::{CallId, ErrorKind, Kept, Kind, Versioned};
-use paddock_stores::KeptPlace;
+use paddock_stores::{KeptPlace, TEMP_PREFIX};
 use tempfile::TempDir;
 
 use super::{Pasture, delete, error, kept, set_mode, write};
@@ -82,6 +82,24 @@ fn what_a_process_left_that_died_before_it_was_told_of_is_found_and_released() {
     pasture.place.release(&[old[0].kept.clone()]).unwrap();
     let left: Vec<_> = pasture.place.entries().unwrap().into_iter().map(|entry| entry.kept).collect();
     assert_eq!(left, [named]);
+}
+
+#[test]
+fn a_copy_that_was_never_finished_is_not_kept_and_goes_after_a_day() {
+    let pasture = Pasture::new();
+    pasture.write("/w/f", "one");
+    let named = kept(&pasture.write("/w/f", "two"));
+    let history = pasture.dir.path().join("system/history");
+    let unfinished = |days: u128| {
+        let id = CallId(CallId::next().0 - ((days * 24 * 3600 * 1000) << 80));
+        let path = history.join(format!("{TEMP_PREFIX}{id}"));
+        fs::write(&path, "half").unwrap();
+        path
+    };
+    let (old, new) = (unfinished(2), unfinished(0));
+    let listed: Vec<_> = pasture.place.entries().unwrap().into_iter().map(|entry| entry.kept).collect();
+    assert_eq!(listed, [named]);
+    assert!(!old.exists() && new.exists(), "somebody may still be at the new one");
 }
 
 #[test]
