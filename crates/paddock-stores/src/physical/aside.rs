@@ -6,12 +6,13 @@
 
 use std::os::fd::OwnedFd;
 
-use paddock_core::StoreError;
+use paddock_core::{Kind, StoreError};
 use rustix::fs::{AtFlags, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 use super::apply::Try;
-use super::host::{open_beneath, same_content, store_error};
+use super::host::{kind_of, open_beneath, same_content, store_error};
+use super::outside::knows_no_replace;
 use super::replace::{Spot, next_name};
 
 /// Something that stands aside. It stays there until it is removed or put back.
@@ -53,7 +54,7 @@ impl<'a> Aside<'a> {
 
     /// It is where it was. Where somebody has taken that name meanwhile, both are theirs: it is left for a person to find.
     pub(super) fn put_back(self) -> Result<(), StoreError> {
-        match rename_back(self.from.dir, &self.name, self.from) {
+        match rename_back(self.spot(), self.from) {
             Ok(()) | Err(Errno::EXIST) => Ok(()),
             Err(e) => Err(store_error(e)),
         }
@@ -62,7 +63,7 @@ impl<'a> Aside<'a> {
 
 /// Renames to a name that nobody else ever comes up with.
 pub(super) fn rename_to_fresh(from: Spot<'_>, dir: &OwnedFd, name: &str) -> Result<(), Errno> {
-    match rustix::fs::renameat_with(from.dir, from.name, dir, name, RenameFlags::NOREPLACE) {
+    match rename_to_free(from, Spot { dir, name }) {
         // A file system that cannot refuse to replace; nobody else ever comes up with this name.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => rustix::fs::renameat(from.dir, from.name, dir, name),
         renamed => renamed,
@@ -70,6 +71,30 @@ pub(super) fn rename_to_fresh(from: Spot<'_>, dir: &OwnedFd, name: &str) -> Resu
 }
 
 /// Renames back to where it was taken from, and never over what is there by now.
-pub(super) fn rename_back(dir: &OwnedFd, name: &str, to: Spot<'_>) -> Result<(), Errno> {
-    rustix::fs::renameat_with(dir, name, to.dir, to.name, RenameFlags::NOREPLACE)
+pub(super) fn rename_back(from: Spot<'_>, to: Spot<'_>) -> Result<(), Errno> {
+    match rename_to_free(from, to) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => link_back(from, to),
+        renamed => renamed,
+    }
+}
+
+fn rename_to_free(from: Spot<'_>, to: Spot<'_>) -> Result<(), Errno> {
+    if !knows_no_replace() {
+        return Err(Errno::INVAL);
+    }
+    rustix::fs::renameat_with(from.dir, from.name, to.dir, to.name, RenameFlags::NOREPLACE)
+}
+
+/// For file systems whose rename always replaces: a second name never does.
+fn link_back(from: Spot<'_>, to: Spot<'_>) -> Result<(), Errno> {
+    let looked_at = rustix::fs::statat(from.dir, from.name, AtFlags::SYMLINK_NOFOLLOW)?;
+    if kind_of(&looked_at) != Kind::Dir {
+        rustix::fs::linkat(from.dir, from.name, to.dir, to.name, AtFlags::empty())?;
+        return rustix::fs::unlinkat(from.dir, from.name, AtFlags::empty());
+    }
+    // A directory has no second name, and replaces nothing but an empty one.
+    match rustix::fs::renameat(from.dir, from.name, to.dir, to.name) {
+        Err(Errno::NOTDIR | Errno::NOTEMPTY) => Err(Errno::EXIST),
+        renamed => renamed,
+    }
 }

@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use paddock_core::{Before, CallId, ErrorKind, Kept, Kind, Result, StoreError};
-use rustix::fs::{AtFlags, Mode, OFlags, RawDir, RenameFlags, Stat, Timespec, Timestamps};
+use rustix::fs::{AtFlags, Mode, OFlags, RawDir, Stat, Timespec, Timestamps};
 use rustix::io::Errno;
 
-use super::aside::rename_to_fresh;
+use super::aside::{rename_back, rename_to_fresh};
 use super::host::{create_beneath, kind_of, meta_of, open_beneath, open_file, same_content, store_error};
 use super::outside::{Step, may_act};
 use super::replace::{Spot, copy_bytes, next_name, take_after};
@@ -267,10 +267,11 @@ impl Keeper {
     /// Puts back what was taken by mistake: somebody outside had put it there in that very moment. Where they were
     /// as fast once more, it stays kept, as what a change replaced; but a directory, with all it holds, goes beside.
     fn give_back(&self, name: &str, from: Spot<'_>, kind: Kind) -> Result<()> {
-        let back = |to: &str| rustix::fs::renameat_with(&self.dir, name, from.dir, to, RenameFlags::NOREPLACE);
-        match back(from.name) {
-            Err(_) if kind == Kind::Dir => back(&next_name()).map_err(store_error),
-            _ => Ok(()),
+        let taken = Spot { dir: &self.dir, name };
+        match rename_back(taken, from) {
+            Err(_) if kind == Kind::Dir => rename_back(taken, Spot { name: &next_name(), ..from }).map_err(store_error),
+            Err(Errno::EXIST) => Ok(()),
+            back => back.map_err(store_error),
         }
     }
 
@@ -399,6 +400,7 @@ mod tests {
 
     use tempfile::TempDir;
 
+    use super::super::outside::without_no_replace;
     use super::*;
 
     /// A directory to take from, opened, and a place to keep things in.
@@ -433,6 +435,16 @@ mod tests {
 
     #[test]
     fn what_somebody_put_there_in_the_last_moment_goes_back() {
+        puts_back_what_is_theirs();
+    }
+
+    /// As NFS is, and some file systems of FUSE.
+    #[test]
+    fn it_goes_back_where_a_rename_cannot_refuse_to_replace() {
+        without_no_replace(puts_back_what_is_theirs);
+    }
+
+    fn puts_back_what_is_theirs() {
         let two = Two::new();
         fs::write(two.host("f"), "looked at").unwrap();
         let looked_at = two.spot("f").look().unwrap().unwrap();
@@ -451,8 +463,32 @@ mod tests {
         assert!(matches!(taken("old"), Taken::Kept(_)), "what was looked at goes, by whatever name");
     }
 
+    /// Nothing is put over what they have there by then, and where it cannot go back at all, that is told.
+    #[test]
+    fn what_cannot_go_back_stays_kept() {
+        for run in [without_no_replace, |run: fn()| run()] {
+            run(|| {
+                let two = Two::new();
+                let keeper = two.place.ready(Durability::Process).unwrap();
+                let give_back = || keeper.give_back("f", two.spot("f"), Kind::File);
+                fs::write(two.temp.path().join("history/f"), "theirs").unwrap();
+                fs::write(two.host("f"), "and theirs once more").unwrap();
+                give_back().unwrap();
+                assert_eq!(fs::read_to_string(two.host("f")).unwrap(), "and theirs once more");
+                fs::remove_dir_all(two.host("")).unwrap();
+                assert_eq!(*give_back().unwrap_err().kind(), ErrorKind::NotFound);
+                assert_eq!(two.kept_names(), ["f"]);
+            });
+        }
+    }
+
     #[test]
     fn a_directory_that_cannot_go_back_goes_beside() {
+        puts_a_directory_beside();
+        without_no_replace(puts_a_directory_beside);
+    }
+
+    fn puts_a_directory_beside() {
         let two = Two::new();
         let keeper = two.place.ready(Durability::Process).unwrap();
         fs::create_dir(two.temp.path().join("history/d")).unwrap();

@@ -1,6 +1,7 @@
-//! The moments of a change at which somebody outside Paddock may act, told so that a test can be that fast every time.
+//! What a test plays of the world outside Paddock: somebody who acts at a certain moment of a change, and is that fast every
+//! time, and a file system that can do less than the one at hand.
 //!
-//! Nothing happens at them but in this crate's own tests, in the thread that makes the change.
+//! Nothing of it happens but in this crate's own tests, in the thread that makes the change.
 
 /// Where a change is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,12 +16,18 @@ pub(super) enum Step {
 #[cfg(not(test))]
 pub(super) fn may_act(_: Step) {}
 
+/// Can the file system rename without replacing?
+#[cfg(not(test))]
+pub(super) fn knows_no_replace() -> bool {
+    true
+}
+
 #[cfg(test)]
-pub(super) use acts::{may_act, while_at};
+pub(super) use acts::{knows_no_replace, may_act, while_at, without_no_replace};
 
 #[cfg(test)]
 mod acts {
-    use std::cell::RefCell;
+    use std::cell::{Cell, RefCell};
 
     use super::Step;
 
@@ -28,6 +35,7 @@ mod acts {
 
     thread_local! {
         static ACT: RefCell<Option<(Step, Act)>> = const { RefCell::new(None) };
+        static KNOWS_NO_REPLACE: Cell<bool> = const { Cell::new(true) };
     }
 
     pub(in super::super) fn may_act(step: Step) {
@@ -43,6 +51,18 @@ mod acts {
         ACT.set(Some((step, Box::new(act))));
         let done = run();
         ACT.set(None);
+        done
+    }
+
+    pub(in super::super) fn knows_no_replace() -> bool {
+        KNOWS_NO_REPLACE.get()
+    }
+
+    /// Runs something as on NFS and some file systems of FUSE.
+    pub(in super::super) fn without_no_replace<T>(run: impl FnOnce() -> T) -> T {
+        KNOWS_NO_REPLACE.set(false);
+        let done = run();
+        KNOWS_NO_REPLACE.set(true);
         done
     }
 }

@@ -12,7 +12,7 @@ use paddock_core::{
 };
 use tempfile::TempDir;
 
-use super::outside::{Step, while_at};
+use super::outside::{Step, while_at, without_no_replace};
 use super::{KeptPlace, PhysicalStore, TEMP_PREFIX};
 use crate::conformance::world::{Open, path_of, run, with_call};
 use crate::could_not_run::could_not_run;
@@ -144,6 +144,11 @@ fn what_is_saved_while_a_delete_copies_stays() {
 
 #[test]
 fn what_is_saved_before_a_delete_takes_hold_is_what_it_takes() {
+    judges_anew_what_was_saved();
+    without_no_replace(judges_anew_what_was_saved);
+}
+
+fn judges_anew_what_was_saved() {
     for keeps in [true, false] {
         let Some(far) = Far::that(keeps) else { return };
         let (file, mut save, seen) = (far.file(), save(far.file(), "theirs"), Arc::new(Mutex::new(Vec::new())));
