@@ -4,17 +4,20 @@
 //! else writes; a large file that is edited is prepared outside first, and prepared again inside only if somebody was
 //! faster. Every change is a commit of its own, so that each state in between can be asked for.
 
+mod noting;
+
+use std::collections::HashSet;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use paddock_core::{
-    Act, Applied, AppliedChange, Before, Call, Change, ChangeSet, EditError, ErrorKind, Expect, Kept, KeptIn, Kind,
-    Looks, MAX_EDITED, PLAIN_MODE, Pieces, RelPath, RelPathBuf, Replacement, Result, SNIFF, Staged, TextKind, Usage,
-    Version, edit, suited_to,
+    Act, Applied, AppliedChange, Before, Call, Change, ChangeSet, EditError, ErrorKind, Expect, Kept, Kind, Looks,
+    MAX_EDITED, PLAIN_MODE, RelPath, RelPathBuf, Replacement, Result, SNIFF, Staged, TextKind, Usage, Version, edit,
+    suited_to,
 };
 
 use super::VirtualStore;
 use super::base::{BaseStore, Commit, Content, NewRow, Row, RowKind, RowsMut};
-use super::content::{self, Chunked, Like, Ready, Staging as _, Within};
+use super::content::{self, Chunked, Like, Ready, Within};
 use super::layers::{Found, Layers, rel};
 use super::memory_base::join;
 use super::overlay;
@@ -25,10 +28,6 @@ const NEW_DIR: u32 = 0o755;
 const NEW_LINK: u32 = 0o777;
 /// Where notes of the layer below are kept. No path can lead there: no row has this name, and no agent can write it.
 pub(super) const NOTES: &str = "\u{1}lower";
-/// How much of a file of the layer below is copied at once.
-const STEP: u64 = 8 * 1024 * 1024;
-/// How often a file is read that others save meanwhile.
-const TRIES: usize = 3;
 
 /// What was made ready before the transaction, for one change.
 struct Prepared {
@@ -47,7 +46,8 @@ pub(super) fn apply(store: &VirtualStore, call: &Call<'_>, set: &ChangeSet) -> R
     store.base.write(call, &store.namespace, &mut |rows| {
         let before = rows.usage()?;
         let mut remembered = Remembered::new(rows);
-        let mut work = Work { store, call, rows: &mut remembered, usage: before, keep: set.keeps() };
+        let mut work =
+            Work { store, call, rows: &mut remembered, usage: before, keep: set.keeps(), noted: HashSet::new() };
         applied.changes.clear();
         for (change, prepared) in set.changes().iter().zip(&prepared) {
             call.tick(1)?;
@@ -97,9 +97,7 @@ fn prepare(store: &VirtualStore, call: &Call<'_>, change: &Change) -> Result<Opt
 }
 
 fn large_content(layers: &Layers<'_>, row: &Row) -> Result<(Vec<u8>, Vec<u64>)> {
-    if row.len > MAX_EDITED as u64 {
-        return Err(ErrorKind::TooLarge { what: "the size of a file to edit", limit: MAX_EDITED as u64 }.into());
-    }
+    can_be_edited(row.len)?;
     let mut bytes = Vec::new();
     content::read(layers.rows, row, 0..row.len, &mut bytes)?;
     let ids = match row.body {
@@ -109,6 +107,13 @@ fn large_content(layers: &Layers<'_>, row: &Row) -> Result<(Vec<u8>, Vec<u64>)> 
     Ok((bytes, ids))
 }
 
+fn can_be_edited(len: u64) -> Result<()> {
+    if len > MAX_EDITED as u64 {
+        return Err(ErrorKind::TooLarge { what: "the size of a file to edit", limit: MAX_EDITED as u64 }.into());
+    }
+    Ok(())
+}
+
 /// A transaction while its changes are made.
 struct Work<'a> {
     store: &'a VirtualStore,
@@ -116,6 +121,8 @@ struct Work<'a> {
     rows: &'a mut dyn RowsMut,
     usage: Usage,
     keep: bool,
+    /// Keys that the change which is being made has noted.
+    noted: HashSet<String>,
 }
 
 impl Work<'_> {
@@ -125,6 +132,7 @@ impl Work<'_> {
         self.check(there.as_ref(), change.expect())?;
         let before = Commit(self.rows.head().0);
         self.rows.advance()?;
+        let there = self.cover(change, there)?;
         let mut done = match change.act() {
             Act::Write { content, mode } => self.write(path, there.as_ref(), content, *mode, prepared),
             Act::Append { content } => self.append(path, there.as_ref(), content),
@@ -193,8 +201,8 @@ impl Work<'_> {
         layers.read(path, found, 0..SNIFF as u64, &mut head)?;
         let refused = || EditError::Encoding(TextKind::of(&head).name());
         let addition = suited_to(&head, addition).ok_or_else(refused)?;
-        let ready = match found {
-            Found::Own(row) => match Chunked::of(layers.rows, row)? {
+        let ready = match found.row() {
+            Some(row) => match Chunked::of(layers.rows, row)? {
                 Some(chunked) => chunked.extended(&self.staging(), self.call, layers.rows, &addition)?,
                 None => {
                     let mut bytes = Vec::new();
@@ -203,57 +211,9 @@ impl Work<'_> {
                     content::ready(&self.staging(), self.call, bytes, None)?
                 }
             },
-            _ => self.copied(path, &addition)?,
+            None => self.copied(path, &addition)?,
         };
         self.put_file(path, there, ready.content(), ready.len(), None)
-    }
-
-    /// The chunks of a file of the layer below, where that is in the same database: they are named again, not copied.
-    fn chunks_below(&self, path: RelPath<'_>) -> Result<Option<Pieces>> {
-        let Some(lower) = &self.store.lower else { return Ok(None) };
-        let pieces = lower.pieces(self.call, path)?;
-        Ok(pieces.filter(|pieces| pieces.kept_in == KeptIn::place(&self.store.base)))
-    }
-
-    /// The content of a file of the layer below, with something at its end. One that is saved while it is read in steps is
-    /// read again from its start.
-    fn copied(&self, path: RelPath<'_>, addition: &[u8]) -> Result<Ready> {
-        if let Some(Pieces { ids, len, .. }) = self.chunks_below(path)? {
-            return Chunked { ids, len }.extended(&self.staging(), self.call, &*self.rows, addition);
-        }
-        for _ in 0..TRIES {
-            if let Some(ready) = self.copied_at_once(path, addition)? {
-                return Ok(ready);
-            }
-        }
-        Err(ErrorKind::Stale.into())
-    }
-
-    /// As [`Self::copied`]; nothing where the steps are not all of one version.
-    fn copied_at_once(&self, path: RelPath<'_>, addition: &[u8]) -> Result<Option<Ready>> {
-        let lower = self.store.lower.as_ref().ok_or(ErrorKind::NotFound)?;
-        let mut bytes = Vec::new();
-        let meta = lower.read(self.call, path, 0..STEP, &mut bytes)?;
-        let mut ids = Vec::new();
-        let mut at = bytes.len() as u64;
-        // Pieces are whole chunks until the last one, which ends up shorter.
-        while at < meta.len && bytes.len() as u64 == STEP {
-            let chunks: Vec<&[u8]> = bytes.chunks(content::CHUNK).collect();
-            ids.extend(self.staging().put_in(self.call, &chunks)?);
-            bytes.clear();
-            let now = lower.read(self.call, path, at..at + STEP, &mut bytes)?;
-            if now.version != meta.version {
-                return Ok(None);
-            }
-            at += bytes.len() as u64;
-        }
-        bytes.extend_from_slice(addition);
-        if ids.is_empty() {
-            return content::ready(&self.staging(), self.call, bytes, None).map(Some);
-        }
-        let chunks: Vec<&[u8]> = bytes.chunks(content::CHUNK).collect();
-        ids.extend(self.staging().put_in(self.call, &chunks)?);
-        Ok(Some(Ready::Chunks { ids, len: at + addition.len() as u64 }))
     }
 
     fn edit(
@@ -272,15 +232,12 @@ impl Work<'_> {
             return Ok(AppliedChange { replacements: prepared.replacements, ..done });
         }
         let layers = self.layers();
-        let (bytes, ids) = match found {
-            Found::Own(row) => large_content(&layers, row)?,
-            _ => {
+        let (bytes, ids) = match found.row() {
+            Some(row) => large_content(&layers, row)?,
+            None => {
                 let mut bytes = Vec::new();
                 let meta = layers.read(path, found, 0..MAX_EDITED as u64, &mut bytes)?;
-                if meta.len > MAX_EDITED as u64 {
-                    let what = "the size of a file to edit";
-                    return Err(ErrorKind::TooLarge { what, limit: MAX_EDITED as u64 }.into());
-                }
+                can_be_edited(meta.len)?;
                 // They have to be those of the bytes that were read.
                 let below = self.chunks_below(path)?.filter(|pieces| pieces.version == meta.version);
                 (bytes, below.map(|pieces| pieces.ids).unwrap_or_default())
@@ -371,15 +328,15 @@ impl Work<'_> {
             modified: looks.modified.or(meta.modified),
         };
         self.make_parents(path)?;
-        let row = match found {
-            Found::Own(row) => {
+        let row = match found.row() {
+            Some(row) => {
                 let content = row.body.map_or(Content::None, Content::Shared);
                 self.put_looking(path.as_str(), row.kind, row.len, looks, content, None)?
             }
-            _ if meta.kind == Kind::Dir => {
+            None if meta.kind == Kind::Dir => {
                 self.put_looking(path.as_str(), RowKind::Dir, 0, looks, Content::None, None)?
             }
-            _ => {
+            None => {
                 let ready = self.copied(path, &[])?;
                 self.put_looking(path.as_str(), RowKind::File, ready.len(), looks, ready.content(), None)?
             }
@@ -394,9 +351,9 @@ impl Work<'_> {
         let found = there.ok_or(ErrorKind::NotFound)?;
         file_only(found)?;
         let layers = self.layers();
-        let ready = match found {
-            Found::Own(row) => content::shortened(&self.staging(), self.call, layers.rows, row, len)?,
-            _ => {
+        let ready = match found.row() {
+            Some(row) => content::shortened(&self.staging(), self.call, layers.rows, row, len)?,
+            None => {
                 let mut bytes = Vec::new();
                 layers.read(path, found, 0..len, &mut bytes)?;
                 content::ready(&self.staging(), self.call, bytes, None)?
@@ -438,11 +395,13 @@ impl Work<'_> {
                 // It shows through, and has a row of its own from now on.
                 Some(Found::Lower(meta)) if meta.kind == Kind::Dir => {
                     let mode = meta.mode.unwrap_or(NEW_DIR);
+                    self.note(dir, meta)?;
                     self.put(dir.as_str(), RowKind::Dir, 0, mode, Content::None, None)?;
                 }
                 Some(found) if found.kind() == Kind::Link => return Err(ErrorKind::Link.into()),
                 Some(_) => return Err(ErrorKind::NotADirectory.into()),
                 None => {
+                    self.note_nothing(dir)?;
                     self.put_dir(dir.as_str(), NEW_DIR)?;
                     made += 1;
                 }
@@ -470,18 +429,18 @@ impl Work<'_> {
         if to.is_within(from) {
             return Err(ErrorKind::Unsupported("moving a directory into itself").into());
         }
+        self.note_nothing(to)?;
         let parents = self.make_parents(to)?;
-        self.carry(from, to)?;
+        self.carry(from, to, found)?;
         Ok(AppliedChange { version: Some(version), created: true, parents, ..AppliedChange::default() })
     }
 
-    /// Moves what is at a path, with everything below it.
-    fn carry(&mut self, from: RelPath<'_>, to: RelPath<'_>) -> Result<()> {
+    /// Moves what was found at a path, with everything below it.
+    fn carry(&mut self, from: RelPath<'_>, to: RelPath<'_>, found: &Found) -> Result<()> {
         self.call.tick(1)?;
-        let found = self.layers().find(from)?;
         if found.kind() == Kind::Dir {
-            let mode = self.layers().meta(&found).mode.unwrap_or(NEW_DIR);
-            let version = match &found {
+            let mode = self.layers().meta(found).mode.unwrap_or(NEW_DIR);
+            let version = match found {
                 Found::Own(row) => Some(row.version),
                 _ => None,
             };
@@ -494,7 +453,9 @@ impl Work<'_> {
                         return Err(ErrorKind::Unsupported("moving a name that cannot be written as a path").into());
                     }
                     let (old, new) = (rel(&join(from.as_str(), child.path))?, rel(&join(to.as_str(), child.path))?);
-                    self.carry(old.as_rel(), new.as_rel())?;
+                    let found = self.layers().find(old.as_rel())?;
+                    let found = self.note_found(old.as_rel(), found)?;
+                    self.carry(old.as_rel(), new.as_rel(), &found)?;
                 }
                 if last {
                     break;
@@ -502,7 +463,7 @@ impl Work<'_> {
             }
             self.sweep(from)?;
         } else {
-            self.carry_one(from, to, &found)?;
+            self.carry_one(from, to, found)?;
         }
         self.take_away(from)
     }
@@ -512,6 +473,11 @@ impl Work<'_> {
             Found::Own(row) => {
                 let content = row.body.map_or(Content::None, Content::Shared);
                 self.put(to.as_str(), row.kind, row.len, row.mode, content, Some(row.version))?;
+            }
+            Found::Noted(meta, row) => {
+                let content = row.body.map_or(Content::None, Content::Shared);
+                let mode = if meta.kind == Kind::Link { NEW_LINK } else { row.mode };
+                self.put(to.as_str(), row.kind, row.len, mode, content, None)?;
             }
             Found::Lower(meta) if meta.kind == Kind::File => {
                 let ready = self.copied(from, &[])?;
@@ -653,47 +619,6 @@ impl Work<'_> {
         let put = self.rows.put(key, &row, self.keep)?;
         self.count(old.as_ref(), Some(&put));
         Ok(put)
-    }
-
-    /// Notes what the layer below holds at a key that is covered for the first time. Where that layer can change, the
-    /// note is what a later merge compares with. Where it does not show through, what was noted before holds.
-    fn remember(&mut self, key: &str) -> Result<()> {
-        if self.store.lower.is_none() || self.store.lower_is_frozen {
-            return Ok(());
-        }
-        let path = rel(key)?;
-        let path = path.as_rel();
-        if self.layers().below_of(path)?.is_none() {
-            return Ok(());
-        }
-        let Some(meta) = self.layers().lower_at(path)? else { return self.forget_notes(path) };
-        let (kind, ready) = match meta.kind {
-            Kind::File => match self.copied(path, &[]) {
-                // Nobody may read it, so nobody can say later whether it is what it was.
-                Err(e) if matches!(e.kind(), ErrorKind::HardLinked | ErrorKind::HostRefuses) => {
-                    (RowKind::Link, Ready::Inline(Vec::new()))
-                }
-                copied => (RowKind::File, copied?),
-            },
-            Kind::Dir => (RowKind::Dir, Ready::Inline(Vec::new())),
-            Kind::Link => {
-                let lower = self.store.lower.as_ref().ok_or(ErrorKind::NotFound)?;
-                (RowKind::Link, Ready::Inline(overlay::link_text(self.call, lower, path)?.into_bytes()))
-            }
-            Kind::Special => (RowKind::Link, Ready::Inline(Vec::new())),
-        };
-        let mode = meta.mode.unwrap_or(NEW_FILE);
-        let content = if kind == RowKind::Dir { Content::None } else { ready.content() };
-        let row = NewRow { kind, len: ready.len(), mode, modified: now(), content, version: None };
-        self.rows.put(&join(NOTES, key), &row, false).map(|_| ())
-    }
-
-    /// A path that is not covered any more has nothing to be compared with.
-    fn forget_notes(&mut self, path: RelPath<'_>) -> Result<()> {
-        if self.store.lower.is_none() || self.store.lower_is_frozen {
-            return Ok(());
-        }
-        overlay::remove_notes(self.rows, &join(NOTES, path.as_str()))
     }
 
     fn take_row(&mut self, key: &str) -> Result<()> {

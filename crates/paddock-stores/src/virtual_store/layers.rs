@@ -34,6 +34,9 @@ pub(super) enum Found {
     Own(Row),
     /// Something of the layer below.
     Lower(Meta),
+    /// A file or link of the layer below that a change covers: what it was, and the note that has its content. The layer
+    /// itself may show another by now.
+    Noted(Meta, Row),
 }
 
 impl Found {
@@ -41,7 +44,15 @@ impl Found {
         match self {
             Self::Top => Kind::Dir,
             Self::Own(row) => row.kind.shown().unwrap_or(Kind::Special),
-            Self::Lower(meta) => meta.kind,
+            Self::Lower(meta) | Self::Noted(meta, _) => meta.kind,
+        }
+    }
+
+    /// The row that has its content; nothing where only the layer below does.
+    pub(super) fn row(&self) -> Option<&Row> {
+        match self {
+            Self::Own(row) | Self::Noted(_, row) => Some(row),
+            Self::Top | Self::Lower(_) => None,
         }
     }
 }
@@ -128,7 +139,7 @@ impl Layers<'_> {
         match found {
             Found::Top => Meta { kind: Kind::Dir, len: 0, version: self.version(0), mode: Some(0o755), modified: None },
             Found::Own(row) => self.row_meta(row),
-            Found::Lower(meta) => meta.clone(),
+            Found::Lower(meta) | Found::Noted(meta, _) => meta.clone(),
         }
     }
 
@@ -150,13 +161,13 @@ impl Layers<'_> {
     /// Appends the bytes of a range of a file.
     pub(super) fn read(&self, path: RelPath<'_>, found: &Found, range: Range<u64>, out: &mut Vec<u8>) -> Result<Meta> {
         match found {
-            Found::Own(row) => {
+            Found::Own(row) | Found::Noted(_, row) => {
                 match row.kind {
                     RowKind::File => content::read(self.rows, row, range, out)?,
                     RowKind::Link => return Err(ErrorKind::Link.into()),
                     _ => return Err(ErrorKind::IsADirectory.into()),
                 }
-                Ok(self.row_meta(row))
+                Ok(self.meta(found))
             }
             Found::Lower(_) => self.lower.ok_or(ErrorKind::NotFound)?.read(self.call, path, range, out),
             Found::Top => Err(ErrorKind::IsADirectory.into()),
@@ -172,7 +183,7 @@ impl Layers<'_> {
                 RowKind::File => return Err(ErrorKind::NotADirectory.into()),
                 RowKind::Link => return Err(ErrorKind::Link.into()),
             },
-            Found::Top | Found::Lower(_) => self.lower,
+            Found::Top | Found::Lower(_) | Found::Noted(..) => self.lower,
         };
         let Some(below) = below else { return self.own_children(dir, after) };
         let mut own: Vec<(String, RowKind)> = Vec::new();

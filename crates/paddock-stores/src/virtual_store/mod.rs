@@ -6,6 +6,7 @@
 //! - `layers`: what a path means, with a layer below or without;
 //! - `overlay`: what an Overlay itself holds, and what it stood on; `applied`: and before it was applied;
 //! - `change`: making the changes of a set, in one transaction; `remembered`: what it has looked at;
+//!   `change/noting`: what it covers of the layer below, read once and noted;
 //! - `walk`: going through the tree, and searching it.
 //!
 //! Nothing here decides policy, and nothing is cached: several processes may change one namespace at a time.

@@ -227,8 +227,8 @@ impl<'a> Reader<'a> {
             piece.clear();
             let found = layers.find(path)?;
             match found {
-                Found::Own(_) | Found::Lower(_) => layers.read(path, &found, range.clone(), &mut piece).map(|_| ()),
                 Found::Top => Ok(()),
+                _ => layers.read(path, &found, range.clone(), &mut piece).map(|_| ()),
             }
         })?;
         self.at += piece.len() as u64;

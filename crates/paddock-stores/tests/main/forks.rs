@@ -6,6 +6,7 @@
 pub(crate) mod ground;
 mod ignored;
 mod merging;
+mod saving;
 mod sharing;
 mod telling;
 mod undoing;
