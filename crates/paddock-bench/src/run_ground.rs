@@ -137,6 +137,7 @@ impl Ground {
                     effect: None,
                     status: if is_last { ThreadStatus::Done } else { ThreadStatus::Running },
                     told: None,
+                    lasts: false,
                 },
             )?;
         }
