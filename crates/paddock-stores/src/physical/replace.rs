@@ -136,7 +136,7 @@ struct Temp<'a> {
     dir: &'a OwnedFd,
     name: String,
     file: OwnedFd,
-    /// Nothing is left under the temporary name.
+    /// Nothing of ours is left under the temporary name: nothing at all, or what is not known to be ours.
     gone: Cell<bool>,
     /// It is a staged file itself, which has another name elsewhere.
     is_adopted: bool,
@@ -283,7 +283,8 @@ impl<'a> Temp<'a> {
             .filter(|_| terms.links)
             .and_then(|keeper| Some((keeper, Before::Kept(keeper.link(spot, old)?))));
         let unlink = || linked.iter().for_each(|(keeper, kept)| keeper.forget(kept));
-        match self.rename(spot, RenameFlags::EXCHANGE) {
+        let given = rustix::fs::fstat(&self.file).map_err(store_error)?;
+        match self.swap(spot) {
             Ok(()) => {}
             Err(errno) => {
                 unlink();
@@ -294,8 +295,9 @@ impl<'a> Temp<'a> {
                 };
             }
         }
-        let out = rustix::fs::statat(self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW).map_err(store_error)?;
+        let out = self.look()?;
         if same_content(&out, old) {
+            self.gone.set(false);
             return Ok(Some(match linked {
                 // Its temporary name goes with this one.
                 Some((_, kept)) => kept,
@@ -303,41 +305,62 @@ impl<'a> Temp<'a> {
             }));
         }
         unlink();
-        self.give_way(spot, terms)?;
+        self.give_way(spot, &given, terms)?;
         Ok(None)
     }
 
     /// Puts back what came out, which somebody outside had put there meanwhile. Whoever of them is fastest may replace that, too,
-    /// while it is put back: so what comes out has to be what went in the time before, or it is the newest and goes in again.
-    fn give_way(&self, spot: Spot<'_>, terms: Terms<'_>) -> Result<(), StoreError> {
-        let mut there = self.file.try_clone().map_err(|e| StoreError::caused_by(ErrorKind::Io, e))?;
+    /// while it is put back, or save into what stands there: so what comes out has to be what went in the time before, as it
+    /// went in, or it is the newest and goes in again.
+    fn give_way(&self, spot: Spot<'_>, given: &Stat, terms: Terms<'_>) -> Result<(), StoreError> {
+        let mut there = *given;
+        // Open until the next time: else another file could have its number by then.
+        let mut _goes_in;
         for _ in 0..SWAPS {
-            // Open until the next time: else another file could have its number by then.
-            let goes_in = self.open()?;
-            match self.rename(spot, RenameFlags::EXCHANGE) {
-                // Somebody deleted it, and takes what was there before for deleted.
+            let opened = self.open()?;
+            let went_in = rustix::fs::fstat(&opened).map_err(store_error)?;
+            match self.swap(spot) {
+                // Somebody deleted or moved it, and takes what was there before for what that was. It is left for them to find.
                 Err(Errno::NOENT) => return Ok(()),
                 swapped => swapped.map_err(store_error)?,
             }
-            let comes_out = self.open()?;
-            if same_inode(&comes_out, &there)? {
-                let out = rustix::fs::fstat(&comes_out).map_err(store_error)?;
-                // What they had there before would go with the temporary name; a directory stays under it.
-                if !same_inode(&comes_out, &self.file)? && kind_of(&out) != Kind::Dir {
-                    self.keep(&out, terms);
-                }
+            let out = self.look()?;
+            if same_content(&out, &there) {
+                self.let_go(&out, given, terms);
                 return Ok(());
             }
-            there = goes_in;
+            (there, _goes_in) = (went_in, opened);
         }
         // Theirs, and perhaps the newest: it is left for a person to find.
-        self.gone.set(true);
         Err(ErrorKind::Stale.into())
+    }
+
+    /// What came out is what went in, so nothing newer is lost with it. What they had there before would go with the temporary
+    /// name, and is kept; a directory stays under it.
+    fn let_go(&self, out: &Stat, given: &Stat, terms: Terms<'_>) {
+        if kind_of(out) == Kind::Dir {
+            return;
+        }
+        self.gone.set(false);
+        if !same_content(out, given) {
+            self.keep(out, terms);
+        }
+    }
+
+    /// Swaps places with what is at the spot. That is somebody's, and stays until it is known for what may go.
+    fn swap(&self, spot: Spot<'_>) -> Result<(), Errno> {
+        self.rename(spot, RenameFlags::EXCHANGE)?;
+        self.gone.set(true);
+        Ok(())
     }
 
     /// What is under the temporary name, whatever that is.
     fn open(&self) -> Result<OwnedFd, StoreError> {
         open_beneath(self.dir, &self.name, OFlags::PATH | OFlags::NOFOLLOW).map_err(store_error)
+    }
+
+    fn look(&self) -> Result<Stat, StoreError> {
+        rustix::fs::statat(self.dir, &self.name, AtFlags::SYMLINK_NOFOLLOW).map_err(store_error)
     }
 
     /// Moves the old file on from the temporary name. What cannot be kept goes when this is dropped; but what somebody goes on
@@ -588,5 +611,47 @@ mod tests {
             drop(temp);
             assert_eq!(fs::read_dir(path.join("dir")).unwrap().count(), 1);
         }
+    }
+
+    /// A file, and new content that has been swapped with what somebody saved there in the last moment.
+    fn while_swapped(then: impl FnOnce(Temp<'_>, Spot<'_>, &Stat)) -> Vec<(bool, String)> {
+        let home = TempDir::new().unwrap();
+        fs::write(home.path().join("f"), "theirs").unwrap();
+        let dir = open_without_links(&fs::canonicalize(home.path()).unwrap()).unwrap();
+        let spot = Spot { dir: &dir, name: "f" };
+        let temp = Temp::make(&dir, None, NewContent::Bytes(b"ours", None), Durability::Process).unwrap();
+        let given = rustix::fs::fstat(&temp.file).unwrap();
+        temp.swap(spot).unwrap();
+        then(temp, spot, &given);
+        let paths = fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().path());
+        paths.map(|path| (path.ends_with("f"), fs::read_to_string(path).unwrap())).collect()
+    }
+
+    const UNKEPT: Terms<'_> = Terms { durability: Durability::Process, keeper: None, links: true };
+
+    /// Whatever fails after the swap, for want of descriptors or room, drops what was made.
+    #[test]
+    fn what_came_out_stays_until_it_is_known_for_what_may_go() {
+        let mut left = while_swapped(|temp, _, _| drop(temp));
+        left.sort();
+        assert_eq!(left, [(false, "theirs".to_owned()), (true, "ours".to_owned())]);
+        let left = while_swapped(|temp, spot, given| temp.give_way(spot, given, UNKEPT).unwrap());
+        assert_eq!(left, [(true, "theirs".to_owned())], "what is ours goes");
+        let left = while_swapped(|temp, spot, given| {
+            rustix::fs::unlinkat(spot.dir, spot.name, AtFlags::empty()).unwrap();
+            temp.give_way(spot, given, UNKEPT).unwrap();
+        });
+        assert_eq!(left, [(false, "theirs".to_owned())], "perhaps it was only moved");
+    }
+
+    /// An editor that writes in place writes into what it finds.
+    #[test]
+    fn what_was_saved_into_new_content_that_gives_way_is_the_newest() {
+        let left = while_swapped(|temp, spot, given| {
+            let saved = create_beneath(spot.dir, spot.name, OFlags::WRONLY | OFlags::TRUNC, Mode::empty()).unwrap();
+            write_all(&saved, b"saved in place").unwrap();
+            temp.give_way(spot, given, UNKEPT).unwrap();
+        });
+        assert_eq!(left, [(true, "saved in place".to_owned())]);
     }
 }
