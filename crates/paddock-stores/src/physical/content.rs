@@ -12,10 +12,11 @@ use paddock_core::{
 };
 use rustix::fs::{OFlags, Stat};
 
+use super::append::add;
 use super::apply::{Parents, Try, Work, counted_len, raced_link};
 use super::history::Opened;
 use super::host::{kind_of, meta_of, open_beneath, open_file, read_into, same_content, store_error};
-use super::replace::{NewContent, Placed, Spot, place, put_on, stamp, write_all};
+use super::replace::{NewContent, Placed, Spot, place, put_on, stamp};
 use super::{Durability, HardLinks};
 use crate::quota::UsageDelta;
 
@@ -65,21 +66,27 @@ impl Work<'_> {
     }
 
     /// Adds to the end of a file that has only this name. What was there is never moved, so that a log
-    /// of any size can grow; a write that fails half-way is taken back.
+    /// of any size can grow; a write that fails half-way is taken back. Others may add to it meanwhile.
     fn append_in_place(&self, spot: Spot<'_>, addition: &[u8]) -> Try<AppliedChange> {
         let Some((file, before)) = open_for_change(spot, OFlags::APPEND)? else { return Ok(None) };
-        let len = meta_of(&before).len;
         let mut head = Vec::new();
-        read_into(file.as_fd(), 0, len.min(SNIFF as u64), &mut head)?;
+        read_into(file.as_fd(), 0, meta_of(&before).len.min(SNIFF as u64), &mut head)?;
         let addition = suited(&head, addition)?;
         let room = self.meter.reserve(UsageDelta { bytes: grown(addition.len()), files: 0 })?;
-        if let Err(e) = write_all(&file, &addition) {
-            rustix::fs::ftruncate(&file, len).map_err(store_error)?;
+        let (added, written) = add(&file, &addition);
+        if let Err(e) = written {
+            added.take_back(&file)?;
             return Err(e);
         }
-        let Some(after) = self.settle_in_place(spot, &file)? else { return Ok(None) };
+        let (after, before) = match self.settle_in_place(spot, &file)? {
+            Some(after) => (after, added.before(&after)),
+            None => match added.carried_over(spot, &addition)? {
+                Some(theirs) => (theirs, Before::Lost),
+                None => return Ok(None),
+            },
+        };
         room.used();
-        let before = if self.keeps { Before::Prefix(len) } else { Before::Lost };
+        let before = if self.keeps { before } else { Before::Lost };
         Ok(Some(AppliedChange { version: Some(meta_of(&after).version), before, ..AppliedChange::default() }))
     }
 

@@ -3,6 +3,7 @@
 //! It holds a descriptor of the Mount's directory and never opens anything but beneath it, following
 //! no link. It decides nothing: hidden and shadowed names are the Place's business.
 
+mod append;
 mod apply;
 mod aside;
 mod at_hand;

@@ -3,6 +3,7 @@
 mod acts;
 mod crash;
 mod elsewhere;
+mod outside;
 mod place;
 mod races;
 mod staged;
