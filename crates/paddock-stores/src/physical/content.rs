@@ -198,7 +198,11 @@ impl Work<'_> {
     /// The stat of a file that was changed in place. Nothing when somebody outside replaced it meanwhile: what was
     /// done went with the old file.
     fn settle_in_place(&self, spot: Spot<'_>, file: &OwnedFd) -> Try<Stat> {
-        stamp(file)?;
+        match stamp(file) {
+            // Only its owner may say when a file changed; whoever may write to it has it set to now by that.
+            Err(e) if *e.kind() == ErrorKind::HostRefuses => {}
+            stamped => stamped?,
+        }
         if self.store.durability == Durability::Disk {
             rustix::fs::fsync(file).map_err(store_error)?;
         }

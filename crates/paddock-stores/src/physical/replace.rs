@@ -20,7 +20,7 @@ use rustix::fs::{Access, AtFlags, Mode, OFlags, RenameFlags, Stat, Timespec, Tim
 use rustix::io::Errno;
 
 use super::history::{Keeper, Taken};
-use super::host::{create_beneath, kind_of, open_beneath, read_into, same_content, same_inode, store_error};
+use super::host::{create_beneath, kind_of, open_beneath, read_into, same_content, store_error};
 use super::{Durability, TEMP_PREFIX};
 
 /// How often what is put back may be replaced by somebody outside in that very moment.
@@ -125,7 +125,7 @@ pub(super) fn place(
     };
     let Some(before) = before else { return Ok(Placed::Raced) };
     if let (NewContent::Staged { staged, .. }, true) = (new, temp.is_adopted) {
-        leave_home(staged)?;
+        leave_home(staged);
     }
     terms.settle(spot.dir, &before)?;
     rustix::fs::fstat(&temp.file).map(|stat| Placed::Done(stat, before)).map_err(store_error)
@@ -250,21 +250,24 @@ impl<'a> Temp<'a> {
         Ok(temp)
     }
 
-    /// Gives a staged file a temporary name here. Nothing where it has several names, or lies on another file system.
+    /// Gives a staged file a temporary name here. Nothing where it has several names, lies on another file system, or cannot
+    /// leave where it waits.
     fn adopt(dir: &'a OwnedFd, staged: &Staged) -> Result<Option<Self>, StoreError> {
         let Some((home, home_name)) = staged.home() else { return Ok(None) };
-        if rustix::fs::fstat(staged.file()).map_err(store_error)?.st_nlink != 1 {
+        let waits = rustix::fs::fstat(staged.file()).map_err(store_error)?;
+        if waits.st_nlink != 1 || !may_leave(home) {
             return Ok(None);
         }
+        // Open already: its mode may let nobody open it by its name.
+        let file = staged.file().try_clone().map_err(|e| StoreError::caused_by(ErrorKind::Io, e))?;
         loop {
             let name = next_name();
             match rustix::fs::linkat(home, home_name, dir, &name, AtFlags::empty()) {
                 Ok(()) => {
-                    let file = open_beneath(dir, &name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK);
-                    let file = file.map_err(store_error)?;
-                    let temp = Self { dir, name, file, gone: Cell::new(false), is_adopted: true };
+                    let temp = Self { dir, name, file: file.into(), gone: Cell::new(false), is_adopted: true };
+                    let linked = temp.look()?;
                     // Whoever took the name meanwhile put something else there.
-                    if !same_inode(staged.file(), &temp.file)? {
+                    if (linked.st_dev, linked.st_ino) != (waits.st_dev, waits.st_ino) {
                         return Err(ErrorKind::Stale.into());
                     }
                     return Ok(Some(temp));
@@ -456,11 +459,16 @@ pub(super) fn take_after(file: &OwnedFd, old: &Stat) -> Result<(), StoreError> {
     rustix::fs::fchmod(file, Mode::from_raw_mode(mode)).map_err(store_error)
 }
 
-/// A staged file that was taken goes from where it waited, so that it has one name again.
-fn leave_home(staged: &Staged) -> Result<(), StoreError> {
-    match staged.home().map(|(home, name)| rustix::fs::unlinkat(home, name, AtFlags::empty())) {
-        None | Some(Ok(()) | Err(Errno::NOENT)) => Ok(()),
-        Some(Err(e)) => Err(store_error(e)),
+/// Can a staged file leave where it waits? Its name there would go later, and the file then be another version.
+fn may_leave(home: &OwnedFd) -> bool {
+    rustix::fs::accessat(home, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS).is_ok()
+}
+
+/// A staged file that was taken goes from where it waited, so that it has one name again. It was taken already: where this
+/// fails, whoever staged it cleans up after itself.
+fn leave_home(staged: &Staged) {
+    if let Some((home, name)) = staged.home() {
+        let _ = rustix::fs::unlinkat(home, name, AtFlags::empty());
     }
 }
 

@@ -3,6 +3,7 @@
 mod acts;
 mod crash;
 mod elsewhere;
+mod ordinary;
 mod outside;
 mod place;
 mod races;

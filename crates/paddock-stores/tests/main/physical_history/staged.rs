@@ -14,7 +14,7 @@ use super::Pasture;
 use crate::could_not_run::could_not_run;
 
 /// A file in a directory of its own, ready to be taken.
-fn staged(home: &Path, name: &str, content: &str, mode: u32) -> Staged {
+pub(super) fn staged(home: &Path, name: &str, content: &str, mode: u32) -> Staged {
     let path = home.join(name);
     fs::write(&path, content).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
