@@ -254,7 +254,7 @@ pub struct Usage {
 pub struct Applied {
     /// One for each change of the set; for fewer where something stopped it half-way.
     pub changes: Vec<AppliedChange>,
-    /// Why it stopped half-way. What was changed before stays changed, and is recorded.
+    /// Why it stopped half-way, or failed once the last change was made. What was changed stays changed, and is recorded.
     pub stopped: Option<ErrorKind>,
 }
 

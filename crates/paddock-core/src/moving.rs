@@ -125,19 +125,25 @@ impl Vfs {
         let stands_at = [(OpKind::MoveFrom, &from.0), (OpKind::MoveTo, &to.0)];
         let rename = |from: &RelPathBuf, to: &RelPathBuf| self.rename(call, asked, workspace, from, to);
         let arrived = rename(&from.1, &aside)
-            .and_then(|parents| {
+            .and_then(|went| {
+                if let Some(kind) = went.but {
+                    return Err(store_refusal(asked, kind));
+                }
                 let held = self.expand_as(call, asked, workspace, aside.as_rel(), &stands_at)?;
-                Ok((held.len(), parents))
+                Ok((held.len(), went.parents))
             })
-            .and_then(|found| rename(&aside, &to.1).map(|_| found));
+            .and_then(|found| rename(&aside, &to.1).map(|came| (found, came.but)));
         match arrived {
-            Ok((held, parents)) => {
+            Ok(((held, parents), but)) => {
                 // It stood aside where it arrives, so the directories on the way were made then.
                 let moved =
                     AppliedChange { created: true, before: Before::Absent, parents, ..AppliedChange::default() };
-                let applied = Applied { changes: vec![moved], stopped: None };
+                let applied = Applied { changes: vec![moved], stopped: but.clone() };
                 let done = PartDone { part, workspace: begins.workspace, set: &set, applied: &applied };
                 self.journal.part_done(call, &done).map_err(|e| refusal(asked, e))?;
+                if let Some(kind) = but {
+                    return Err(store_refusal(asked, kind));
+                }
                 Ok(Outcome::Changed { version: None, created: true, replacements: 0, paths: held + 1 })
             }
             Err(refused) => {
@@ -176,7 +182,6 @@ impl Vfs {
         if failed_with(&back, &ErrorKind::NotFound) { Ok(()) } else { back.map(drop) }
     }
 
-    /// Answers how many directories were made on the way.
     fn rename(
         &self,
         call: &Call<'_>,
@@ -184,14 +189,23 @@ impl Vfs {
         workspace: usize,
         from: &RelPathBuf,
         to: &RelPathBuf,
-    ) -> Result<usize, Refused> {
+    ) -> Result<Renamed, Refused> {
         let set = ChangeSet::one(from.clone(), Act::Move { to: to.clone() }, Expect::Any);
         let applied = self.workspaces[workspace].mount.store.apply(call, &set).map_err(|e| refusal(asked, e))?;
-        Ok(applied.changes.first().map_or(0, |change| change.parents))
+        let parents = applied.changes.first().map_or(0, |change| change.parents);
+        Ok(Renamed { parents, but: applied.stopped })
     }
 }
 
-fn failed_with(result: &Result<usize, Refused>, kind: &ErrorKind) -> bool {
+/// What came of a rename that was made.
+struct Renamed {
+    /// How many directories were made on the way.
+    parents: usize,
+    /// What failed after it.
+    but: Option<ErrorKind>,
+}
+
+fn failed_with(result: &Result<Renamed, Refused>, kind: &ErrorKind) -> bool {
     matches!(result, Err(Refused::Store { source, .. }) if source.kind() == kind)
 }
 

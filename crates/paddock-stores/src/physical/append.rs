@@ -55,12 +55,10 @@ impl Added {
         !self.is_apart && meta_of(stat).len == self.end
     }
 
-    /// Takes it away again, unless somebody added to it: then it stays where it is, and that is never cut off.
-    pub(super) fn take_back(&self, file: &OwnedFd) -> Result<(), StoreError> {
-        if *self != Self::default() && self.ends(&rustix::fs::fstat(file).map_err(store_error)?) {
-            rustix::fs::ftruncate(file, self.start).map_err(store_error)?;
-        }
-        Ok(())
+    /// Takes it away again. False where it stays, because somebody added to it: that is never cut off.
+    pub(super) fn take_back(&self, file: &OwnedFd) -> bool {
+        let is_end = || rustix::fs::fstat(file).is_ok_and(|now| self.ends(&now));
+        *self == Self::default() || (is_end() && rustix::fs::ftruncate(file, self.start).is_ok())
     }
 
     /// What takes it away later, from a file that had this stat afterwards. Nothing where that would take along what
@@ -135,10 +133,10 @@ mod tests {
         let (added, written) = add(&file, b"ours\n");
         written.unwrap();
         assert_eq!(log.before(added), Before::Prefix(13));
-        added.take_back(&file).unwrap();
+        assert!(added.take_back(&file));
         assert_eq!(log.text(), "first\ntheirs\n");
         assert_eq!(log.before(Added::default()), Before::Prefix(13));
-        Added::default().take_back(&file).unwrap();
+        assert!(Added::default().take_back(&file));
         assert_eq!(log.text(), "first\ntheirs\n", "and where nothing was written, nothing is");
     }
 
@@ -149,7 +147,7 @@ mod tests {
         let (added, _) = add(&file, b"ours\n");
         log.others_add();
         assert_eq!(log.before(added), Before::Lost);
-        added.take_back(&file).unwrap();
+        assert!(!added.take_back(&file));
         assert_eq!(log.text(), "first\nours\ntheirs\n");
     }
 
@@ -164,7 +162,7 @@ mod tests {
         log.others_add();
         added.write(&file, b"s\n").unwrap();
         assert_eq!(log.before(added), Before::Lost);
-        added.take_back(&file).unwrap();
+        assert!(!added.take_back(&file));
         assert_eq!(log.text(), "first\nourtheirs\ns\n");
     }
 

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 
 use super::aside::Aside;
 use super::history::{Keeper, Taken, name_for};
-use super::host::{changed, kind_of, meta_of, open_beneath, open_dir, same_inode, store_error};
+use super::host::{changed, kind_of, meta_of, open_beneath, open_dir, same_inode, store_error, sync};
 use super::lock::{DirLock, lock_dirs, outlast_writers};
 use super::meter::Meter;
 use super::outside::{Step, may_act};
@@ -45,11 +45,18 @@ pub(super) fn apply(store: &PhysicalStore, call: &Call<'_>, set: &ChangeSet) -> 
         own: set.own(),
         several: set.changes().len() > 1,
         made: RefCell::default(),
+        trouble: RefCell::default(),
     };
     let mut applied = Applied::default();
     for change in set.changes() {
         match call.tick(1).and_then(|()| work.make(change)) {
-            Ok(done) => applied.changes.push(done),
+            Ok(done) => {
+                applied.changes.push(done);
+                if let Some(trouble) = work.trouble.take() {
+                    applied.stopped = Some(trouble.kind().clone());
+                    break;
+                }
+            }
             // One of many doomed paths that went away by itself is no reason to stop half-way.
             Err(e) if work.several && *change.act() == Act::Delete && *e.kind() == ErrorKind::NotFound => {
                 applied.changes.push(AppliedChange { before: Before::Absent, ..AppliedChange::default() });
@@ -85,11 +92,14 @@ pub(super) struct Work<'a> {
     several: bool,
     /// How deep the directories lie that were made for the change at hand.
     made: RefCell<Vec<usize>>,
+    /// What went wrong after the change at hand was made.
+    trouble: RefCell<Option<StoreError>>,
 }
 
 impl Work<'_> {
     fn make(&mut self, change: &Change) -> Result<AppliedChange, StoreError> {
         self.made.get_mut().clear();
+        self.trouble.get_mut().take();
         if let Some(keeper) = &mut self.keeper {
             keeper.change_begins(name_for(&self.store.host, self.call.id, change.path().as_str()));
         }
@@ -132,6 +142,13 @@ impl Work<'_> {
         };
         let depth = path.names().count();
         (1..depth).rev().take_while(|above| made.contains(above)).count()
+    }
+
+    /// Something failed that came after the change was made. That is told first, so that it can be taken back.
+    pub(super) fn made_but(&self, after: Result<(), StoreError>) {
+        if let Err(trouble) = after {
+            self.trouble.borrow_mut().get_or_insert(trouble);
+        }
     }
 
     /// How a file is put in place or taken away.
@@ -183,7 +200,7 @@ impl Work<'_> {
         }
         rename_to_free_name(from_spot, to_spot)?;
         // First where it is now: it is never lost on the way.
-        self.settle_dirs(&[&to_dir, &from_dir])?;
+        self.made_but(self.settle_dirs(&[&to_dir, &from_dir]));
         let stat = to_spot.look()?;
         drop(lock);
         let kind = stat.as_ref().map(kind_of);
@@ -307,7 +324,7 @@ impl Work<'_> {
     fn settle_dirs(&self, dirs: &[&OwnedFd]) -> Result<(), StoreError> {
         if self.store.durability == Durability::Disk {
             for dir in dirs {
-                rustix::fs::fsync(dir).map_err(store_error)?;
+                sync(dir)?;
             }
         }
         Ok(())
@@ -347,7 +364,7 @@ impl Work<'_> {
             Ok(()) => {
                 room.used();
                 self.made.borrow_mut().push(dir_path.names().count() + 1);
-                self.settle_dirs(&[dir])?;
+                self.made_but(self.settle_dirs(&[dir]));
             }
             Err(Errno::EXIST) => {}
             Err(e) => return Err(store_error(e)),
@@ -430,4 +447,102 @@ pub(super) fn counted_len(stat: &Stat) -> u64 {
 /// The plan resolved every link. One that is met now was put there since.
 pub(super) fn raced_link(error: StoreError) -> StoreError {
     if *error.kind() == ErrorKind::Link { ErrorKind::Stale.into() } else { error }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Mutex;
+
+    use paddock_core::{
+        AccessScope, Alter, Alteration, Journal, LogicalPath, Mount, Operation, PartDone, Plan, Refused, Vfs, Workspace,
+    };
+    use tempfile::TempDir;
+
+    use super::super::host::faults::sync_fails_after;
+    use super::*;
+    use crate::conformance::world::{self, Open, path_of, rename, with_call, write};
+
+    /// Counts the changes that it is told of.
+    #[derive(Default)]
+    struct Told(Mutex<usize>);
+
+    impl Journal for Told {
+        fn keeps(&self) -> bool {
+            false
+        }
+
+        fn begin(&self, _: &Call<'_>, _: &Plan) -> paddock_core::Result<()> {
+            Ok(())
+        }
+
+        fn part_done(&self, _: &Call<'_>, done: &PartDone<'_>) -> paddock_core::Result<()> {
+            *self.0.lock().unwrap() += done.applied.changes.len();
+            Ok(())
+        }
+
+        fn end(&self, _: &Call<'_>, _: bool) {}
+    }
+
+    /// Makes a change on a disk that fails after so many syncs. Answers how many changes were told, and what is there then.
+    fn on_a_failing_disk(syncs: usize, operation: Operation) -> (usize, Vec<String>) {
+        let home = TempDir::new().unwrap();
+        fs::write(home.path().join("f"), "old").unwrap();
+        fs::create_dir(home.path().join("d")).unwrap();
+        let store = PhysicalStore::new(home.path()).unwrap().with_durability(Durability::Disk);
+        let workspace = Workspace::new(path_of("/w"), AccessScope::ReadWrite, Mount::new(Arc::new(store), None));
+        let told = Arc::new(Told::default());
+        let journal: Arc<dyn Journal> = Arc::<Told>::clone(&told);
+        let vfs = Vfs::new(vec![workspace], Arc::new(Open), journal).unwrap();
+        sync_fails_after(syncs);
+        let answer = with_call(|call| world::run(&vfs, call, operation));
+        sync_fails_after(usize::MAX);
+        assert!(matches!(&answer, Err(Refused::Store { source, .. }) if *source.kind() == ErrorKind::Io), "{answer:?}");
+        let mut there: Vec<_> =
+            fs::read_dir(home.path()).unwrap().map(|entry| told_of(&entry.unwrap().path())).collect();
+        there.sort();
+        (*told.0.lock().unwrap(), there)
+    }
+
+    fn told_of(path: &std::path::Path) -> String {
+        let content = fs::read_to_string(path).unwrap_or_else(|_| "directory".to_owned());
+        format!("{} {content}", path.file_name().unwrap().to_str().unwrap())
+    }
+
+    /// One that is not told could never be taken back.
+    #[test]
+    fn a_change_that_was_made_is_told_though_the_disk_fails_then() {
+        let alter = |path: &str, how| {
+            let path: LogicalPath = path_of(path);
+            let alterations = vec![Alteration { path: path.clone(), how, expect: Expect::Any }];
+            Operation::Alter { path, alterations }
+        };
+        let add = Operation::Append { path: path_of("/w/f"), content: b"er".to_vec() };
+        let cases = [
+            (1, write("/w/new", b"new", Expect::Any), ["d directory", "f old", "new new"].as_slice()),
+            (1, write("/w/f", b"new", Expect::Any), &["d directory", "f new"]),
+            (0, add, &["d directory", "f older"]),
+            (0, alter("/w/f", Alter::Truncate(1)), &["d directory", "f o"]),
+            (0, alter("/w/f", Alter::Dress(Looks { mode: Some(0o600), modified: None })), &["d directory", "f old"]),
+            (0, Operation::MakeDir { path: path_of("/w/e") }, &["d directory", "e directory", "f old"]),
+            (0, rename("/w/f", "/w/g"), &["d directory", "g old"]),
+            // Aside, and then where it arrives.
+            (2, rename("/w/d", "/w/e"), &["e directory", "f old"]),
+        ];
+        for (syncs, operation, there) in cases {
+            let what = format!("{operation:?}");
+            assert_eq!(
+                on_a_failing_disk(syncs, operation),
+                (1, there.iter().map(|&s| s.to_owned()).collect()),
+                "{what}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_was_not_made_is_not_told() {
+        let as_before = (0, vec!["d directory".to_owned(), "f old".to_owned()]);
+        assert_eq!(on_a_failing_disk(0, write("/w/f", b"new", Expect::Any)), as_before);
+        assert_eq!(on_a_failing_disk(0, rename("/w/d", "/w/e")), as_before, "it goes back");
+    }
 }

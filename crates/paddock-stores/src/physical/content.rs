@@ -15,7 +15,7 @@ use rustix::fs::{OFlags, Stat};
 use super::append::add;
 use super::apply::{Parents, Try, Work, counted_len, raced_link};
 use super::history::Opened;
-use super::host::{kind_of, meta_of, open_beneath, open_file, read_into, same_content, store_error};
+use super::host::{kind_of, meta_of, open_beneath, open_file, read_into, same_content, store_error, sync};
 use super::replace::{NewContent, Placed, Spot, place, put_on, stamp};
 use super::{Durability, HardLinks};
 use crate::quota::UsageDelta;
@@ -74,9 +74,8 @@ impl Work<'_> {
         let addition = suited(&head, addition)?;
         let room = self.meter.reserve(UsageDelta { bytes: grown(addition.len()), files: 0 })?;
         let (added, written) = add(&file, &addition);
-        if let Err(e) = written {
-            added.take_back(&file)?;
-            return Err(e);
+        if written.is_err() && added.take_back(&file) {
+            return written.map(|()| None);
         }
         let (after, before) = match self.settle_in_place(spot, &file)? {
             Some(after) => (after, added.before(&after)),
@@ -85,6 +84,7 @@ impl Work<'_> {
                 None => return Ok(None),
             },
         };
+        self.made_but(written);
         room.used();
         let before = if self.keeps { before } else { Before::Lost };
         Ok(Some(AppliedChange { version: Some(meta_of(&after).version), before, ..AppliedChange::default() }))
@@ -145,7 +145,7 @@ impl Work<'_> {
             put_on(&there, looks)?;
             self.note(others);
             if self.store.durability == Durability::Disk {
-                rustix::fs::fsync(&there).map_err(store_error)?;
+                self.made_but(sync(&there));
             }
             let Some(after) = spot.look()? else { return Ok(None) };
             let was = meta_of(&old);
@@ -201,10 +201,10 @@ impl Work<'_> {
         match stamp(file) {
             // Only its owner may say when a file changed; whoever may write to it has it set to now by that.
             Err(e) if *e.kind() == ErrorKind::HostRefuses => {}
-            stamped => stamped?,
+            stamped => self.made_but(stamped),
         }
         if self.store.durability == Durability::Disk {
-            rustix::fs::fsync(file).map_err(store_error)?;
+            self.made_but(sync(file));
         }
         let after = rustix::fs::fstat(file).map_err(store_error)?;
         let there = spot.look()?.is_some_and(|now| now.st_ino == after.st_ino && now.st_dev == after.st_dev);
@@ -215,7 +215,8 @@ impl Work<'_> {
     fn put(&self, spot: Spot<'_>, old: Option<&Stat>, new: NewContent<'_>) -> Try<AppliedChange> {
         let room = self.meter.reserve(UsageDelta::between(old.map(counted_len), Some(new.len())))?;
         let others = self.other_names(spot, old);
-        let Placed::Done(stat, before) = place(spot, old, new, self.terms())? else { return Ok(None) };
+        let Some(Placed { stat, before, lasts }) = place(spot, old, new, self.terms())? else { return Ok(None) };
+        self.made_but(lasts);
         room.used();
         self.note(others);
         let version = Some(meta_of(&stat).version);

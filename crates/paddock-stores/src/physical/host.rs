@@ -86,6 +86,13 @@ pub(super) fn look(dir: impl AsFd, path: &str) -> Result<Stat, Errno> {
     rustix::fs::fstat(&fd)
 }
 
+/// Makes what was changed survive the loss of power.
+pub(super) fn sync(file: impl AsFd) -> Result<(), StoreError> {
+    #[cfg(test)]
+    faults::sync()?;
+    rustix::fs::fsync(file).map_err(store_error)
+}
+
 /// Are these two opens of one inode?
 pub(super) fn same_inode(a: impl AsFd, b: impl AsFd) -> Result<bool, StoreError> {
     let (a, b) = (rustix::fs::fstat(a).map_err(store_error)?, rustix::fs::fstat(b).map_err(store_error)?);
@@ -196,4 +203,29 @@ pub(super) fn store_error(errno: Errno) -> StoreError {
         _ => ErrorKind::Io,
     };
     StoreError::caused_by(kind, io::Error::from(errno))
+}
+
+/// A disk that fails, for the tests of this thread.
+#[cfg(test)]
+pub(super) mod faults {
+    use std::cell::Cell;
+
+    use rustix::io::Errno;
+
+    use super::{StoreError, store_error};
+
+    thread_local! {
+        static SYNCS_LEFT: Cell<usize> = const { Cell::new(usize::MAX) };
+    }
+
+    /// So many of the next calls of [`super::sync`] still succeed.
+    pub(in super::super) fn sync_fails_after(calls: usize) {
+        SYNCS_LEFT.set(calls);
+    }
+
+    pub(super) fn sync() -> Result<(), StoreError> {
+        let left = SYNCS_LEFT.get().checked_sub(1).ok_or_else(|| store_error(Errno::IO))?;
+        SYNCS_LEFT.set(left);
+        Ok(())
+    }
 }

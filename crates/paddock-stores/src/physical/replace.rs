@@ -20,7 +20,7 @@ use rustix::fs::{Access, AtFlags, Mode, OFlags, RenameFlags, Stat, Timespec, Tim
 use rustix::io::Errno;
 
 use super::history::{Keeper, Taken};
-use super::host::{create_beneath, kind_of, open_beneath, read_into, same_content, store_error};
+use super::host::{create_beneath, kind_of, open_beneath, read_into, same_content, store_error, sync};
 use super::{Durability, TEMP_PREFIX};
 
 /// How often what is put back may be replaced by somebody outside in that very moment.
@@ -29,12 +29,13 @@ const SWAPS: usize = 1000;
 /// How much is copied between two looks at the call's bounds.
 const COPY_STEP: u64 = 8 * 1024 * 1024;
 
-/// What putting new content in place came to.
-pub(super) enum Placed {
-    /// It is there; this is its stat, and what there is of what it replaced.
-    Done(Stat, Before),
-    /// Somebody else changed the file meanwhile; nothing was done.
-    Raced,
+/// What is in place now.
+pub(super) struct Placed {
+    pub(super) stat: Stat,
+    /// What there is of what it replaced.
+    pub(super) before: Before,
+    /// It is there, but may not last as it was promised.
+    pub(super) lasts: Result<(), StoreError>,
 }
 
 /// What is put in place.
@@ -85,7 +86,7 @@ impl Terms<'_> {
         if let (Some(keeper), Before::Kept(_)) = (self.keeper, before) {
             keeper.settle()?;
         }
-        rustix::fs::fsync(dir).map_err(store_error)
+        sync(dir)
     }
 }
 
@@ -107,13 +108,13 @@ impl Spot<'_> {
     }
 }
 
-/// Replaces `old`, or creates the file where `old` is nothing.
+/// Replaces `old`, or creates the file where `old` is nothing. Nothing is done when somebody else changed it meanwhile.
 pub(super) fn place(
     spot: Spot<'_>,
     old: Option<&Stat>,
     new: NewContent<'_>,
     terms: Terms<'_>,
-) -> Result<Placed, StoreError> {
+) -> Result<Option<Placed>, StoreError> {
     if old.is_some_and(|old| kind_of(old) == Kind::File) {
         // A person who took away the write bit meant it; a rename alone would not ask.
         rustix::fs::accessat(spot.dir, spot.name, Access::WRITE_OK, AtFlags::EACCESS).map_err(store_error)?;
@@ -123,12 +124,13 @@ pub(super) fn place(
         Some(old) => temp.exchange(spot, old, terms)?,
         None => temp.settle(spot)?.then_some(Before::Absent),
     };
-    let Some(before) = before else { return Ok(Placed::Raced) };
+    let Some(before) = before else { return Ok(None) };
     if let (NewContent::Staged { staged, .. }, true) = (new, temp.is_adopted) {
         leave_home(staged);
     }
-    terms.settle(spot.dir, &before)?;
-    rustix::fs::fstat(&temp.file).map(|stat| Placed::Done(stat, before)).map_err(store_error)
+    let lasts = terms.settle(spot.dir, &before);
+    let stat = rustix::fs::fstat(&temp.file).map_err(store_error)?;
+    Ok(Some(Placed { stat, before, lasts }))
 }
 
 /// A temporary file or link, removed when dropped.
@@ -168,7 +170,7 @@ impl<'a> Temp<'a> {
         };
         stamp(&temp.file)?;
         if durability == Durability::Disk {
-            rustix::fs::fsync(&temp.file).map_err(store_error)?;
+            sync(&temp.file)?;
         }
         Ok(temp)
     }
@@ -245,7 +247,7 @@ impl<'a> Temp<'a> {
         };
         put_on(&temp.file, Looks { mode: Some(staged.mode()), modified: Some(staged.modified()) })?;
         if durability == Durability::Disk {
-            rustix::fs::fsync(&temp.file).map_err(store_error)?;
+            sync(&temp.file)?;
         }
         Ok(temp)
     }
