@@ -232,7 +232,7 @@ impl Work<'_> {
         let Some(before) = self.take_away(spot, &stat)? else { return Ok(None) };
         room.used();
         self.note(others);
-        self.terms().settle(&dir, &before)?;
+        self.made_but(self.terms().settle(&dir, &before));
         Ok(Some(AppliedChange { before, ..AppliedChange::default() }))
     }
 
@@ -461,7 +461,7 @@ mod tests {
 
     use super::super::host::faults::sync_fails_after;
     use super::*;
-    use crate::conformance::world::{self, Open, path_of, rename, with_call, write};
+    use crate::conformance::world::{self, Open, delete, path_of, rename, with_call, write};
 
     /// Counts the changes that it is told of.
     #[derive(Default)]
@@ -525,6 +525,7 @@ mod tests {
             (0, alter("/w/f", Alter::Truncate(1)), &["d directory", "f o"]),
             (0, alter("/w/f", Alter::Dress(Looks { mode: Some(0o600), modified: None })), &["d directory", "f old"]),
             (0, Operation::MakeDir { path: path_of("/w/e") }, &["d directory", "e directory", "f old"]),
+            (0, delete("/w/f", false), &["d directory"]),
             (0, rename("/w/f", "/w/g"), &["d directory", "g old"]),
             // Aside, and then where it arrives.
             (2, rename("/w/d", "/w/e"), &["e directory", "f old"]),
