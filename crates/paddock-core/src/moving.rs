@@ -10,7 +10,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::call::{Call, Cancel};
+use crate::call::{Call, CallId, Cancel};
 use crate::change::{Act, Applied, AppliedChange, Before, ChangeSet, Expect};
 use crate::decision::Decision;
 use crate::error::ErrorKind;
@@ -121,10 +121,12 @@ impl Vfs {
         let set = ChangeSet::one(from.1.clone(), Act::Move { to: to.1.clone() }, Expect::Any);
         let begins = Part { workspace: &self.workspaces[workspace], set: &set, planned };
         self.journal.part_begins(call, &begins).map_err(|e| refusal(asked, e))?;
-        let aside = aside(to.1.as_rel());
+        let aside = aside(call.id, to.1.as_rel());
         let stands_at = [(OpKind::MoveFrom, &from.0), (OpKind::MoveTo, &to.0)];
         let rename = |from: &RelPathBuf, to: &RelPathBuf| self.rename(call, asked, workspace, from, to);
-        let arrived = rename(&from.1, &aside)
+        let went = rename(&from.1, &aside);
+        let is_somebody_elses = failed_with(&went, &ErrorKind::AlreadyExists);
+        let arrived = went
             .and_then(|went| {
                 if let Some(kind) = went.but {
                     return Err(store_refusal(asked, kind));
@@ -146,6 +148,8 @@ impl Vfs {
                 }
                 Ok(Outcome::Changed { version: None, created: true, replacements: 0, paths: held + 1 })
             }
+            // What is aside never went there from here, and is left alone.
+            Err(refused) if is_somebody_elses => Err(refused),
             Err(refused) => {
                 self.put_back(call, workspace, &aside, from)?;
                 Err(refused)
@@ -209,10 +213,10 @@ fn failed_with(result: &Result<Renamed, Refused>, kind: &ErrorKind) -> bool {
     matches!(result, Err(Refused::Store { source, .. }) if source.kind() == kind)
 }
 
-/// A name beside where a directory goes.
-fn aside(to: RelPath<'_>) -> RelPathBuf {
+/// A name beside where a directory goes. By the call: two processes may have one number, each in a container of its own.
+fn aside(call: CallId, to: RelPath<'_>) -> RelPathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    let name = format!("{TEMP_PREFIX}{}-move-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let name = format!("{TEMP_PREFIX}{call}-move-{}", NEXT.fetch_add(1, Ordering::Relaxed));
     match to.split_last() {
         Some((dir, _)) if !dir.is_here() => RelPathBuf::unchecked(format!("{dir}/{name}")),
         _ => RelPathBuf::unchecked(name),

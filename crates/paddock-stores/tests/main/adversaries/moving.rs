@@ -9,10 +9,16 @@ use std::fs;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use paddock_core::{Cancel, ErrorKind, Expect, Operation, Refused};
+use paddock_core::{
+    AccessScope, Cancel, ErrorKind, Expect, Mount, NoJournal, Operation, Refused, TEMP_PREFIX, Vfs, Workspace,
+};
+use paddock_stores::PhysicalStore;
+use paddock_stores::conformance::world::{self, Open, with_call};
+use paddock_stores::doubles::{Method, Shared};
 use rustix::fs::FlockOperation;
 
 use super::pen::{Pen, kind, logical};
@@ -282,4 +288,31 @@ fn race_edit_in_a_moving_directory() {
     }
     let (moved, edited) = (moved.into_inner(), edited.into_inner());
     assert!(moved > 0 && edited > 0, "both succeed at times: {moved} moved, {edited} edited");
+}
+
+/// Processes in containers may all have the same number, and share a directory.
+#[test]
+fn what_somebody_else_has_aside_stays_there() {
+    let temp = tempfile::tempdir().unwrap();
+    let mount = temp.path().to_owned();
+    fs::create_dir(mount.join("x")).unwrap();
+    fs::write(mount.join("x/mine"), "").unwrap();
+    let aside: Arc<Mutex<Option<PathBuf>>> = Arc::default();
+    let planted = Arc::clone(&aside);
+    let plant = move |method, path: &str| {
+        if method == Method::Apply && path.starts_with(TEMP_PREFIX) && planted.lock().unwrap().is_none() {
+            fs::create_dir(mount.join(path)).unwrap();
+            fs::write(mount.join(path).join("theirs"), "").unwrap();
+            *planted.lock().unwrap() = Some(mount.join(path));
+        }
+    };
+    let store = Shared::new(Arc::new(PhysicalStore::new(temp.path()).unwrap()), plant);
+    let workspace = Workspace::new(logical("/w"), AccessScope::ReadWrite, Mount::new(Arc::new(store), None));
+    let vfs = Vfs::new(vec![workspace], Arc::new(Open), Arc::new(NoJournal)).unwrap();
+    let (moved, id) = with_call(|call| (world::run(&vfs, call, go("/w/x", "/w/y")), call.id));
+    assert_eq!(kind(moved), ErrorKind::AlreadyExists);
+    let aside = aside.lock().unwrap().take().unwrap();
+    assert!(aside.to_str().unwrap().contains(&id.to_string()), "no other call comes up with {}", aside.display());
+    assert_eq!((names(&aside), names(&temp.path().join("x"))), (vec!["theirs".to_owned()], vec!["mine".to_owned()]));
+    assert_eq!(names(temp.path()).len(), 2, "and nothing else is there");
 }
