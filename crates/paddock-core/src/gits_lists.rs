@@ -122,8 +122,8 @@ impl Vfs {
         rel.ancestors().skip(1).find(is_one).or_else(about_to_be)
     }
 
-    /// What keeps a file tool out of git's own directories, whatever they are called. Where everything passes the guard that gets in,
-    /// only names tell: no agent can make another one there.
+    /// What keeps a file tool out of git's own directories, whatever they are called where git itself may be at work; elsewhere only
+    /// names tell.
     pub(crate) fn in_gits_there(
         &self,
         call: &Call<'_>,
@@ -137,7 +137,7 @@ impl Vfs {
             return Ok(Some(row));
         }
         let row = names.holding(INDEX_ROW).filter(|_| op.changes() && !names.is_lifted(rel));
-        let Some(row) = row.filter(|_| !self.workspaces[index].mount.store.is_ours_alone()) else { return Ok(None) };
+        let Some(row) = row.filter(|_| self.workspaces[index].mount.store.is_on_disk()) else { return Ok(None) };
         for dir in rel.ancestors().skip(1) {
             if self.is_gits(call, asked, index, dir)? {
                 return Ok(Some(row));

@@ -78,9 +78,8 @@ pub trait Store: Send + Sync {
         false
     }
 
-    /// Does everything that gets into it come through Paddock? Then no agent's change meets a repository there that it could not have
-    /// been kept from making.
-    fn is_ours_alone(&self) -> bool {
+    /// Does it lie where programs of the host work on it, git among them? What is in other Stores is judged once more on its way there.
+    fn is_on_disk(&self) -> bool {
         false
     }
 

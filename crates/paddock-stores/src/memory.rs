@@ -109,6 +109,11 @@ impl Store for MemoryStore {
         Ok(node.meta())
     }
 
+    /// It stands for a disk in tests.
+    fn is_on_disk(&self) -> bool {
+        true
+    }
+
     fn is_at_hand(&self, _: OpKind, _: RelPath<'_>) -> bool {
         true
     }

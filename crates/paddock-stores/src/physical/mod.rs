@@ -291,6 +291,10 @@ impl Store for PhysicalStore {
         }
     }
 
+    fn is_on_disk(&self) -> bool {
+        true
+    }
+
     fn is_at_hand(&self, op: OpKind, path: RelPath<'_>) -> bool {
         at_hand::is_at_hand(self, op, path)
     }

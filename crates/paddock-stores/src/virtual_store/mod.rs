@@ -255,10 +255,6 @@ impl Store for VirtualStore {
         true
     }
 
-    fn is_ours_alone(&self) -> bool {
-        self.lower.is_none()
-    }
-
     fn versioned(&self) -> Option<&dyn Versioned> {
         Some(self)
     }
