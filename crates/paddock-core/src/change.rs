@@ -263,6 +263,9 @@ pub struct Applied {
 pub struct AppliedChange {
     /// The version that is there now, for what has one.
     pub version: Option<Version>,
+    /// The version of the file or link that was there under the Store's lock: what the change replaced, took or carried on.
+    /// Nothing where none was there, or the Store cannot tell.
+    pub met: Option<Version>,
     /// Was it new?
     pub created: bool,
     /// How many replacements an edit made.

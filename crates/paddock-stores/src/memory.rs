@@ -311,7 +311,8 @@ impl Tree {
         let path = change.path();
         let there = self.look(path)?;
         check(there, change.expect())?;
-        match change.act() {
+        let met = there.filter(|node| node.kind() != Kind::Dir).map(|node| node.version);
+        let done = match change.act() {
             Act::Write { content, mode } => self.write(path, content.clone(), *mode),
             Act::Append { content } => self.append(path, content),
             Act::Edit { edits } => {
@@ -340,7 +341,8 @@ impl Tree {
                 let content = part(content, &(0..*len)).to_vec();
                 self.write(path, content, None)
             }
-        }
+        };
+        Ok(AppliedChange { met, ..done? })
     }
 
     fn write(&mut self, path: RelPath<'_>, content: Vec<u8>, mode: Option<u32>) -> Result<AppliedChange> {

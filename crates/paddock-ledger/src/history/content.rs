@@ -127,9 +127,13 @@ impl History {
             let mut rows = self.touching(session, &place, &window)?;
             rows.reverse();
             for next in rows {
+                let itself = next.place() == place;
+                // Somebody without a row was faster: what the next change met is theirs.
+                if itself && version.zip(next.met).is_some_and(|(left, met)| left != met) {
+                    return Ok(Content::Lost);
+                }
                 if let (What::Move, Some(to)) = (next.what, next.to_place()) {
                     let Some(moved) = place.moved(&next.place(), &to) else { continue };
-                    let itself = place == next.place();
                     version = if itself { next.version.or(version) } else { version };
                     (place, after) = (moved, next.seq);
                     continue 'moved;

@@ -68,6 +68,7 @@ mod tests {
             created: true,
             before: Before::Absent,
             version: Some(Version(7)),
+            met: None,
             parents: 0,
             bytes: 1,
             found,

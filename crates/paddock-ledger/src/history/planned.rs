@@ -139,6 +139,7 @@ impl Planned {
             created: before == Before::Absent,
             before,
             version: None,
+            met: self.version,
             parents: 0,
             bytes: 0,
             found: 0,

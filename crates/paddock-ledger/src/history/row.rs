@@ -113,6 +113,8 @@ pub struct ChangeRow {
     pub before: Before,
     /// The version that it left, for what has one.
     pub version: Option<Version>,
+    /// The version of what it met, where that was known. Calls of before do not tell.
+    pub met: Option<Version>,
     /// How many directories above it were made for it.
     pub parents: u64,
     /// How many bytes of content went in.
@@ -133,7 +135,7 @@ pub(crate) const CHANGE_COLUMNS: &str = "seq, call, part, idx, at, agent, territ
      (SELECT person FROM history_call WHERE history_call.home = history_change.home \
      AND history_call.call = history_change.call) AS person, found, \
      (SELECT op FROM history_call WHERE history_call.home = history_change.home \
-     AND history_call.call = history_change.call) AS op";
+     AND history_call.call = history_change.call) AS op, met";
 
 impl ChangeRow {
     /// The path as it was called at that time.
@@ -175,6 +177,7 @@ impl ChangeRow {
             created: row[11].int() != 0,
             before: read_before(row[12].text(), &row[13], &row[14], &row[18]),
             version: row[15].maybe_text().and_then(Version::parse),
+            met: row[22].maybe_text().and_then(Version::parse),
             parents: row[16].int().cast_unsigned(),
             bytes: row[17].int().cast_unsigned(),
             found: row[20].int(),
@@ -304,13 +307,14 @@ pub(crate) fn change_values(territory: &str, prefix: &str, change: &Change, appl
         (applied.parents as u64).cast_signed().into(),
         bytes(change.act()).cast_signed().into(),
         looks.filter(|looks| *looks != Looks::default()).map(write_looks).into(),
+        applied.met.map(|met| met.to_string()).into(),
     ]
 }
 
 pub(crate) const INSERT_CHANGE: &str = "INSERT INTO history_change (home, call, part, idx, at, agent, territory, prefix, \
-     path, place, place_key, what, to_path, to_place, to_key, created, before, kept, len, version, parents, bytes, looks, found) \
+     path, place, place_key, what, to_path, to_place, to_key, created, before, kept, len, version, parents, bytes, looks, met, found) \
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, \
-     ?23, ?24) \
+     ?23, ?24, ?25) \
      ON CONFLICT DO NOTHING";
 
 fn read_before(name: &str, kept: &Value, len: &Value, looks: &Value) -> Before {

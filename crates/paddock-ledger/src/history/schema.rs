@@ -75,6 +75,7 @@ CREATE TABLE history_doomed (
         Migration { version: 4, sql: NOTES },
         Migration { version: 5, sql: PERSONS },
         Migration { version: 6, sql: FOUND },
+        Migration { version: 7, sql: MET },
     ],
 };
 
@@ -173,6 +174,9 @@ UPDATE history_change SET found = 1 WHERE seq IN (SELECT min(seq) FROM history_c
 CREATE INDEX history_change_found ON history_change (home, kept_bytes) WHERE found = 1 AND kept IS NOT NULL;
 ";
 
+/// The version of what a change met: what came between two changes, and has no row, shows by it. Those of before do not tell.
+const MET: &str = "ALTER TABLE history_change ADD COLUMN met TEXT";
+
 /// The tables on PostgreSQL. Texts are compared byte by byte, as SQLite does.
 pub const POSTGRES: Schema = Schema {
     owner: "history",
@@ -242,5 +246,6 @@ CREATE TABLE history_doomed (
         Migration { version: 4, sql: NOTES_ON_POSTGRES },
         Migration { version: 5, sql: PERSONS },
         Migration { version: 6, sql: FOUND_ON_POSTGRES },
+        Migration { version: 7, sql: MET },
     ],
 };

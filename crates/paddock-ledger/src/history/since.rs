@@ -1,7 +1,8 @@
 //! What happened to a path after a change, and whether it all cancels out.
 //!
 //! A call and the call that undid it leave a path as it was, though under another version. So a change can be taken back
-//! after newer ones were, and only what still stands is in the way.
+//! after newer ones were, and only what still stands is in the way. That holds where each of them met what the one before had left:
+//! else somebody without a row was in between, and what they made must not go by the way.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,10 +20,27 @@ use paddock_db::statements::Session;
 pub(crate) struct Since {
     /// The calls that still stand, newest first.
     pub(crate) standing: Vec<CallId>,
-    /// The version that undoing left, where everything newer was undone.
+    /// The version that undoing left, where everything newer was undone and nobody else was in between.
     pub(crate) version: Option<Version>,
     /// Every change, newest first, also of calls that cancel each other out.
     pub(crate) rows: Vec<ChangeRow>,
+}
+
+/// What a change met at the very path, and what it left there.
+struct Link {
+    met: Option<Version>,
+    left: Option<Version>,
+}
+
+/// Did each change, the oldest first, meet what the one before it had left? What is not known is in nobody's way: where
+/// something went or came between, one of the changes stands. A directory that moves takes its files along as they are.
+fn is_unbroken<'a>(left: Option<Version>, mut newer: impl Iterator<Item = &'a Link>) -> bool {
+    newer
+        .try_fold(left, |left, link| match (left, link.met) {
+            (Some(left), Some(met)) if left != met => None,
+            _ => Some(link.left),
+        })
+        .is_some()
 }
 
 impl History {
@@ -36,6 +54,7 @@ impl History {
     ) -> Result<Since, DbError> {
         let (mut here, mut before) = (place.clone(), i64::MAX);
         let (mut rows, mut version) = (Vec::new(), None);
+        let mut chain = Vec::new();
         'renamed: loop {
             let window = Window { after: row.seq, before, below, ..Window::default() };
             for newer in self.touching(session, &here, &window)? {
@@ -44,6 +63,10 @@ impl History {
                 }
                 if version.is_none() && newer.result_place() == here {
                     version = newer.version;
+                }
+                if newer.place() == here || newer.result_place() == here {
+                    let left = newer.version.filter(|_| newer.result_place() == here);
+                    chain.push(Link { met: newer.met, left });
                 }
                 let came = newer.to_place().and_then(|to| here.moved(&to, &newer.place()));
                 let seq = newer.seq;
@@ -57,7 +80,8 @@ impl History {
             break;
         }
         let standing = self.standing(session, &rows)?;
-        Ok(Since { version: version.filter(|_| standing.is_empty()), standing, rows })
+        let stays = standing.is_empty() && is_unbroken(row.version, chain.iter().rev());
+        Ok(Since { version: version.filter(|_| stays), standing, rows })
     }
 
     /// Was a place, or one above it, moved after a row, and stays so?

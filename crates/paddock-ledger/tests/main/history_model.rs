@@ -27,6 +27,8 @@ enum Step {
     Delete(usize),
     Several(Vec<Step>),
     Undo(usize),
+    /// Somebody saves one of the files at the top, and no row tells it.
+    Outsider(usize),
 }
 
 fn one() -> impl Strategy<Value = Step> {
@@ -47,6 +49,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => at().prop_map(Step::Edit),
         1 => vec(one(), 1..4).prop_map(Step::Several),
         5 => (0_usize..6).prop_map(Step::Undo),
+        2 => (0_usize..2).prop_map(Step::Outsider),
     ]
 }
 
@@ -98,6 +101,10 @@ impl Model<'_> {
             let Some(target) = self.past.len().checked_sub(back + 1) else { return Ok(()) };
             return self.undo(target);
         }
+        if let Step::Outsider(a) = step {
+            self.save_outside(PATHS[a]);
+            return Ok(());
+        }
         let before = (self.marks(), self.world.store.dump());
         let moved = |step: &Step| match step {
             Step::Move(from, _) => before.0.get(PATHS[*from]) == Some(&Mark::Dir),
@@ -112,6 +119,14 @@ impl Model<'_> {
         let (id, after) = (self.world.last(), self.marks());
         self.past.push(Past { id, before, after, moves_directories, undone: false, undoes: None });
         Ok(())
+    }
+
+    /// Only a file that is there: this Store has no times, by which a directory would tell what is new in it.
+    fn save_outside(&mut self, path: &str) {
+        self.count += 1;
+        if let Some(Mark::File(_)) = self.marks().get(path) {
+            self.world.store.plant(path, &format!("by hand {}", self.count));
+        }
     }
 
     fn operation(&mut self, step: Step) -> Operation {
@@ -134,7 +149,7 @@ impl Model<'_> {
                         Step::Move(a, b) => (a, Alter::Move { to: at(b) }),
                         Step::Delete(a) => (a, Alter::Delete),
                         Step::MakeDir(a) => (a, Alter::MakeDir),
-                        Step::Write(a) | Step::Append(a) | Step::Edit(a) | Step::Undo(a) => {
+                        Step::Write(a) | Step::Append(a) | Step::Edit(a) | Step::Undo(a) | Step::Outsider(a) => {
                             (a, Alter::Write { content: text(), mode: None })
                         }
                         Step::Several(_) => unreachable!("only single steps are generated inside"),
@@ -143,7 +158,7 @@ impl Model<'_> {
                 });
                 Operation::Alter { path: path("/w"), alterations: alterations.collect() }
             }
-            Step::Undo(_) => unreachable!("handled before"),
+            Step::Undo(_) | Step::Outsider(_) => unreachable!("handled before"),
         }
     }
 

@@ -157,7 +157,11 @@ impl Inner {
             Some(Node::Dir) => Err(ErrorKind::IsADirectory),
             None => Err(ErrorKind::NotFound),
         };
-        match change.act() {
+        let met = match &there {
+            Some(Node::File(_, version)) => Some(Version(*version)),
+            _ => None,
+        };
+        let done = match change.act() {
             Act::Write { content, .. } => self.write(path, content.clone(), false),
             Act::Append { content: more } => {
                 let old = if there.is_some() { content()? } else { Vec::new() };
@@ -198,7 +202,8 @@ impl Inner {
                 self.nodes.remove(path.as_str());
                 Ok(AppliedChange { before, ..AppliedChange::default() })
             }
-        }
+        };
+        Ok(AppliedChange { met, ..done? })
     }
 }
 

@@ -99,7 +99,8 @@ impl Work<'_> {
             check(there.as_ref(), change.expect())?;
         }
         let kind = there.as_ref().map(Node::kind);
-        match change.act() {
+        let met = there.as_ref().filter(|_| kind == Some(KeyKind::File)).map(|node| node.meta().version);
+        let done = match change.act() {
             Act::Write { content, .. } => self.write(shelf, path, kind, content, None),
             Act::Take { staged } => {
                 let content = whole_staged(staged)?;
@@ -118,7 +119,8 @@ impl Work<'_> {
             Act::Restore { .. } => Err(ErrorKind::NotKept.into()),
             Act::Link { .. } => Err(ErrorKind::Unsupported("a link").into()),
             Act::Dress { .. } => Err(ErrorKind::Unsupported("changing a mode or a time").into()),
-        }
+        };
+        Ok(AppliedChange { met, ..done? })
     }
 
     fn write(
@@ -139,7 +141,7 @@ impl Work<'_> {
         shelf.keeper.write(shelf.call, path, content, dated)?;
         let before = if there.is_none() { Before::Absent } else { Before::Lost };
         let version = Some(version_of(content));
-        Ok(AppliedChange { version, created: there.is_none(), before, parents, replacements: 0 })
+        Ok(AppliedChange { version, created: there.is_none(), before, parents, ..AppliedChange::default() })
     }
 
     fn append(

@@ -195,9 +195,8 @@ impl Work<'_> {
         let Some(to_dir) = self.dir(to_path, Parents::Create { bytes: 0, files: 0 })? else { return Ok(None) };
         let Some(lock) = self.hold(&[(from_path, &from_dir), (to_path, &to_dir)])? else { return Ok(None) };
         let (from_spot, to_spot) = (Spot { dir: &from_dir, name: from_name }, Spot { dir: &to_dir, name: to_name });
-        if expect != Expect::Any {
-            self.check(from_spot.look()?.as_ref(), expect)?;
-        }
+        let found = from_spot.look()?;
+        self.check(found.as_ref(), expect)?;
         rename_to_free_name(from_spot, to_spot)?;
         // First where it is now: it is never lost on the way.
         self.made_but(self.settle_dirs(&[&to_dir, &from_dir]));
@@ -210,6 +209,7 @@ impl Work<'_> {
         }
         Ok(Some(AppliedChange {
             version: stat.map(|s| meta_of(&s).version),
+            met: met(found.as_ref()),
             created: true,
             before: if kind == Some(Kind::Dir) { Before::Dir(Looks::default()) } else { Before::Absent },
             ..AppliedChange::default()
@@ -233,7 +233,7 @@ impl Work<'_> {
         room.used();
         self.note(others);
         self.made_but(self.terms().settle(&dir, &before));
-        Ok(Some(AppliedChange { before, ..AppliedChange::default() }))
+        Ok(Some(AppliedChange { met: met(Some(&stat)), before, ..AppliedChange::default() }))
     }
 
     /// Removes what was looked at, and tells what is left of it.
@@ -431,6 +431,11 @@ pub(super) fn check(found: Option<&Stat>, expect: Expect) -> Result<(), StoreErr
 /// The number by which the host knows a file, whatever its names.
 fn number(stat: &Stat) -> u128 {
     u128::from(stat.st_dev) << 64 | u128::from(stat.st_ino)
+}
+
+/// The version of what a change met. A directory's is that of what it holds.
+pub(super) fn met(found: Option<&Stat>) -> Option<Version> {
+    found.filter(|stat| kind_of(stat) != Kind::Dir).map(|stat| meta_of(stat).version)
 }
 
 /// What is left of a directory that goes.

@@ -13,7 +13,7 @@ use paddock_core::{
 use rustix::fs::{OFlags, Stat};
 
 use super::append::add;
-use super::apply::{Parents, Try, Work, counted_len, raced_link};
+use super::apply::{Parents, Try, Work, counted_len, met, raced_link};
 use super::history::Opened;
 use super::host::{kind_of, meta_of, open_beneath, open_file, read_into, same_content, store_error, sync};
 use super::replace::{NewContent, Placed, Spot, place, put_on, stamp};
@@ -69,7 +69,7 @@ impl Work<'_> {
     /// of any size can grow; a write that fails half-way is taken back. Others may add to it meanwhile.
     fn append_in_place(&self, spot: Spot<'_>, addition: &[u8]) -> Try<AppliedChange> {
         let Some((file, before)) = open_for_change(spot, OFlags::APPEND)? else { return Ok(None) };
-        let mut head = Vec::new();
+        let (met, mut head) = (met(Some(&before)), Vec::new());
         read_into(file.as_fd(), 0, meta_of(&before).len.min(SNIFF as u64), &mut head)?;
         let addition = suited(&head, addition)?;
         let room = self.meter.reserve(UsageDelta { bytes: grown(addition.len()), files: 0 })?;
@@ -87,7 +87,7 @@ impl Work<'_> {
         self.made_but(written);
         room.used();
         let before = if self.keeps { before } else { Before::Lost };
-        Ok(Some(AppliedChange { version: Some(meta_of(&after).version), before, ..AppliedChange::default() }))
+        Ok(Some(AppliedChange { version: Some(meta_of(&after).version), met, before, ..AppliedChange::default() }))
     }
 
     /// What was kept is there again. It comes as a copy: what is kept stays, for the next time.
@@ -152,7 +152,7 @@ impl Work<'_> {
             let before = Before::Looks(Looks { mode: was.mode.map(|mode| mode & PLAIN_MODE), modified: was.modified });
             // A directory's version is that of what it holds.
             let version = (was.kind == Kind::File).then(|| meta_of(&after).version);
-            Ok(Some(AppliedChange { version, before, ..AppliedChange::default() }))
+            Ok(Some(AppliedChange { version, met: met(Some(&old)), before, ..AppliedChange::default() }))
         })
     }
 
@@ -162,7 +162,8 @@ impl Work<'_> {
             let now = meta_of(&old).len;
             if len >= now {
                 let version = Some(meta_of(&old).version);
-                return Ok(Some(AppliedChange { version, before: Before::Prefix(now), ..AppliedChange::default() }));
+                let before = Before::Prefix(now);
+                return Ok(Some(AppliedChange { version, met: version, before, ..AppliedChange::default() }));
             }
             // What goes can only be kept with the old inode; so can what another name of it still shows.
             let keeps = self.keeper.as_ref().is_some_and(|keeper| len <= keeper.copy_cap());
@@ -192,7 +193,8 @@ impl Work<'_> {
         rustix::fs::ftruncate(&file, len).map_err(store_error)?;
         let Some(after) = self.settle_in_place(spot, &file)? else { return Ok(None) };
         room.used();
-        Ok(Some(AppliedChange { version: Some(meta_of(&after).version), ..AppliedChange::default() }))
+        let met = met(Some(old));
+        Ok(Some(AppliedChange { version: Some(meta_of(&after).version), met, ..AppliedChange::default() }))
     }
 
     /// The stat of a file that was changed in place. Nothing when somebody outside replaced it meanwhile: what was
@@ -220,7 +222,7 @@ impl Work<'_> {
         room.used();
         self.note(others);
         let version = Some(meta_of(&stat).version);
-        Ok(Some(AppliedChange { version, created: old.is_none(), before, ..AppliedChange::default() }))
+        Ok(Some(AppliedChange { version, met: met(old), created: old.is_none(), before, ..AppliedChange::default() }))
     }
 
     /// The file at a spot, if it is what the change expects. Only a regular file is ever replaced.

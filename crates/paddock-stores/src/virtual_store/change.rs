@@ -130,6 +130,8 @@ impl Work<'_> {
         let path = change.path();
         let there = self.layers().look(path)?;
         self.check(there.as_ref(), change.expect())?;
+        let file = there.as_ref().filter(|found| found.kind() != Kind::Dir);
+        let met = file.map(|found| self.layers().meta(found).version);
         let before = Commit(self.rows.head().0);
         self.rows.advance()?;
         let there = self.cover(change, there)?;
@@ -146,6 +148,7 @@ impl Work<'_> {
             Act::Link { leads_to } => self.link(path, there.as_ref(), leads_to),
             Act::Dress { looks } => self.dress(path, there.as_ref(), *looks),
         }?;
+        done.met = met;
         let stays = matches!(change.act(), Act::Move { .. });
         done.before = match there {
             Some(_) if matches!(change.act(), Act::Dress { .. }) => return Ok(done),

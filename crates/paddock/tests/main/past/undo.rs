@@ -115,6 +115,42 @@ fn what_changed_past_paddock_is_in_the_way_too() {
     assert_eq!(world.paddock(&["undo"]).code, 1, "the same bytes by another hand are still another's");
 }
 
+/// The newest change brought back what a person had saved: the one before it did not leave that.
+#[test]
+fn what_a_person_saved_between_two_calls_stays_when_both_are_undone() {
+    let world = world();
+    write(&world, "/disk/README", "first\n");
+    world.write("disk/README", "by a person\n");
+    write(&world, "/disk/README", "second\n");
+    assert_eq!(world.paddock(&["undo"]).code, 0);
+    assert_eq!(world.read("disk/README"), "by a person\n");
+    insta::assert_snapshot!(plain(&world.paddock(&["undo"])), @"
+    [stderr]
+    error: call [call 1] of main (write /disk/README, [time]) cannot be undone: something newer is in the way
+    /disk/README was changed since, and not through Paddock
+    --- /disk/README (now)
+    +++ /disk/README (before call [call 1])
+    @@ -1 +1 @@
+    -by a person
+    +by hand
+    hint: nothing was changed; undo the newer calls first, or bring single paths back with `paddock restore PATH --at TIME`
+    [exit 1]
+    ");
+    assert_eq!(world.read("disk/README"), "by a person\n");
+    // The same with a file that comes and goes.
+    write(&world, "/disk/new.md", "made\n");
+    world.write("disk/new.md", "by a person\n");
+    tool(&world, "delete_file", &json!({ "path": "/disk/new.md" }));
+    assert_eq!(world.paddock(&["undo"]).code, 0);
+    let refused = world.paddock(&["undo"]);
+    assert_eq!((refused.code, world.read("disk/new.md").as_str()), (1, "by a person\n"), "{refused}");
+    // It moves, and is still theirs.
+    tool(&world, "move_file", &json!({ "source": "/disk/new.md", "destination": "/disk/moved.md" }));
+    assert_eq!(world.paddock(&["undo"]).code, 0);
+    let refused = world.paddock(&["undo"]);
+    assert_eq!((refused.code, world.read("disk/new.md").as_str()), (1, "by a person\n"), "{refused}");
+}
+
 /// A directory has no version: what is in it is looked at.
 #[test]
 fn what_is_newer_in_a_directory_that_was_moved_is_in_the_way() {
