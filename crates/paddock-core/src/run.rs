@@ -257,6 +257,16 @@ impl Vfs {
         past.kept_by(call, &self.place(index, rel), cut_off).map_err(|e| refusal(asked, e))
     }
 
+    /// Did what is at a path change after this was kept of it, past its Store? Judged as [`Self::recall`].
+    pub fn is_newer(&self, call: &Call<'_>, asked: &LogicalPath, kept: &Kept) -> Result<bool, Refused> {
+        let decision = self.judge(OpKind::Read, asked);
+        let Some((index, rel)) = self.route(asked).filter(|_| decision.allowed()) else {
+            return Err(Refused::Denied(Box::new(decision.denial(asked))));
+        };
+        let Some(past) = self.workspaces[index].mount.store.versioned() else { return Ok(false) };
+        past.is_newer(call, &self.place(index, rel), kept).map_err(|e| refusal(asked, e))
+    }
+
     /// What the Workspace at a prefix holds, for a person who looks at quotas; nothing where its Store does not count.
     pub fn usage(&self, call: &Call<'_>, prefix: &LogicalPath) -> Result<Option<Usage>, Refused> {
         let Some(workspace) = self.workspaces.iter().find(|workspace| workspace.prefix == *prefix) else {

@@ -146,6 +146,11 @@ pub trait Versioned: Send + Sync {
         Ok(None)
     }
 
+    /// Did what is at the path come there, or change, after this was kept of it? Only where somebody can go past the Store.
+    fn is_newer(&self, _: &Call<'_>, _at: &Place<'_>, _kept: &Kept) -> Result<bool> {
+        Ok(false)
+    }
+
     /// What was kept is not needed any more.
     fn release(&self, call: &Call<'_>, kept: &[Kept]) -> Result<()>;
 

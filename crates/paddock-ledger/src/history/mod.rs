@@ -15,6 +15,7 @@ mod found;
 mod inside;
 mod journal;
 mod log;
+mod mark;
 mod own;
 mod place;
 mod planned;

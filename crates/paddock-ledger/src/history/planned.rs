@@ -6,12 +6,13 @@
 
 use paddock_core::{
     Act, Before, Call, CallId, Change, Effect, EffectKind, Kept, Kind, LogicalPath, Looks, PLAIN_MODE, Part, Refused,
-    Version, Vfs,
+    Version, Vfs, Workspace,
 };
 use paddock_db::DbError;
 use serde::{Deserialize, Serialize};
 
 use super::log::Window;
+use super::mark::Mark;
 use super::place::{Place, Spot, logical};
 use super::row::{CallRow, CallState, ChangeRow, What, millis, read_looks, write_looks};
 use super::undo::{Now, version_now};
@@ -37,6 +38,8 @@ pub struct Planned {
     pub looks: Option<Looks>,
     /// Was it a directory?
     pub is_dir: bool,
+    /// What it was to become, where that could be said.
+    pub(crate) mark: Option<Mark>,
 }
 
 /// All of a part, as it is kept.
@@ -61,6 +64,8 @@ struct KeptChange {
     looks: Option<String>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     dir: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mark: Option<Mark>,
 }
 
 /// What a part will change, as a text.
@@ -78,6 +83,7 @@ pub(crate) fn planned_text(part: &Part<'_>) -> String {
             new: effect.is_some_and(is_new),
             looks: was.map(|was| write_looks(was.looks)),
             dir: was.is_some_and(|was| was.kind == Kind::Dir),
+            mark: Mark::of(change, effect.is_some_and(is_new), was.map(|was| was.looks)),
         }
     };
     let all = KeptPart {
@@ -106,6 +112,7 @@ fn read(text: &str) -> Vec<Planned> {
         is_new: change.new,
         looks: change.looks.as_deref().and_then(read_looks),
         is_dir: change.dir,
+        mark: change.mark,
     };
     changes.into_iter().map(planned).collect()
 }
@@ -196,32 +203,55 @@ impl History {
 
     fn fate(&self, vfs: &Vfs, call: &Call<'_>, of: &CallRow, one: &Planned, all: &[Planned]) -> Result<Fate> {
         let place = one.spot.place();
-        let Some((path, _)) = logical(vfs, &place, &one.spot.territory) else { return Ok(Fate::Unknown) };
+        let Some((path, workspace)) = logical(vfs, &place, &one.spot.territory) else { return Ok(Fate::Unknown) };
         let now = version_now(vfs, call, &path)?;
-        let fate = match (one.what, one.version, now) {
-            (What::MakeDir, ..) => fate_of_directory(vfs, call, one, &path),
-            (What::Dress, ..) => fate_of_looks(vfs, call, one, &path)?,
+        let fate = self.fate_if_nobody_came(vfs, call, (of, one, all), (&path, now))?;
+        if let (Fate::Changed(Before::Kept(kept)), Now::There(version)) = (&fate, now)
+            && vfs.recall(call, &path, kept, &(0..0)).is_ok_and(|(_, meta)| meta.version == version)
+        {
+            // It was given its second name, and never went.
+            return Ok(Fate::Untouched);
+        }
+        // What others did there since must not be taken for the call's.
+        let is_changed = matches!(fate, Fate::Changed(_) | Fate::Left(..));
+        let is_others = || {
+            let there = matches!(now, Now::There(_)) && !is_its_doing(vfs, call, (&path, workspace), (one, all));
+            Ok::<_, HistoryError>(
+                there || is_newer(vfs, call, &path, (now, &fate))? || self.is_touched_since(&place, of)?,
+            )
+        };
+        Ok(if is_changed && is_others()? { Fate::Unknown } else { fate })
+    }
+
+    /// What became of a path if nobody else was there since.
+    fn fate_if_nobody_came(
+        &self,
+        vfs: &Vfs,
+        call: &Call<'_>,
+        (of, one, all): (&CallRow, &Planned, &[Planned]),
+        (path, now): (&LogicalPath, Now),
+    ) -> Result<Fate> {
+        Ok(match (one.what, one.version, now) {
+            (What::MakeDir, ..) => fate_of_directory(vfs, call, one, path),
+            (What::Dress, ..) => fate_of_looks(vfs, call, one, path)?,
             (What::Move, ..) => self.fate_of_move(vfs, call, one, now)?,
             (_, Some(was), Now::There(version)) if was == version => Fate::Untouched,
             (What::Delete, _, Now::There(_)) => Fate::Untouched,
-            (What::Delete, ..) => match kept_of(vfs, call, &path, of.call)? {
+            (What::Delete, ..) => match kept_of(vfs, call, path, of.call)? {
                 Some(kept) => Fate::Changed(Before::Kept(kept)),
-                None if one.is_dir || all.iter().any(|other| is_below(&other.spot.place(), &place)) => {
+                None if one.is_dir || all.iter().any(|other| is_below(&other.spot.place(), &one.spot.place())) => {
                     Fate::Changed(Before::Dir(Looks { modified: None, ..one.looks.unwrap_or_default() }))
                 }
                 None => Fate::Unknown,
             },
             (_, None, Now::Nothing) if one.is_new => Fate::Untouched,
-            (_, _, Now::There(_)) => match kept_of(vfs, call, &path, of.call)? {
+            (_, _, Now::There(_)) => match kept_of(vfs, call, path, of.call)? {
                 Some(kept) => Fate::Changed(Before::Kept(kept)),
                 None if one.is_new => Fate::Changed(Before::Absent),
                 None => Fate::Unknown,
             },
             (_, _, Now::Nothing | Now::Blocked) => Fate::Unknown,
-        };
-        // What others did there since must not be taken for the call's.
-        let changed = matches!(fate, Fate::Changed(_) | Fate::Left(..));
-        Ok(if changed && self.is_touched_since(&place, of)? { Fate::Unknown } else { fate })
+        })
     }
 
     fn fate_of_move(&self, vfs: &Vfs, call: &Call<'_>, one: &Planned, from: Now) -> Result<Fate> {
@@ -243,6 +273,23 @@ impl History {
         let rows = self.read(|session| self.touching(session, place, &Window::default()))?;
         let began = millis(of.began);
         Ok(rows.iter().any(|row| row.call != of.call && millis(row.at) >= began))
+    }
+}
+
+/// Is what is there what one of the call's changes was to leave? Where none of them could say what that is, nothing speaks
+/// against it.
+fn is_its_doing(vfs: &Vfs, call: &Call<'_>, at: (&LogicalPath, &Workspace), of: (&Planned, &[Planned])) -> bool {
+    let (one, all) = of;
+    let fits = |planned: &Planned| planned.mark.as_ref().is_none_or(|mark| mark.fits(vfs, call, at));
+    let mut contents = all.iter().filter(|other| other.spot == one.spot && other.what.is_about_content()).peekable();
+    if one.what.is_about_content() || contents.peek().is_some() { contents.any(fits) } else { fits(one) }
+}
+
+/// Where the Store has kept what went, that tells when: what is there can be no later.
+fn is_newer(vfs: &Vfs, call: &Call<'_>, path: &LogicalPath, seen: (Now, &Fate)) -> Result<bool> {
+    match seen {
+        (Now::There(_), Fate::Changed(Before::Kept(kept))) => Ok(vfs.is_newer(call, path, kept)?),
+        _ => Ok(false),
     }
 }
 

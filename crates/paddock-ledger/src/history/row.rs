@@ -62,6 +62,11 @@ impl What {
         }
     }
 
+    /// Does it leave a file or a link with a content that it says, or works out?
+    pub(crate) fn is_about_content(self) -> bool {
+        !matches!(self, Self::MakeDir | Self::Move | Self::Delete | Self::Dress)
+    }
+
     pub(crate) fn parse(name: &str) -> Self {
         Self::ALL.into_iter().find(|what| what.name() == name).unwrap_or(Self::Write)
     }

@@ -119,6 +119,45 @@ fn what_cannot_be_said_is_refused_and_named() {
     assert_eq!(there, ["lines\nmore\n", "after", "theirs"], "nothing was changed");
 }
 
+/// They have no row, and whoever takes back runs unasked at the next start.
+#[test]
+fn what_a_person_did_after_the_process_died_is_not_taken_for_its_doing() {
+    let world = OnDisk::new();
+    for name in ["edited", "written", "saved"] {
+        world.put(&format!("one/{name}"), "before");
+    }
+    let edited = world.dies(Dies::After(0), edit("/w/edited", "before", "after"));
+    let written = world.dies(Dies::After(0), write("/w/written", "after"));
+    let saved = world.dies(Dies::After(0), write("/w/saved", "after"));
+    let made = world.dies(Dies::After(0), write("/w/made", "made"));
+    // Nothing was made of these.
+    let planned = world.dies(Dies::Before(0), write("/w/notes.txt", "made"));
+    let added = world.dies(Dies::Before(0), Operation::Append { path: path("/w/log"), content: "made".into() });
+    // The kernel's clock for files may be behind by a tick.
+    std::thread::sleep(Duration::from_millis(50));
+    for name in ["edited", "written", "made", "notes.txt", "log"] {
+        world.put(&format!("one/{name}"), "by a person");
+    }
+    // An editor that saves by a rename.
+    world.put("one/.saved.swp", "by a person");
+    std::fs::rename(world.at("one/.saved.swp"), world.at("one/saved")).unwrap();
+    let calls = [
+        (edited, "edited"),
+        (written, "written"),
+        (saved, "saved"),
+        (made, "made"),
+        (planned, "notes.txt"),
+        (added, "log"),
+    ];
+    for (call, name) in calls {
+        match world.undo(call) {
+            Err(HistoryError::CutOff { paths, .. }) => assert_eq!(paths, [format!("/w/{name}")]),
+            other => panic!("{name}: {other:?}"),
+        }
+        assert_eq!(world.text(&format!("one/{name}")).as_deref(), Some("by a person"), "{name}");
+    }
+}
+
 /// Looks at the ledger as another process would, whenever a Store is about to be asked.
 struct Watched {
     history: Arc<History>,

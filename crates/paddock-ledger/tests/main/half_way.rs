@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use paddock_core::{Alter, Alteration, CallId, ErrorKind, Expect, Looks, Operation, Refused, Staged, WayBack};
-use paddock_ledger::history::CallState;
+use paddock_ledger::history::{CallState, HistoryError};
 
 use super::history_world::path;
 use super::mortal::Dies;
@@ -123,6 +123,38 @@ fn a_commit_that_is_cut_off_at_any_step_is_taken_back() {
             let row = world.history.find_call(&by.to_string()).unwrap();
             assert_eq!((row.state, row.undoes), (CallState::Completed, Some(call)), "{told}");
         }
+    }
+}
+
+/// What is there by then is a person's, at each path that the commit would have changed; it is refused as a whole.
+#[test]
+fn what_a_person_did_since_keeps_a_commit_from_being_taken_back() {
+    let steps = [
+        ("mod", Dies::After(0)),
+        ("new.txt", Dies::After(1)),
+        ("new.txt", Dies::Before(1)),
+        ("run.sh", Dies::After(2)),
+        ("link", Dies::After(3)),
+    ];
+    for (name, dies) in steps {
+        let world = world();
+        let one = |at: &str, how| Alteration { path: path(at), how, expect: Expect::Any };
+        let alterations = vec![
+            one("/w/mod", world.staged("mod", "after")),
+            one("/w/new.txt", world.staged("new", "made by it")),
+            one("/w/run.sh", Alter::Dress(Looks { mode: Some(0o755), modified: None })),
+            one("/w/link", Alter::Link { leads_to: "elsewhere".to_owned() }),
+        ];
+        let call = world.dies(dies, Operation::Commit { path: path("/w"), alterations });
+        std::thread::sleep(Duration::from_millis(50));
+        if name == "link" {
+            fs::remove_file(world.at("one/link")).unwrap();
+        }
+        world.put(&format!("one/{name}"), "by a person");
+        let before = world.seen();
+        assert!(world.with_call(CallId::next(), |call_now| world.vfs.way_back(call_now, call)).is_err(), "{name}");
+        assert!(matches!(world.undo(call), Err(HistoryError::CutOff { .. })), "{name}, {dies:?}");
+        assert_eq!(world.seen(), before, "{name}, {dies:?}");
     }
 }
 

@@ -2,12 +2,16 @@
 
 use std::ops::Range;
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use paddock_core::{Call, CallId, ErrorKind, Kept, Meta, Place, Result, Usage, Versioned};
 
 use super::PhysicalStore;
 use super::history::{Opened, name_for};
-use super::host::{meta_of, read_into};
+use super::host::{changed, look, meta_of, read_into, store_error};
+
+/// The kernel's clock for files may go on between the two ends of one exchange.
+const TICK: Duration = Duration::from_millis(10);
 
 impl Versioned for PhysicalStore {
     fn recall(
@@ -37,6 +41,17 @@ impl Versioned for PhysicalStore {
         call.tick(1)?;
         let Some(history) = &self.history else { return Ok(None) };
         history.kept_as(&name_for(&self.host, cut_off, at.rel().as_str()))
+    }
+
+    /// The kept inode's own time of change is when it went from the path, or later, and nobody can set it. What stands at the path
+    /// was there by then, unless somebody else put it there.
+    fn is_newer(&self, call: &Call<'_>, at: &Place<'_>, kept: &Kept) -> Result<bool> {
+        call.tick(1)?;
+        let Some(history) = &self.history else { return Ok(false) };
+        let went = rustix::fs::lstat(history.host().join(&kept.0)).map_err(store_error)?;
+        let there = self.reading(|mount| look(mount, at.rel().as_str()).map_err(store_error))?;
+        let latest = changed(&went).and_then(|went| went.checked_add(TICK));
+        Ok(latest.zip(changed(&there)).is_none_or(|(latest, there)| there > latest))
     }
 
     fn release(&self, call: &Call<'_>, kept: &[Kept]) -> Result<()> {
