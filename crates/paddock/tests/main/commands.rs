@@ -211,7 +211,7 @@ fn git_works_and_a_hook_cannot_be_planted() {
     assert!(world.has("work/.git/config") && world.has("work/.git/HEAD"));
     let again = execute(
         &world,
-        "echo more >> a.txt && git commit -qam second && git remote add origin ../b && git log --oneline",
+        "echo more >> a.txt && git commit -qam second && git remote add origin ./b && git log --oneline",
     );
     assert!(printed(&again).contains("second"), "{again:#}");
     assert!(world.read("work/.git/config").contains("origin"));
@@ -219,6 +219,8 @@ fn git_works_and_a_hook_cannot_be_planted() {
         "printf '#!/bin/sh\\necho evil' > .git/hooks/pre-commit",
         "git config core.fsmonitor evil",
         "git config alias.st '!evil'",
+        // A person's fetch would bring along what lies there.
+        "git remote add outside ../b",
         "mkdir x && git init -q x && echo evil > x/.git/hooks/post-checkout",
         "echo 'layout evil' > .envrc",
         "mkdir -p .vscode && echo {} > .vscode/tasks.json",
