@@ -50,7 +50,7 @@ const HARMLESS: &[(&str, &[&str])] = &[
             "sparsecheckoutcone",
         ],
     ),
-    ("extensions", &[OBJECT_FORMAT, "refstorage"]),
+    ("extensions", &[OBJECT_FORMAT]),
     ("user", &["name", "email"]),
     ("author", &["name", "email"]),
     ("committer", &["name", "email"]),
@@ -283,12 +283,13 @@ fn may_be_fetched(reference: &str) -> bool {
 
 /// Is it one that `git cherry-pick` and `git revert` note for going on?
 pub(crate) fn is_option(key: &str) -> bool {
-    const OPTIONS: [&str; 13] = [
+    const OPTIONS: [&str; 14] = [
         "no-commit",
         "edit",
         "allow-empty",
         "allow-empty-message",
         "keep-redundant-commits",
+        "drop-redundant-commits",
         "signoff",
         "record-origin",
         "allow-ff",

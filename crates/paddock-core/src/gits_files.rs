@@ -71,11 +71,12 @@ pub(crate) fn holds(path: &[&str]) -> Option<Holds> {
         ["FETCH_HEAD"] => Fetched,
         ["packed-refs"] => Packed,
         // One object in the place of another.
-        ["refs", "replace", ..] => return None,
+        ["refs", name, ..] if is_spelling_of(name, "replace") => return None,
         ["refs", _, ..] => Reference,
-        ["objects", "info", "packs" | "commit-graph"] | ["objects", "info", "commit-graphs", _] => Anything,
-        ["objects", "info", ..] => return None,
-        ["objects", _, ..] => AnythingNew,
+        // What is noted there of commits is believed before the commits themselves.
+        ["objects", "info", "packs"] => Anything,
+        ["objects", name, ..] if is_spelling_of(name, "info") => return None,
+        ["objects", _, ..] | ["lfs", "objects", ..] => AnythingNew,
         ["index"] => Index,
         ["MERGE_RR"] => Conflicts,
         ["BISECT_NAMES"] => Searched,
@@ -85,7 +86,7 @@ pub(crate) fn holds(path: &[&str]) -> Option<Holds> {
         ["info", "refs" | "sparse-checkout"] => Anything,
         [name] if MESSAGES.contains(name) => Anything,
         // What tells and keeps, and what the guarded names hold.
-        ["logs" | "lfs" | "reftable" | "hooks" | "remotes" | "branches", _, ..] => Anything,
+        ["logs" | "lfs" | "hooks" | "remotes" | "branches", _, ..] => Anything,
         ["config" | "config.worktree" | "commondir" | "gitdir"] => Anything,
         ["rebase-merge" | "rebase-apply" | "sequencer", ..] => return unfinished_holds(path),
         ["worktrees", _, "locked"] => Anything,
@@ -116,7 +117,7 @@ const MESSAGES: [&str; 13] = [
 fn unfinished_holds(path: &[&str]) -> Option<Holds> {
     const OBJECTS: [&str; 7] =
         ["onto", "orig-head", "amend", "stopped-sha", "squash-onto", "original-commit", "abort-safety"];
-    const TOLD: [&str; 44] = [
+    const TOLD: [&str; 45] = [
         "interactive",
         "quiet",
         "verbose",
@@ -161,6 +162,7 @@ fn unfinished_holds(path: &[&str]) -> Option<Holds> {
         "head",
         "update-refs",
         "refs-to-delete",
+        "patch-merge-index",
     ];
     let [dir, rest @ ..] = path else { return None };
     Some(match (*dir, rest) {
@@ -277,6 +279,10 @@ mod tests {
             "rr-cache/1/postimage",
             "info/attributes",
             "info/grafts",
+            "refs/Replace/1",
+            "objects/Info/alternates",
+            "objects/info/commit-graph",
+            "reftable/tables.list",
             "sl/config",
         ] {
             assert_eq!(of(path), None, "{path}");

@@ -16,6 +16,8 @@ use crate::gits_lists::MAX_LIST;
 const LONGEST_NAME: usize = 4096;
 /// Before the hash of an entry stands what git knows of its file.
 const STAT: usize = 40;
+/// Where in that its mode stands.
+const MODE: usize = 24;
 /// Of a directory of which nothing is checked out.
 const DIRECTORY: u32 = 0o040_000;
 
@@ -43,6 +45,8 @@ impl Entry {
 pub(crate) struct Index {
     /// By name; where there is a conflict a name has several.
     pub(crate) entries: HashMap<Vec<u8>, Vec<Entry>>,
+    /// Where the entries of a name begin.
+    starts: HashMap<Vec<u8>, Vec<usize>>,
     /// Where the entries end.
     end: usize,
 }
@@ -53,11 +57,16 @@ impl Index {
         Reader::of(index, hash)?.read()
     }
 
-    /// The same index with nothing but its entries.
-    pub(crate) fn alone(&self, index: &[u8], hash: usize) -> Vec<u8> {
-        let entries = &index[..self.end];
-        let sum = if hash == 20 { Sha1::digest(entries).to_vec() } else { Sha256::digest(entries).to_vec() };
-        [entries, &sum].concat()
+    /// The same index with nothing but its entries; of those for which `is_looked_at` git has to look at the file again.
+    pub(crate) fn alone(&self, index: &[u8], hash: usize, is_looked_at: impl Fn(&[u8]) -> bool) -> Vec<u8> {
+        let mut entries = index[..self.end].to_vec();
+        for start in self.starts.iter().filter(|(name, _)| is_looked_at(name)).flat_map(|(_, starts)| starts) {
+            // Times, device and number, owner and length; the mode between them stays.
+            entries[*start..start + MODE].fill(0);
+            entries[start + MODE + 4..start + STAT].fill(0);
+        }
+        let sum = if hash == 20 { Sha1::digest(&entries).to_vec() } else { Sha256::digest(&entries).to_vec() };
+        [entries, sum].concat()
     }
 }
 
@@ -78,14 +87,16 @@ impl<'a> Reader<'a> {
         let (mut at, mut last): (usize, Vec<u8>) = (12, Vec::new());
         let mut room = MAX_LIST as usize;
         let mut entries: HashMap<Vec<u8>, Vec<Entry>> = HashMap::new();
+        let mut starts: HashMap<Vec<u8>, Vec<usize>> = HashMap::new();
         for _ in 0..self.count {
             let (name, entry, next) = self.entry(at, &last)?;
             // Names that go on from each other may come to far more than the index that holds them.
             room = room.checked_sub(name.len())?;
             entries.entry(name.clone()).or_default().push(entry);
+            starts.entry(name.clone()).or_default().push(at);
             (at, last) = (next, name);
         }
-        self.goes_without_the_rest(at).then_some(Index { entries, end: at })
+        self.goes_without_the_rest(at).then_some(Index { entries, starts, end: at })
     }
 
     /// An entry with its name, and where the next one begins.
@@ -114,7 +125,7 @@ impl<'a> Reader<'a> {
         let is_told = usize::from(told) == name.len() || (told == LONG && name.len() >= usize::from(LONG));
         let next = if self.version == 4 { from + len + 1 } else { at + (from + len - at + 8) / 8 * 8 };
         let content = self.index.get(at + STAT..flags_at)?.to_vec();
-        let entry = Entry { mode: number(self.index, at + 24)?, stage: flags & 0x3000, content };
+        let entry = Entry { mode: number(self.index, at + MODE)?, stage: flags & 0x3000, content };
         (is_told && next <= self.end()).then_some((name, entry, next))
     }
 
@@ -206,7 +217,7 @@ mod tests {
         let sum = Sha1::digest(&plain).to_vec();
         for rest in [b"TREE", b"EOIE", b"IEOT", b"ZZZZ"] {
             let whole = closed(with(plain.clone(), rest, b"whatever"));
-            let alone = Index::read(&whole, HASH).unwrap().alone(&whole, HASH);
+            let alone = Index::read(&whole, HASH).unwrap().alone(&whole, HASH, |_| false);
             assert_eq!(alone, [plain.as_slice(), &sum].concat());
             assert_eq!(read_names(&alone).unwrap().len(), 3);
         }
@@ -268,6 +279,18 @@ mod tests {
         out.extend([b"ZZZZ".as_slice(), &[0, 5, 0], b"b.txt\0", &[0; 32]].concat());
         assert!(Index::read(&out, 20).is_none());
         assert!(Index::read(&out, 32).unwrap().entries.contains_key(b"b.txt".as_slice()));
+    }
+
+    #[test]
+    fn a_file_that_has_to_be_looked_at_is_known_by_nothing_else() {
+        let mut known = index(&[b"a", b"b"]);
+        known[12..12 + 40].fill(7);
+        let whole = closed(known);
+        let read = Index::read(&whole, HASH).unwrap();
+        let alone = read.alone(&whole, HASH, |name| name == b"a");
+        assert_eq!(alone[12..12 + 40], [[0; 24].as_slice(), &[7; 4], &[0; 12]].concat());
+        assert_eq!(Index::read(&alone, HASH).unwrap().entries, read.entries);
+        assert_eq!(read.alone(&whole, HASH, |name| name == b"b")[..whole.len() - HASH], whole[..whole.len() - HASH]);
     }
 
     #[test]

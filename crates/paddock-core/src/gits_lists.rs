@@ -21,6 +21,7 @@ use crate::scope::OpKind;
 use crate::store::Kind;
 use crate::unfinished::quoted;
 use crate::vfs::{Refused, Vfs};
+use crate::workspace::Workspace;
 
 /// The largest list that is read.
 pub const MAX_LIST: u64 = 64 * 1024 * 1024;
@@ -168,7 +169,23 @@ impl Vfs {
                 return None;
             }
         }
-        Some(new.alone(content, hash))
+        // What an agent says of a file that is not its to change may hide what a person did to it.
+        let is_anothers = |name: &[u8]| !self.may_be_changed(index, root_of(rel), name);
+        Some(new.alone(content, hash, is_anothers))
+    }
+
+    /// May the agent see and change a name of a worktree? Where nobody knows here where that is, patterns without a place tell.
+    fn may_be_changed(&self, index: usize, root: Option<&str>, name: &[u8]) -> bool {
+        let Ok(name) = std::str::from_utf8(name) else { return false };
+        let path =
+            root.filter(|root| !root.is_empty()).map_or_else(|| name.to_owned(), |root| format!("{root}/{name}"));
+        let Ok(rel) = RelPathBuf::parse(&path) else { return false };
+        let (rel, Workspace { names, prefix, .. }) = (rel.as_rel(), &self.workspaces[index]);
+        if root.is_none() {
+            return names.hidden(rel).is_none() && names.guarded(rel, false).is_none() && !names.own(rel);
+        }
+        let path = prefix.join(rel);
+        [OpKind::Read, OpKind::Write].into_iter().all(|op| self.judge(op, &path).allowed())
     }
 
     /// May an agent have staged this?
@@ -183,27 +200,13 @@ impl Vfs {
         asked: &Asked<'_>,
         ways: &mut HashSet<String>,
     ) -> bool {
-        let Ok(name) = std::str::from_utf8(name) else { return false };
-        if entries.iter().any(Entry::is_directory) {
+        if entries.iter().any(Entry::is_directory) || !self.may_be_changed(index, root, name) {
             return false;
         }
-        let names = &self.workspaces[index].names;
-        let Some(root) = root else {
-            // Nobody knows here where that is: patterns without a place tell.
-            let Ok(rel) = RelPathBuf::parse(name) else { return false };
-            let rel = rel.as_rel();
-            return names.hidden(rel).is_none() && names.guarded(rel, false).is_none() && !names.own(rel);
-        };
-        let Ok(rel) = RelPathBuf::parse(&if root.is_empty() { name.to_owned() } else { format!("{root}/{name}") })
-        else {
-            return false;
-        };
-        let path = self.workspaces[index].prefix.join(rel.as_rel());
-        let may = |op| self.judge(op, &path).allowed();
-        may(OpKind::Read)
-            && may(OpKind::Write)
-            && (entries.iter().all(Entry::is_submodule)
-                || self.has_room(call, index, (root, rel.as_rel()), asked, ways))
+        let (Some(root), false) = (root, entries.iter().all(Entry::is_submodule)) else { return true };
+        let name = String::from_utf8_lossy(name);
+        let path = if root.is_empty() { name.into_owned() } else { format!("{root}/{name}") };
+        RelPathBuf::parse(&path).is_ok_and(|rel| self.has_room(call, index, (root, rel.as_rel()), asked, ways))
     }
 
     /// Does git find a file's place free of what it would remove: a directory there, or a file above it?

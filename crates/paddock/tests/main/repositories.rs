@@ -248,6 +248,8 @@ mount = { physical = "work/vendor" }
     printed(&execute(&world, "echo 2 > a.txt && git add a.txt && git write-tree && git status --short"));
     let index = std::fs::read(world.path().join("project/work/.git/index")).unwrap();
     assert!(!index.windows(4).any(|word| word == b"TREE"));
+    // Nor is an agent believed that a file which is not its to change is as it was.
+    assert!(person(&world, &["ls-files", "--debug", "vendor/lib.js"]).contains("mtime: 0:0"));
     person(&world, &["fsck", "--strict"]);
     person(&world, &["commit", "-qm", "reviewed"]);
     assert_eq!(person(&world, &["show", "--format=", "--name-only"]), "a.txt\n");
