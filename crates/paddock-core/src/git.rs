@@ -160,8 +160,9 @@ impl Vfs {
     /// How many bytes a hash has in the repository of this directory, which may be that of a linked worktree: as the changes leave it.
     pub(crate) fn hash_of(&self, call: &Call<'_>, dir: &LogicalPath, repositories: &Repositories) -> usize {
         let worktrees = dir.parent().filter(|above| above.name().is_some_and(|name| is_spelling_of(name, "worktrees")));
-        let shared = worktrees.and_then(|above| above.parent());
-        let told = [Some(dir.clone()), shared].into_iter().flatten().find_map(|dir| {
+        // Git asks only the shared config, so one that lies in a worktree's own directory says nothing.
+        let asked = worktrees.map_or_else(|| Some(dir.clone()), |above| above.parent());
+        let told = asked.and_then(|dir| {
             let changed = repositories.formats.iter().find(|(changed, _)| *changed == dir).map(|(_, hash)| *hash);
             changed.or_else(|| {
                 let (index, rel) = self.route(&dir)?;

@@ -374,6 +374,7 @@ mod tests {
             (Holds::Strategy, "evil"),
             (Holds::StrategyOptions, "$(evil)"),
             (Holds::StrategyOptions, "\"index-output=.env\""),
+            (Holds::StrategyOptions, "\"index-output=Makefile\""),
             (Holds::SequencerOptions, "[options]\n\tstrategy-option = index-output=.env\n"),
             (Holds::SequencerOptions, "[options]\n\tstrategy = /../evil\n"),
             (Holds::SequencerOptions, "[options]\n\tstrategy-option = $(evil)\n"),

@@ -223,3 +223,28 @@ fn nothing_about_it_comes_back_from_a_write_only_workspace() {
     assert!(matches!((&there, &elsewhere), (Ok(Outcome::Accepted), Ok(Outcome::Accepted))), "{there:?} {elsewhere:?}");
     assert_eq!((world.held(0, "state/config"), world.held(0, "other/config").as_deref()), (None, Some("x")));
 }
+
+/// A config in the directory of a worktree is not what git asks how long its hashes are.
+#[test]
+fn how_an_index_is_read_is_said_by_the_shared_config_alone() {
+    let world = world(&[Space::at("/w")]);
+    world.seed(0, ".git/HEAD", "ref: refs/heads/main\n");
+    world.seed(0, ".git/objects/x", "");
+    world.seed(0, ".git/worktrees/x.git/HEAD", "ref: refs/heads/x\n");
+    world.seed(0, ".git/worktrees/x.git/commondir", "../..\n");
+    // With hashes of 20 bytes nothing can be made of it, with hashes of 32 there is one harmless file.
+    let mut index = [b"DIRC".as_slice(), &4_u32.to_be_bytes(), &1_u32.to_be_bytes(), &[0; 60]].concat();
+    index.extend([b"\0\x04\0../x\0ZZZZ\0\x05\0b.txt\0".as_slice(), &[0; 32]].concat());
+    let index = Alter::Write { content: index, mode: None };
+    let longer = content("[core]\n\trepositoryformatversion = 1\n[extensions]\n\tobjectformat = sha256\n");
+    for repository in [".git", ".git/worktrees/x.git"] {
+        let (config, list) = (format!("/w/{repository}/config"), format!("/w/{repository}/index"));
+        let outcome = alter(&world, true, vec![(&config, longer.clone()), (&list, index.clone())]);
+        match repository {
+            ".git" => drop(outcome.unwrap()),
+            _ => drop(guarded(outcome)),
+        }
+        // Only the shared one counts, and it says nothing for what comes next.
+        world.seed(0, ".git/config", "[core]\n\tbare = false\n");
+    }
+}
